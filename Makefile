@@ -1,0 +1,52 @@
+# Everything a developer runs. `make help` lists it; every target sets up what it needs.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+PIP := $(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check format docs bench build clean
+
+help: ## show this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+demo: $(READY) ## set up, then a 30-second tour on a throw-away store
+	@$(BIN)/python tools/demo.py
+
+test: check ## set up, then all checks and all tests
+	@$(BIN)/python -m pytest -n auto --dist worksteal
+
+check: $(READY) ## format, lint, types, architecture, docs fresh
+	@$(BIN)/ruff format --check --quiet . || { echo "Run: make format"; exit 1; }
+	@$(BIN)/ruff check --quiet .
+	@$(BIN)/mypy
+	@$(BIN)/python tools/docs.py --check
+	@$(BIN)/python -m pytest tests/architecture
+
+format: $(READY) ## format the code and mend what the linter can
+	@$(BIN)/ruff format --quiet .
+	@$(BIN)/ruff check --quiet --fix .
+
+docs: $(READY) ## write the generated pages anew
+	@$(BIN)/python tools/docs.py
+
+bench: $(READY) ## measure speed, as ratios in one run
+	@$(BIN)/python benches/core.py
+
+build: $(READY) ## make the wheel
+	@$(BIN)/python -m hatchling build -t wheel
+
+clean: ## remove everything that set-up made
+	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+
+# Compiling once here means that no start pays for it, even where Python may not write its caches.
+$(READY): requirements.txt requirements-dev.txt pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Engram needs Python 3.11 or later; try make PYTHON=python3.12"; exit 1; }
+	@echo "Setting up $(VENV) ..."
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(PIP) -r requirements-dev.txt
+	@$(PIP) --no-build-isolation --no-deps --editable .
+	@$(BIN)/python -m compileall -q src
+	@touch $@

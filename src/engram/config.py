@@ -1,0 +1,170 @@
+"""The settings table, and the one function that reads it: environment over files over defaults."""
+
+import os
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+from engram.errors import Invalid
+
+FILE = "engram.toml"
+
+
+class Setting(NamedTuple):
+    """One row of the table. `shared` settings may also stand in a project's file, which others may have written."""
+
+    name: str
+    default: Any
+    about: str
+    shared: bool = False
+
+    @property
+    def variable(self) -> str:
+        """The environment variable that overrides every file."""
+        return f"ENGRAM_{self.name.upper()}"
+
+
+SETTINGS: tuple[Setting, ...] = (
+    Setting("store", "", "Where memories rest: a file, sqlite:PATH, or ram: for this process only."),
+    Setting("autopromote", default=True, about="Whether tier 1 and 2 memories go live by themselves.", shared=True),
+    Setting("review_all", default=False, about="Whether every memory waits for a person.", shared=True),
+    Setting("project", "", "The project's name, where the repository does not tell."),
+    Setting("agent", "", "The agent that speaks; without one, a person does."),
+    Setting("budget", 1500, "How many tokens a context may take.", shared=True),
+    Setting("network_store", default=False, about="Allow a store on a network file system, from one machine only."),
+    Setting(
+        "kinds",
+        {},
+        "Kinds of your own, or in place of ours: [kinds.NAME] with tier, decay, recall, about.",
+    ),
+)
+
+BY_NAME: Mapping[str, Setting] = {setting.name: setting for setting in SETTINGS}
+LOOSER = {"autopromote": True, "review_all": False}
+"""What a project's file, which anybody may have written, cannot ask for."""
+
+ALIASES = {"store_dir": "store"}
+
+_WORDS = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False}
+
+
+class Value(NamedTuple):
+    """A setting's value and where it comes from: default, a file's path, or an environment variable."""
+
+    value: Any
+    origin: str
+
+
+class Settings(NamedTuple):
+    """Every setting, read once."""
+
+    values: Mapping[str, Value]
+
+    def get(self, name: str) -> Any:  # noqa: ANN401 - typed by the table
+        """The value of a setting."""
+        return self.values[name].value
+
+    def origin(self, name: str) -> str:
+        """Where the value of a setting comes from."""
+        return self.values[name].origin
+
+
+def read(environment: Mapping[str, str], folder: str | os.PathLike[str]) -> Settings:
+    """Read every setting for a process standing in `folder`.
+
+    Raises:
+        Invalid: naming the file or variable, the setting and what it may be.
+    """
+    values = {setting.name: Value(setting.default, "default") for setting in SETTINGS}
+    for path, shared in _files(environment, os.fspath(folder)):
+        values |= _from_file(path, shared=shared)
+    for setting in SETTINGS:
+        if text := environment.get(setting.variable, ""):
+            values[setting.name] = Value(_from_text(setting, text), setting.variable)
+    return Settings(values)
+
+
+def user_file(environment: Mapping[str, str]) -> str:
+    """The file with a person's own settings."""
+    return os.path.join(_base(environment, "XDG_CONFIG_HOME", ".config"), "engram", FILE)
+
+
+def data_folder(environment: Mapping[str, str]) -> str:
+    """Where the default store lies."""
+    return os.path.join(_base(environment, "XDG_DATA_HOME", ".local/share"), "engram")
+
+
+def upwards(folder: str) -> Iterator[str]:
+    """A folder and those above it, the innermost first."""
+    while True:
+        yield folder
+        above = os.path.dirname(folder)
+        if above == folder:
+            return
+        folder = above
+
+
+def _base(environment: Mapping[str, str], variable: str, below_home: str) -> str:
+    if (given := environment.get(variable, "")) and os.path.isabs(given):
+        return given
+    return os.path.join(environment.get("HOME") or os.path.expanduser("~"), below_home)
+
+
+def _files(environment: Mapping[str, str], folder: str) -> list[tuple[str, bool]]:
+    own = user_file(environment)
+    found = [(own, False)] if os.path.isfile(own) else []
+    home = os.path.realpath(environment.get("HOME") or "/")
+    for place in upwards(os.path.realpath(folder)):
+        if place in {home, "/"}:
+            break
+        if os.path.isfile(path := os.path.join(place, FILE)):
+            found.append((path, True))
+            break
+        if os.path.exists(os.path.join(place, ".git")):
+            break
+    return found
+
+
+def _from_file(path: str, *, shared: bool) -> dict[str, Value]:
+    import tomllib  # noqa: PLC0415 - most people have no file, and start-up should not pay for one
+
+    try:
+        with open(path, "rb") as file:
+            rows = tomllib.load(file)
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise Invalid(f"{path} cannot be read: {error}.", "Mend the file, or move it away.") from None
+    values = {}
+    for given, value in rows.items():
+        setting = BY_NAME.get(ALIASES.get(given, given))
+        if setting is None:
+            raise Invalid(f"{path} has an unknown setting {given!r}.", "Known are: " + ", ".join(BY_NAME) + ".")
+        if shared and not setting.shared:
+            raise Invalid(
+                f"{path} sets {given}, which only a person's own file may.",
+                "Put it into your own engram.toml (see `engram config`) or the environment.",
+            )
+        if shared and value == LOOSER.get(setting.name):
+            raise Invalid(
+                f"{path} sets {given} to {str(value).lower()}; a project may only ask for more review.",
+                "Put it into your own engram.toml (see `engram config`) or the environment.",
+            )
+        if type(value) is not type(setting.default):
+            raise Invalid(f"{path}: {given} cannot be {value!r}.", f"It is like {setting.default!r}.")
+        values[setting.name] = Value(_in_folder(value) if given == "store_dir" else value, path)
+    return values
+
+
+def _in_folder(folder: str) -> str:
+    """The store of a `store_dir`: a file of ours in it, or the folder itself where it is a store of plain files."""
+    plain = os.path.exists(os.path.join(os.path.expanduser(folder), "memory.md"))
+    return folder if plain else os.path.join(folder, "engram.db")
+
+
+def _from_text(setting: Setting, text: str) -> Any:  # noqa: ANN401 - typed by the table
+    kind = type(setting.default)
+    if kind is bool and text.lower() in _WORDS:
+        return _WORDS[text.lower()]
+    if kind is int and text.isascii() and text.isdigit():
+        return int(text)
+    if kind is str:
+        return text
+    raise Invalid(f"{setting.variable} cannot be {text!r}.", f"It is like {setting.default!r}.")

@@ -1,0 +1,355 @@
+"""Records in one SQLite file: documents, their columns, the word index and history in one transaction."""
+
+import json
+import os
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+from weakref import WeakSet
+
+import apsw
+
+from engram.engines import sqlite_file as files
+from engram.engines.sqlite_check import check_derived, check_history, check_records
+from engram.engines.sqlite_rows import EVENTS, Row, event_of, fetch, meta, record_of
+from engram.engines.sqlite_write import Book, append, apply, check, mend_derived, reindex, replay
+from engram.engines.where import where as to_sql
+from engram.errors import Conflict
+from engram.model.change import Change, Commit, Finding, Token
+from engram.model.codec import Record, RecordType
+from engram.model.event import Event, Payload
+from engram.model.filter import ANYTHING, Access, Filter, common
+from engram.model.memory import Memory
+from engram.model.query import FIELD_WEIGHTS, Hit, Page, Query
+from engram.model.refs import SHORTEST_PREFIX, handle_number, print_handle, read_cursor, write_cursor
+from engram.model.text import TERMS_VERSION
+
+POINTS = ("begun", "checked", "records", "words", "claims", "event", "sealed", "committed")
+"""The named points of a commit, in order: what crash tests kill at. Before "committed" nothing is kept."""
+
+TELLING = ("text", "summary", "key", "tags", "citations")
+"""The fields that hold a person's words; the others are ours, and occur all over the store."""
+
+SHORTEST_TRACE = 8
+"""Pieces of fewer characters occur by chance, and prove nothing."""
+
+_POINTED = ("ids", "key", "digest", "outline", "near", "amends", "replaced_by")
+"""Clauses that an index answers with a handful of rows."""
+
+
+class SqliteEngine:
+    """One file, any number of processes and threads; every acknowledged commit survives a crash."""
+
+    features = frozenset({"text"})
+
+    def __init__(
+        self,
+        path: files.StrPath,
+        *,
+        new_replica: Callable[[], str],
+        private_folder: bool = False,
+        anywhere: bool = False,
+        lenient: bool = False,
+        trace: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        """Open the store, making or migrating it where needed.
+
+        Raises:
+            Invalid, Corrupt, Unavailable: see `sqlite_file.open_file`.
+        """
+        self.path = path
+        self._private_folder = private_folder
+        self._anywhere = anywhere
+        self._new_replica = new_replica
+        self._trace = trace
+        self._writing = threading.Lock()
+        self._local = threading.local()
+        self._connections: WeakSet[apsw.Connection] = WeakSet()  # those of ended threads close by themselves
+        files.open_file(path, private_folder=private_folder, anywhere=anywhere or lenient, lenient=lenient)
+        self._home = os.stat(path).st_ino  # a copied or restored file is another one: it begins its own chain
+        try:
+            self._bring_up_to_date()
+        except BaseException:
+            self.close()
+            raise
+
+    def _bring_up_to_date(self) -> None:
+        with files.mapped(self.path):
+            db = self._connection()
+            if files.schema_of(db) != len(files.MIGRATIONS):
+                files.migrate(db, self.path)
+            if meta(db, "terms") != TERMS_VERSION:
+                with self._transaction():
+                    reindex(db)
+
+    # reading
+
+    def get(self, type: RecordType, refs: Iterable[str], access: Access) -> dict[str, Record]:
+        """See `ports.Engine.get`."""
+        allowed, values = to_sql(ANYTHING, access)
+        found: dict[str, Record] = {}
+        with files.mapped(self.path), self._connection():  # one snapshot for all refs
+            for ref in refs:
+                if (row := self._find(type, ref, allowed, values)) is not None:
+                    found[ref] = record_of(type, row)
+        return found
+
+    def scan(
+        self,
+        type: RecordType,
+        where: Filter,
+        access: Access,
+        *,
+        after: str | None = None,
+        limit: int = 100,
+        oldest: bool = False,
+    ) -> Page:
+        """See `ports.Engine.scan`."""
+        clause, values = to_sql(where if type == "memory" else common(where), access)
+        order, beyond = ("ASC", ">") if oldest else ("DESC", "<")
+        if after:
+            clause += f" AND (created_at, id) {beyond} (?, ?)"
+            values += read_cursor(after)
+        # A unary plus keeps the planner from walking all of time where a few rows can be looked up and sorted.
+        by = "+created_at" if any(getattr(where, name) for name in _POINTED) else "created_at"
+        sql = f"SELECT n, doc, created_at, id FROM {type} WHERE {clause} ORDER BY {by} {order}, id {order} LIMIT ?"
+        with files.mapped(self.path):
+            rows = fetch(self._connection(), sql, *values, limit + 1)
+        page = rows[:limit]
+        more = len(rows) > limit and bool(page)
+        return Page(tuple(record_of(type, row) for row in page), write_cursor(*page[-1][2:]) if more else None)
+
+    def search(self, query: Query, access: Access) -> list[Hit]:
+        """See `ports.Engine.search`: FTS5's BM25 over the terms, filtered before it is cut."""
+        if not query.terms:
+            return []
+        clause, values = to_sql(query.where, access)
+        match = (" AND " if query.every else " OR ").join(f'"{term}"' for term in query.terms)
+        sql = (
+            f"SELECT n, doc, -bm25(words, {', '.join(map(str, FIELD_WEIGHTS))}) AS score"
+            f" FROM words JOIN memory ON n = words.rowid WHERE words MATCH ? AND {clause}"
+            " ORDER BY score DESC, id LIMIT ?"
+        )
+        with files.mapped(self.path):
+            rows = fetch(self._connection(), sql, match, *values, query.limit)
+        return [Hit(memory, row[2]) for row in rows if isinstance(memory := record_of("memory", row), Memory)]
+
+    def events(
+        self,
+        *,
+        after: int = 0,
+        subject: str | None = None,
+        batch: str | None = None,
+        token: Token | None = None,
+        newest: bool = False,
+        limit: int = 100,
+    ) -> list[Event]:
+        """See `ports.Engine.events`."""
+        with files.mapped(self.path):
+            db = self._connection()
+            if token:
+                seq = replay(db, token)
+                return [event_of(row) for row in fetch(db, f"{EVENTS} WHERE seq = ?", seq)]
+            clauses: list[tuple[str, str | int]] = [("seq < ?" if newest and after else "seq > ?", after)]
+            if subject is not None:
+                clauses.append(("seq IN (SELECT seq FROM subject WHERE id = ?)", subject))
+            if batch is not None:
+                clauses.append(("batch = ?", batch))
+            where, order = " AND ".join(sql for sql, _ in clauses), "DESC" if newest else "ASC"
+            sql = f"{EVENTS} WHERE {where} ORDER BY seq {order} LIMIT ?"
+            return [event_of(row) for row in fetch(db, sql, *(value for _, value in clauses), limit)]
+
+    # writing
+
+    def commit(self, change: Change) -> Commit:
+        """See `ports.Engine.commit`."""
+        with files.mapped(self.path):
+            needles = self._needles(change) if change.erase else []
+            with self._transaction() as db:
+                self._trace("begun")
+                if change.token and (seq := replay(db, change.token)) is not None:
+                    numbers = check(db, change._replace(expects={}, claims={}))
+                    event = event_of(fetch(db, f"{EVENTS} WHERE seq = ?", seq)[0])
+                    return Commit(event, _handles(change, numbers), replayed=True)
+                numbers = check(db, change)
+                self._trace("checked")
+                book = Book.read(db, self._home, self._new_replica)
+                apply(db, change, book, numbers, self._trace)
+                event, head = append(db, change, book.head)
+                self._trace("event")
+                book._replace(head=head).write(db)
+                self._trace("sealed")
+            self._trace("committed")
+            traces = self._scrub(needles) if change.erase else None
+        return Commit(event, _handles(change, numbers), traces=traces)
+
+    def put_vectors(self, model: str, rows: Sequence[tuple[str, str, bytes]]) -> int:
+        """See `ports.Engine.put_vectors`."""
+        kept = 0
+        with files.mapped(self.path), self._transaction() as db:
+            for id, digest, vector in rows:
+                sql = "INSERT OR REPLACE INTO vector SELECT id, ?, digest, ? FROM memory"
+                db.execute(f"{sql} WHERE id = ? AND digest = ?", (model, vector, id, digest))
+                kept += db.changes()
+        return kept
+
+    def check(self, *, repair: bool = False) -> list[Finding]:
+        """See `ports.Engine.check`."""
+        findings = [*self._check_file(repair=repair)]
+        with files.mapped(self.path), self._fresh() as db:
+            damage = [line for (line,) in fetch(db, "PRAGMA integrity_check(20)") if line != "ok"]
+            if damage:
+                return findings + [
+                    Finding("integrity", f"SQLite reports: {line}.", "Restore a backup.") for line in damage
+                ]
+            if repair:
+                with self._transaction() as writer:
+                    if check_derived(writer) and not check_records(writer):  # never bless what was tampered with
+                        mend_derived(writer)
+            db.execute("BEGIN")  # one snapshot: a writer beside the check must not look like damage
+            return findings + check_history(db) + check_records(db) + check_derived(db)
+
+    def facts(self) -> dict[str, str]:
+        """What `doctor` says about the store besides findings."""
+        return {"schema": str(len(files.MIGRATIONS)), "sqlite": apsw.sqlite_lib_version()}
+
+    def close(self) -> None:
+        """See `ports.Engine.close`."""
+        with self._writing:
+            for db in list(self._connections):
+                db.close()
+            self._connections.clear()
+            self._local = threading.local()
+
+    # connections
+
+    def _connection(self) -> apsw.Connection:
+        """This thread's own connection: readers never wait, and what a thread wrote is still in its cache."""
+        db: apsw.Connection | None = getattr(self._local, "db", None)
+        if db is None:
+            db = self._local.db = files.connect(self.path)
+            self._connections.add(db)
+        return db
+
+    @contextmanager
+    def _fresh(self) -> Iterator[apsw.Connection]:
+        """A connection for a check: a used one may still trust its own idea of the word index."""
+        db = files.connect(self.path)
+        try:
+            yield db
+        finally:
+            db.close()
+
+    @contextmanager
+    def _transaction(self) -> Iterator[apsw.Connection]:
+        """The one writer slot of this process, inside a transaction that takes the store's lock at once."""
+        db = self._connection()
+        with self._writing:
+            db.execute("BEGIN IMMEDIATE")
+            try:
+                yield db
+                db.execute("COMMIT")
+            except BaseException:
+                if db.in_transaction:
+                    db.execute("ROLLBACK")
+                raise
+
+    def _find(self, type: RecordType, ref: str, allowed: str, values: list[str | int]) -> Row | None:
+        db = self._connection()
+        select = f"SELECT n, doc FROM {type} WHERE"
+        if any("\ud800" <= mark <= "\udfff" for mark in ref):  # bytes that are no text: they name nothing
+            return None
+        if rows := fetch(db, f"{select} id = ? AND {allowed}", ref, *values):
+            return rows[0]
+        if (number := handle_number(type, ref)) is not None:
+            rows = fetch(db, f"{select} n = ? AND {allowed}", number, *values)
+            return rows[0] if rows else None
+        if len(ref) < SHORTEST_PREFIX:
+            return None
+        # A prefix is a range of ids: the index finds it, and no wildcard can be smuggled in.
+        sql = f"SELECT n, doc, id FROM {type} WHERE id >= ? AND id < ? AND {allowed} ORDER BY id LIMIT 4"
+        rows = fetch(db, sql, ref, ref + "\U0010ffff", *values)
+        if len(rows) > 1:
+            fits = ", ".join(row[2] for row in rows[:3])
+            raise Conflict(
+                f"{ref} fits {'more than 3' if len(rows) > 3 else len(rows)} memories.",
+                f"Give more of the id: {fits}.",
+            )
+        return rows[0] if rows else None
+
+    # erasure
+
+    def _needles(self, change: Change) -> list[bytes]:
+        """Pieces of the texts about to be erased, long enough to be telling, to look for afterwards."""
+        db, told = self._connection(), set[str]()
+        for id in change.erase:
+            docs = fetch(db, "SELECT doc FROM memory WHERE id = ?", id)
+            sql = "SELECT payload FROM event WHERE seq IN (SELECT seq FROM subject WHERE id = ?)"
+            for (doc,) in docs:
+                told.update(_strings([json.loads(doc).get(name) for name in TELLING]))
+            for (payload,) in fetch(db, f"{sql} AND payload IS NOT NULL", id):
+                edits = Payload.parse(payload).edits
+                told.update(_strings([[edit.old, edit.new] for edit in edits if edit.field in TELLING]))
+        escaped = (json.dumps(text, ensure_ascii=False)[1:-1] for text in told)
+        pieces = {text[at : at + 48] for text in escaped for at in range(0, max(len(text) - 11, 1), 48)}
+        return [piece.encode() for piece in pieces if len(piece) >= SHORTEST_TRACE]
+
+    def _scrub(self, needles: list[bytes]) -> int | None:
+        """Empty the write-ahead log and count the pieces that can still be read in the raw files.
+
+        None says that there was no piece long enough to look for.
+        """
+        self._connection().execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        db = self._connection()
+        mine = []
+        for needle in needles:  # a piece that another memory holds as well is no trace of this one
+            sql = "SELECT 1 FROM memory WHERE instr(doc, ?1) UNION ALL SELECT 1 FROM event WHERE instr(payload, ?1)"
+            if not fetch(db, f"{sql} LIMIT 1", needle.decode()):
+                mine.append(needle)
+        raw = [f"{self.path}{suffix}" for suffix in ("", "-wal")]
+        found = sum(_count(file, mine) for file in raw if os.path.exists(file))
+        return found if needles else None
+
+    def _check_file(self, *, repair: bool) -> Iterator[Finding]:
+        problems = files.loose_modes(self.path, os.stat(self.path), private_folder=self._private_folder)
+        for sentence, command, path, mode in problems:
+            if repair:
+                os.chmod(path, mode)
+            else:
+                yield Finding("modes", sentence, f"Make it private: {command}", fixable=True)
+        version = apsw.sqlite_lib_version()
+        if tuple(map(int, version.split("."))) < files.SAFE_SQLITE:
+            wanted = ".".join(map(str, files.SAFE_SQLITE))
+            yield Finding(
+                "sqlite",
+                f"SQLite {version} has the WAL-reset bug.",
+                f"Upgrade apsw to bring {wanted} or later.",
+            )
+        if kind := files.network_file_system(self.path):
+            yield Finding(
+                "network", f"The store lies on a network file system ({kind}).", "Move it to a local disk."
+            )
+
+
+def _handles(change: Change, numbers: dict[str, int]) -> dict[str, str]:
+    memories = [record.id for record in change.puts if isinstance(record, Memory)]
+    return {id: print_handle("memory", numbers[id]) for id in memories if id in numbers}
+
+
+def _strings(value: Any) -> Iterator[str]:  # noqa: ANN401 - any JSON
+    """Every text in a JSON value."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list):
+        for part in value.values() if isinstance(value, dict) else value:
+            yield from _strings(part)
+
+
+def _count(file: str, needles: list[bytes]) -> int:
+    found, kept = 0, b""
+    for block in files.raw_bytes(file):
+        window = kept + block
+        found += sum(needle in window for needle in needles)
+        kept = window[-256:]
+    return found

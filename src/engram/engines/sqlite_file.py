@@ -1,0 +1,368 @@
+"""The SQLite file itself: where it may lie, who may read it, how it is made, and which schema it has."""
+
+import os
+import stat
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from json import JSONDecodeError
+
+import apsw
+
+from engram.errors import Corrupt, EngramError, Invalid, Unavailable
+from engram.model.text import TERMS_VERSION
+
+StrPath = str | os.PathLike[str]
+
+APPLICATION_ID = 0x456E6772  # "Engr"
+BUSY_MS = 30_000
+BLOCK = 1 << 20
+SAFE_SQLITE = (3, 51, 3)
+"""The first release without the WAL-reset bug, which could corrupt a store with several writers."""
+
+COLUMNS = {
+    "owner": "TEXT",
+    "visibility": "TEXT",
+    "workspace": "TEXT",
+    "scope": "TEXT",
+    "place": "TEXT",
+    "created_at": "TEXT",
+}
+MEMORY_COLUMNS = COLUMNS | {
+    "updated_at": "TEXT",
+    "key": "TEXT",
+    "digest": "TEXT",
+    "outline": "TEXT",
+    "kind": "TEXT",
+    "tags": "TEXT",
+    "session": "TEXT",
+    "amends": "TEXT",
+    "origin": "TEXT",
+    "pinned": "INTEGER",
+    "importance": "INTEGER",
+    "status": "TEXT",
+    "held_for": "TEXT",
+    "branch": "TEXT",
+    "replaced_by": "TEXT",
+    "forgotten_at": "TEXT",
+    "valid_from": "TEXT",
+    "valid_until": "TEXT",
+    "stale_at": "TEXT",
+}
+
+NETWORK_FILE_SYSTEMS = (
+    "nfs",
+    "nfs4",
+    "cifs",
+    "smb3",
+    "smbfs",
+    "9p",
+    "afs",
+    "ceph",
+    "fuse.sshfs",
+    "fuse.s3fs",
+)
+
+
+def m0001_records(db: apsw.Connection) -> None:
+    """Records with their columns, claims, history, tokens, vectors and the word index."""
+    for table, columns in (("memory", MEMORY_COLUMNS), ("session", COLUMNS), ("relation", COLUMNS)):
+        named = ", ".join(f"{name} {kind}" for name, kind in columns.items())
+        db.execute(
+            f"CREATE TABLE {table} (n INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE,"
+            f" revision INTEGER NOT NULL, doc TEXT NOT NULL, {named})"
+        )
+        db.execute(f"CREATE INDEX {table}_by_time ON {table} (created_at, id)")
+    db.execute("CREATE INDEX memory_by_digest ON memory (digest)")
+    for column in ("key", "outline", "amends", "replaced_by"):
+        db.execute(f"CREATE INDEX memory_by_{column} ON memory ({column}) WHERE {column} <> ''")
+    db.execute("CREATE INDEX memory_waiting ON memory (created_at, id) WHERE status = 'pending'")
+    make_words(db)
+    db.execute("CREATE TABLE claim (name TEXT PRIMARY KEY, id TEXT NOT NULL) WITHOUT ROWID")
+    db.execute("CREATE INDEX claim_by_id ON claim (id)")
+    db.execute(
+        "CREATE TABLE event (seq INTEGER PRIMARY KEY, id TEXT NOT NULL, batch TEXT NOT NULL,"
+        " envelope TEXT NOT NULL, payload TEXT)"
+    )
+    db.execute("CREATE TABLE subject (id TEXT, seq INTEGER, PRIMARY KEY (id, seq)) WITHOUT ROWID")
+    db.execute(
+        "CREATE TABLE token (owner TEXT, operation TEXT, name TEXT, request TEXT NOT NULL, seq INTEGER NOT NULL,"
+        " PRIMARY KEY (owner, operation, name)) WITHOUT ROWID"
+    )
+    db.execute("CREATE INDEX token_by_seq ON token (seq)")
+    db.execute(
+        "CREATE TABLE vector (id TEXT, model TEXT, digest TEXT NOT NULL, vector BLOB NOT NULL,"
+        " PRIMARY KEY (id, model)) WITHOUT ROWID"
+    )
+    db.execute("CREATE TABLE meta (name TEXT PRIMARY KEY, value) WITHOUT ROWID")
+    db.execute("INSERT INTO meta VALUES ('terms', ?)", (TERMS_VERSION,))
+
+
+def make_words(db: apsw.Connection) -> None:
+    """An empty word index, in place of whatever was there; it is derived, so nothing is lost."""
+    db.execute("DROP TABLE IF EXISTS words")
+    db.execute(
+        "CREATE VIRTUAL TABLE words USING fts5(name, summary, tags, text, content='', contentless_delete=1,"
+        " tokenize=\"unicode61 remove_diacritics 0 tokenchars '_-./:@#+'\")"
+    )
+
+
+MIGRATIONS: tuple[Callable[[apsw.Connection], None], ...] = (m0001_records,)
+"""Schema n is the first n of these applied in order. A new field of a record is a migration too, if an empty
+one: that is how an older Engram knows to leave the store alone."""
+
+
+def open_file(
+    path: StrPath, *, private_folder: bool = False, anywhere: bool = False, lenient: bool = False
+) -> None:
+    """Make sure `path` is a store of ours that may be used, making a new one where there is none.
+
+    Raises:
+        Invalid: when the path is a directory.
+        Corrupt: when it is no Engram store, is of a newer schema, or others may read it.
+        Unavailable: when it cannot be made, or lies on a network file system.
+    """
+    try:
+        if not os.path.lexists(path):
+            create(path)
+        found = os.stat(path)
+    except OSError as error:
+        raise Unavailable(f"The store {path} cannot be reached: {error.strerror}.") from None
+    _require_file(path, found)
+    if not lenient:
+        _require_private(path, found, private_folder=private_folder)
+    if not anywhere and (kind := network_file_system(path)):
+        raise Unavailable(
+            f"The store {path} lies on a network file system ({kind}), where SQLite cannot lock safely.",
+            "Move it to a local disk, or set network_store = true to use it from one machine only.",
+        )
+    _require_ours(path, found)
+
+
+def create(path: StrPath) -> None:
+    """Make a new, complete store under a name of its own, then give it its name in one step.
+
+    Nobody ever sees a half-made store, and an empty file is therefore always a damaged one.
+
+    Raises:
+        Unavailable: when the folder cannot be written.
+    """
+    folder, name = os.path.split(path)
+    draft = os.path.join(folder, f".{name}.{os.getpid()}.{threading.get_ident()}.new")
+    try:
+        os.makedirs(folder or ".", exist_ok=True, mode=0o700)
+        _remove(draft)
+        os.close(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+    except OSError as error:
+        raise Unavailable(
+            f"A store cannot be made at {path}: {error.strerror}.",
+            "Choose another place with ENGRAM_STORE, or make the folder writable.",
+        ) from None
+    try:
+        with mapped(path):
+            db = apsw.Connection(draft)
+            db.execute("PRAGMA journal_mode = WAL")
+            db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+            migrate(db, path)
+            db.close()
+        try:
+            os.link(draft, path)  # fails where another process was first: then its store is the store
+        except FileExistsError:
+            pass
+        except OSError:  # a file system without hard links
+            if not os.path.lexists(path):
+                os.rename(draft, path)
+        _sync_folder(folder or ".")
+    finally:
+        for suffix in ("", "-wal", "-shm"):
+            _remove(f"{draft}{suffix}")
+
+
+def connect(path: StrPath) -> apsw.Connection:
+    """A connection with our settings: durable, patient with other writers, erasing what it frees."""
+    with mapped(path):
+        db = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
+        db.set_busy_timeout(BUSY_MS)
+        # Plans that do not depend on the values asked for, so that a statement is planned once and not each time.
+        db.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
+        db.execute("PRAGMA synchronous = FULL; PRAGMA secure_delete = ON; PRAGMA temp_store = MEMORY").fetchall()
+        return db
+
+
+def migrate(db: apsw.Connection, path: StrPath) -> None:
+    """Bring an older schema up to date, one committed step at a time, so that a crash resumes where it stopped.
+
+    Raises:
+        Corrupt: when the schema is newer than this program knows; nothing is touched.
+    """
+    while (version := schema_of(db)) < len(MIGRATIONS):
+        db.execute("BEGIN IMMEDIATE")
+        try:
+            if schema_of(db) == version:  # no other process was faster
+                MIGRATIONS[version](db)
+                db.execute(f"PRAGMA user_version = {version + 1}")
+            db.execute("COMMIT")
+        except BaseException:
+            db.execute("ROLLBACK")
+            raise
+    if version > len(MIGRATIONS):
+        raise Corrupt(
+            f"The store {path} has schema {version}; this Engram knows {len(MIGRATIONS)}. It was left untouched.",
+            "Upgrade Engram on this machine.",
+        )
+
+
+def schema_of(db: apsw.Connection) -> int:
+    """The number of migrations the store has had."""
+    return int(db.pragma("user_version"))
+
+
+def network_file_system(path: StrPath) -> str:
+    """The kind of network file system the path lies on, or "" for a local one or where it cannot be told."""
+    try:
+        with open("/proc/self/mountinfo", encoding="utf-8", errors="replace") as file:
+            mounts = file.read().splitlines()
+    except OSError:
+        return ""
+    return _network_kind(os.path.realpath(path), mounts)
+
+
+def _network_kind(real: str, mounts: list[str]) -> str:
+    longest, kind = "", ""
+    for line in mounts:
+        left, _, right = line.partition(" - ")
+        mount = left.split(" ")[4].replace("\\040", " ")
+        inside = real == mount or real.startswith(mount.rstrip("/") + "/")
+        if inside and len(mount) >= len(longest):
+            longest, kind = mount, right.split(" ")[0]
+    return kind if kind in NETWORK_FILE_SYSTEMS else ""
+
+
+@contextmanager
+def mapped(path: StrPath) -> Iterator[None]:
+    """Give what SQLite raises the name of one of our errors, once, at the edge.
+
+    Raises:
+        Corrupt: for a damaged file or one that is no database.
+        Unavailable: for a store that is locked, full, read-only or out of reach.
+    """
+    try:
+        yield
+    except EngramError:
+        raise
+    except UnicodeEncodeError as error:
+        raise Invalid("That is no Unicode text.", "Give it in UTF-8.") from error
+    except apsw.SQLError as error:
+        if "no such" not in str(error):
+            raise  # a bug of ours, not damage
+        raise Corrupt(
+            f"The store {path} lacks a part it should have: {error}.",
+            "Run `engram doctor --fix`; restore a backup or an export if that does not help.",
+        ) from error
+    except (apsw.CorruptError, apsw.NotADBError, UnicodeDecodeError, JSONDecodeError) as error:
+        raise Corrupt(
+            f"The store {path} is damaged: {error}. It was left untouched.",
+            "Copy the file away, then run `engram doctor`; restore a backup or an export if you have one.",
+        ) from error
+    except (apsw.BusyError, apsw.LockedError) as error:
+        raise Unavailable(
+            f"The store {path} is locked by another process.", "Try again; nothing was written."
+        ) from error
+    except apsw.FullError as error:
+        raise Unavailable(
+            f"The disk of {path} is full. Nothing was written.", "Free some space and try again."
+        ) from error
+    except (apsw.ReadOnlyError, apsw.PermissionsError, apsw.CantOpenError, apsw.AuthError) as error:
+        raise Unavailable(
+            f"The store {path} cannot be written: {error}.",
+            "Check the permissions of the file and its folder.",
+        ) from error
+    except apsw.IOError as error:
+        raise Unavailable(
+            f"The disk failed while using {path}: {error}. Nothing was written.",
+            "Check the disk and its free space, then run `engram doctor`.",
+        ) from error
+
+
+def _require_file(path: StrPath, found: os.stat_result) -> None:
+    if stat.S_ISDIR(found.st_mode):
+        if os.path.exists(os.path.join(path, "memory.md")):
+            raise Invalid(
+                f"{path} is a store of plain Markdown files, which this version cannot open yet.",
+                "Point ENGRAM_STORE at a file, such as ~/.local/share/engram/engram.db.",
+            )
+        raise Invalid(f"{path} is a directory.", f"Give the path of a file, such as {path}/engram.db.")
+    if not stat.S_ISREG(found.st_mode):
+        raise Invalid(f"{path} is no regular file.", "Give the path of a file.")
+
+
+def _require_private(path: StrPath, found: os.stat_result, *, private_folder: bool) -> None:
+    for problem in loose_modes(path, found, private_folder=private_folder):
+        raise Corrupt(f"{problem[0]}", f"Make it private: {problem[1]}  (or run `engram doctor --fix`)")
+
+
+def loose_modes(
+    path: StrPath, found: os.stat_result, *, private_folder: bool
+) -> list[tuple[str, str, StrPath, int]]:
+    """What others may read or write: sentence, command that mends it, path and the mode it should have."""
+    problems = []
+    if found.st_mode & 0o077:
+        mode = stat.S_IMODE(found.st_mode)
+        problems.append((f"Others may open the store {path} (mode {mode:04o}).", f"chmod 600 {path}", path, 0o600))
+    folder = os.path.dirname(path)
+    if private_folder and (mode := stat.S_IMODE(os.stat(folder).st_mode)) & 0o077:
+        problems.append((f"Others may look into {folder} (mode {mode:04o}).", f"chmod 700 {folder}", folder, 0o700))
+    return problems
+
+
+def _require_ours(path: StrPath, found: os.stat_result) -> None:
+    if found.st_size == 0:
+        raise Corrupt(
+            f"The store {path} is an empty file: its content was lost. It was left untouched.",
+            "Restore a backup; or, if it never held anything, delete the file and start again.",
+        )
+    head = b"".join(raw_bytes(path, most=100))
+    if not head.startswith(b"SQLite format 3\x00") or len(head) < 100:
+        raise Corrupt(
+            f"{path} is no Engram store (no SQLite file). It was left untouched.",
+            "Point ENGRAM_STORE somewhere else, or restore a backup if this was your store.",
+        )
+    if int.from_bytes(head[68:72]) != APPLICATION_ID:
+        raise Corrupt(
+            f"{path} is another program's database. It was left untouched.",
+            "Point ENGRAM_STORE at a file of its own.",
+        )
+
+
+def raw_bytes(path: StrPath, *, most: int | None = None) -> Iterator[bytes]:
+    """The bytes of a store's file, read through SQLite's own file layer.
+
+    An ordinary open and close would drop the locks this process holds on the file through SQLite.
+
+    Raises:
+        Unavailable: when the file cannot be read.
+    """
+    flags = [apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_MAIN_DB, 0]
+    try:
+        file = apsw.VFSFile("", os.path.realpath(path), flags)
+    except (apsw.CantOpenError, apsw.PermissionsError, apsw.IOError) as error:
+        raise Unavailable(f"The store {path} cannot be read: {error}.", "Check who owns the file.") from None
+    try:
+        size = min(file.xFileSize(), most if most is not None else 1 << 62)
+        for start in range(0, size, BLOCK):
+            yield file.xRead(min(BLOCK, size - start), start)
+    finally:
+        file.xClose()
+
+
+def _sync_folder(folder: str) -> None:
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _remove(path: str) -> None:
+    with suppress(FileNotFoundError):
+        os.unlink(path)

@@ -1,0 +1,211 @@
+"""Applying a Change inside a transaction: rows, words, claims, event; exactly as it stands."""
+
+import json
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import apsw
+
+from engram.engines.sqlite_file import make_words
+from engram.engines.sqlite_rows import Row, fetch, meta, set_meta
+from engram.errors import Conflict, Moved
+from engram.model.change import ABSENT, Change, Token
+from engram.model.codec import RECORDS, Record, RecordType, decode, encode, index, searchable, type_of
+from engram.model.event import Event, Head, seal
+from engram.model.memory import Memory
+from engram.model.text import TERMS_VERSION
+
+MOVED = "It changed in the meantime."
+TAKEN = "Another memory holds this place."
+RETRY = "Read it again, and repeat what you asked for."
+
+_print = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+
+
+class Book(NamedTuple):
+    """What a store knows of itself: the end of its chain, the last numbers given, and the file it was in."""
+
+    head: Head
+    numbers: dict[str, int]
+    home: int
+
+    @staticmethod
+    def read(db: apsw.Connection, home: int, new_replica: Callable[[], str]) -> "Book":
+        """The book as it stands; a new, copied or restored file begins a chain of its own."""
+        kept = meta(db, "book")
+        if kept is None:
+            return Book(Head(new_replica()), {}, home)
+        head, numbers, was = json.loads(kept)
+        book = Book(Head(*head), numbers, home)
+        if was == home:
+            return book
+        return book._replace(head=Head(new_replica(), time=book.head.time, seq=book.head.seq))
+
+    def write(self, db: apsw.Connection) -> None:
+        """Keep it, in the transaction that made it true."""
+        set_meta(db, "book", _print([list(self.head), self.numbers, self.home]))
+
+    def number(self, type: RecordType) -> int:
+        """The next number of a type: never given again, even when its record is purged."""
+        self.numbers[type] = self.numbers.get(type, 0) + 1
+        return self.numbers[type]
+
+
+def replay(db: apsw.Connection, token: Token) -> int | None:
+    """The event that a token was first used for.
+
+    Raises:
+        Conflict: when it was for another request.
+    """
+    sql = "SELECT request, seq FROM token WHERE owner = ? AND operation = ? AND name = ?"
+    for request, seq in fetch(db, sql, token.owner, token.operation, token.name):
+        if request != token.request:
+            raise Conflict("That token was used for another request.", "Use a new token for a new request.")
+        return int(seq)
+    return None
+
+
+def check(db: apsw.Connection, change: Change) -> dict[str, int]:
+    """Make sure that every expectation holds; answers with the numbers of what exists already.
+
+    Raises:
+        Moved: when one does not.
+    """
+    types = {record.id: type_of(record) for record in change.puts} | {id: type for type, id in change.drops}
+    numbers = {}
+    for id in {**types, **change.expects}:
+        if change.expects.get(id) == ABSENT and id in types:
+            continue  # the table refuses a second record with this id by itself
+        found = _stored(db, id, types.get(id))
+        if id in change.expects and (found[0] if found else ABSENT) != change.expects[id]:
+            raise Moved(MOVED, RETRY)
+        if found:
+            numbers[id] = int(found[1])
+    return numbers
+
+
+def _stored(db: apsw.Connection, id: str, type: RecordType | None) -> Row | None:
+    """Revision and number of a record, wherever it is kept."""
+    for table in (type,) if type else RECORDS:
+        for row in fetch(db, f"SELECT revision, n FROM {table} WHERE id = ?", id):
+            return row
+    return None
+
+
+def apply(
+    db: apsw.Connection, change: Change, book: Book, numbers: dict[str, int], trace: Callable[[str], None]
+) -> None:
+    """Put and drop records with their words and claims; `numbers` gains those of new records."""
+    known = set(numbers)
+    for type, id in change.drops:
+        _drop(db, type, id, numbers.pop(id))
+    for record in change.puts:
+        if record.id not in known:
+            numbers[record.id] = book.number(type_of(record))
+        _put(db, record, numbers[record.id], new=record.id not in known)
+    trace("records")
+    for record in change.puts:
+        if isinstance(record, Memory):
+            index_words(db, numbers[record.id], record, new=record.id not in known)
+    trace("words")
+    _claim(db, change, known)
+    if change.erase:
+        _erase(db, change.erase)
+    trace("claims")
+
+
+def append(db: apsw.Connection, change: Change, head: Head) -> tuple[Event, Head]:
+    """Seal the Change's event, chain it to the head and keep it, with the token that asked for it."""
+    event, head, envelope, payload = seal(change.draft, head)
+    db.execute("INSERT INTO event VALUES (?, ?, ?, ?, ?)", (event.seq, event.id, event.batch, envelope, payload))
+    for subject in dict.fromkeys(event.subjects):
+        db.execute("INSERT INTO subject VALUES (?, ?)", (subject, event.seq))
+    if change.token:
+        token = change.token
+        row = (token.owner, token.operation, token.name, token.request, event.seq)
+        db.execute("INSERT INTO token VALUES (?, ?, ?, ?, ?)", row)
+    return event, head
+
+
+def reindex(db: apsw.Connection) -> None:
+    """Make the word index anew from the documents."""
+    make_words(db)
+    for n, doc in fetch(db, "SELECT n, doc FROM memory ORDER BY n"):
+        memory = decode("memory", json.loads(doc))
+        if isinstance(memory, Memory):
+            index_words(db, n, memory, new=True)
+    set_meta(db, "terms", TERMS_VERSION)
+
+
+def mend_derived(db: apsw.Connection) -> None:
+    """Make anew what is derived from the records: words and columns, and drop vectors of no memory."""
+    reindex(db)
+    for type in RECORDS:
+        for n, doc in fetch(db, f"SELECT n, doc FROM {type}"):
+            _put(db, decode(type, json.loads(doc)), n, new=False)
+    for table in ("vector", "claim"):
+        db.execute(f"DELETE FROM {table} WHERE NOT EXISTS (SELECT 1 FROM memory WHERE memory.id = {table}.id)")
+
+
+def index_words(db: apsw.Connection, n: int, memory: Memory, *, new: bool) -> None:
+    """Make a memory findable by its words."""
+    if not new:
+        db.execute("DELETE FROM words WHERE rowid = ?", (n,))
+    sql = "INSERT INTO words (rowid, name, summary, tags, text) VALUES (?, ?, ?, ?, ?)"
+    db.execute(sql, (n, *searchable(memory)))
+
+
+def _put(db: apsw.Connection, record: Record, n: int, *, new: bool) -> None:
+    type, doc, columns = type_of(record), _print(encode(record)), index(record)
+    if new:
+        marks = ", ".join("?" * (len(columns) + 4))
+        with _unique(MOVED):
+            db.execute(
+                f"INSERT INTO {type} (n, id, revision, doc, {', '.join(columns)}) VALUES ({marks})",
+                (n, record.id, record.revision, doc, *columns.values()),
+            )
+        return
+    sets = ", ".join(f"{name} = ?" for name in ("revision", "doc", *columns))
+    db.execute(f"UPDATE {type} SET {sets} WHERE n = ?", (record.revision, doc, *columns.values(), n))
+    db.execute("DELETE FROM vector WHERE id = ? AND digest <> ?", (record.id, columns.get("digest", "")))
+
+
+def _claim(db: apsw.Connection, change: Change, known: set[str]) -> None:
+    """Every memory put holds its given claims and no other; all are given up before any is taken."""
+    for id in known.intersection(change.claims):
+        db.execute("DELETE FROM claim WHERE id = ?", (id,))
+    for id, claims in change.claims.items():
+        for claim in claims:
+            with _unique(TAKEN):
+                db.execute("INSERT INTO claim VALUES (?, ?)", (claim, id))
+
+
+class _unique:  # noqa: N801 - used like a function; a class because it is on the path of every save
+    """Let the table itself find out that another record holds the place, and say so in our words."""
+
+    def __init__(self, message: str) -> None:
+        self._message = message
+
+    def __enter__(self) -> None:
+        """Nothing to prepare."""
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, apsw.ConstraintError):
+            raise Moved(self._message, RETRY) from error
+
+
+def _drop(db: apsw.Connection, type: RecordType, id: str, n: int) -> None:
+    if type == "memory":
+        db.execute("DELETE FROM words WHERE rowid = ?", (n,))
+        db.execute("DELETE FROM vector WHERE id = ?", (id,))
+        db.execute("DELETE FROM claim WHERE id = ?", (id,))
+    db.execute(f"DELETE FROM {type} WHERE n = ?", (n,))
+
+
+def _erase(db: apsw.Connection, ids: Sequence[str]) -> None:
+    for id in ids:
+        for (seq,) in fetch(db, "SELECT seq FROM subject WHERE id = ?", id):
+            db.execute("UPDATE event SET payload = NULL WHERE seq = ?", (seq,))
+            db.execute("DELETE FROM token WHERE seq = ?", (seq,))
+    # Deleted rows leave their words behind in old index segments until these are merged.
+    db.execute("INSERT INTO words (words) VALUES ('optimize')")

@@ -1,0 +1,110 @@
+"""Filter and Access as SQL, once for every SQL engine: a translation, never a second meaning."""
+
+from collections.abc import Sequence
+
+from engram.model.filter import Access, Filter, moment
+from engram.model.limits import print_time
+from engram.model.outline import outline
+from engram.model.scope import Scope
+from engram.model.text import digest
+
+Clause = tuple[str, list[str | int]]
+
+# The order of the cases is the order of the lines in `model.memory.standing`.
+STANDING = """CASE
+ WHEN forgotten_at IS NOT NULL THEN 'forgotten'
+ WHEN status = 'rejected' THEN 'rejected'
+ WHEN status = 'pending' AND held_for <> 'unmerged_branch' THEN 'pending'
+ WHEN status = 'pending' AND branch <> ? THEN 'staged'
+ WHEN replaced_by <> '' THEN 'replaced'
+ WHEN valid_from > ? THEN 'scheduled'
+ WHEN valid_until <= ? THEN 'expired'
+ WHEN stale_at < ? THEN 'stale'
+ ELSE 'live' END"""
+
+
+def where(asked: Filter, access: Access) -> Clause:
+    """The WHERE clause (without the word) and its parameters, for what is asked and may be read.
+
+    Raises:
+        TypeError: when access is missing.
+    """
+    if not isinstance(access, Access):
+        raise TypeError("A read needs an Access.")
+    clauses = [_access(access), *_scopes(asked), *_words(asked), *_times(asked)]
+    return " AND ".join(f"({sql})" for sql, _ in clauses), [value for _, values in clauses for value in values]
+
+
+def _access(access: Access) -> Clause:
+    sql, values = "owner = ?", [access.owner]
+    if access.reach is None:
+        sql += " OR (owner IS NOT NULL AND visibility = 'shared')"
+    else:
+        places = ["global", *sorted(access.reach)]
+        sql += f" OR (owner IS NOT NULL AND visibility = 'shared' AND place IN ({_marks(places)}))"
+        values += places
+    if access.workspace is not None:
+        return f"workspace = ? AND ({sql})", [access.workspace, *values]
+    return sql, [*values]
+
+
+def _scopes(asked: Filter) -> list[Clause]:
+    clauses: list[Clause] = []
+    if asked.scopes:
+        clauses.append(_any("scope", [str(scope) for scope in asked.scopes]))
+    if asked.within is not None:
+        clauses.append(_within(asked.within))
+    return clauses
+
+
+def _within(scope: Scope) -> Clause:
+    clauses: list[tuple[str, str]] = [("workspace = ?", scope.workspace)]
+    if scope.level != "global":
+        clauses.append(("place = ?", scope.place))
+    if scope.run:
+        clauses.append(("substr(scope, -length(?1)) = ?1".replace("?1", "?"), f"@{scope.run}"))
+    sql = " AND ".join(part for part, _ in clauses)
+    return sql, [value for part, value in clauses for _ in range(part.count("?"))]
+
+
+def _words(asked: Filter) -> list[Clause]:
+    clauses: list[Clause] = []
+    if asked.ids is not None:
+        clauses.append(_any("id", asked.ids))
+    if asked.kinds:
+        clauses.append(_any("kind", asked.kinds))
+    if asked.except_kinds:
+        clauses.append((f"kind NOT IN ({_marks(asked.except_kinds)})", [*asked.except_kinds]))
+    clauses += [("instr(memory.tags, ?) > 0", [f"\n{tag}\n"]) for tag in asked.tags]
+    for name in ("origin", "owner", "session", "key", "digest", "outline", "amends", "replaced_by"):
+        if (value := getattr(asked, name)) is not None:
+            # Saying that it is not empty lets a partial index, which leaves the empty ones out, answer.
+            clauses.append((f"{name} = ? AND {name} <> ''" if value else f"{name} = ?", [value]))
+    if asked.near is not None:
+        told = outline(asked.near)
+        either = " OR (outline = ? AND outline <> '')" if told else ""
+        clauses.append((f"digest = ?{either}", [digest(asked.near), *([told] if told else [])]))
+    if asked.pinned is not None:
+        clauses.append(("pinned = ?", [int(asked.pinned)]))
+    return clauses
+
+
+def _times(asked: Filter) -> list[Clause]:
+    clauses: list[Clause] = []
+    if asked.since is not None:
+        clauses.append(("created_at >= ?", [print_time(asked.since)]))
+    if asked.until is not None:
+        clauses.append(("created_at < ?", [print_time(asked.until)]))
+    if asked.standings:
+        now = print_time(moment(asked))
+        values = [asked.view, now, now, now, *asked.standings]
+        clauses.append((f"{STANDING} IN ({_marks(asked.standings)})", [*values]))
+    return clauses
+
+
+def _any(column: str, values: Sequence[str]) -> Clause:
+    return f"{column} IN ({_marks(values)})", [*values]
+
+
+def _marks(values: Sequence[str]) -> str:
+    return ",".join("?" * len(values))

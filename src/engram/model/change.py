@@ -1,0 +1,71 @@
+"""What a rule answers and an engine applies: records, expectations, claims and one event."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from engram.model.caller import Caller
+from engram.model.codec import Record, RecordType
+from engram.model.event import Draft, Event
+
+NONE: Mapping[str, Any] = MappingProxyType({})
+
+ABSENT = 0
+"""The revision of a record that does not exist, as an expectation."""
+
+
+class Request(NamedTuple):
+    """Who asks, when, and the chance a rule may use: rules have no clock and no dice of their own."""
+
+    caller: Caller
+    now: datetime
+    batch: str
+    fresh: str  # an unused id
+    salt: str
+    confirmed: str = ""  # the channel by which a person confirmed (flag, terminal, web, …), or ""
+
+
+class Token(NamedTuple):
+    """A client's name for one request, so that a retry is answered and not done again."""
+
+    owner: str
+    operation: str
+    name: str
+    request: str  # hash of what was asked
+
+
+class Change(NamedTuple):
+    """All or nothing. An engine applies it exactly as it stands and decides nothing.
+
+    `expects` gives the revision each touched record must have now (ABSENT: must not exist). `claims` gives, for
+    every memory put, all the claims it holds afterwards; a claim another record holds refuses the Change.
+    `erase` lists ids whose every trace goes: record, index, vectors, tokens and event payloads.
+    """
+
+    draft: Draft
+    puts: tuple[Record, ...] = ()
+    drops: tuple[tuple[RecordType, str], ...] = ()
+    expects: Mapping[str, int] = NONE
+    claims: Mapping[str, tuple[str, ...]] = NONE
+    erase: tuple[str, ...] = ()
+    token: Token | None = None
+
+
+class Commit(NamedTuple):
+    """What a commit did: its event, and the handles of the memories it put."""
+
+    event: Event
+    handles: Mapping[str, str] = NONE
+    replayed: bool = False  # the token was known: this is the first answer again
+    traces: int | None = None  # after an erasure: raw bytes of the text still found, None if not looked for
+
+
+class Finding(NamedTuple):
+    """Something a check noticed. `fixable` means `doctor --fix` mends it."""
+
+    code: str
+    message: str
+    hint: str = ""
+    severity: str = "error"  # error, warning or note
+    fixable: bool = False

@@ -1,0 +1,170 @@
+"""Records to documents and back, and the columns an engine may filter them by."""
+
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from typing import Any, Literal
+
+from engram.errors import Corrupt, EngramError
+from engram.model import text as words
+from engram.model.limits import print_time
+from engram.model.memory import Asset, Citation, Context, Memory
+from engram.model.outline import outline
+from engram.model.relation import Relation
+from engram.model.scope import GLOBAL, Scope
+from engram.model.session import Session
+
+RecordType = Literal["memory", "session", "relation"]
+Record = Memory | Session | Relation
+Document = dict[str, Any]
+
+RECORDS: Mapping[RecordType, type[Record]] = {"memory": Memory, "session": Session, "relation": Relation}
+
+
+def type_of(record: Record) -> RecordType:
+    """The name under which engines keep this record."""
+    return {Memory: "memory", Session: "session", Relation: "relation"}[type(record)]  # type: ignore[return-value]
+
+
+def encode(record: Record) -> Document:
+    """The record as JSON values; fields at their default are left out, so documents stay small."""
+    document: Document = {}
+    values = record.__dict__
+    for name, default, write, _ in _forms(type(record)):
+        value = values[name]
+        if value != default:
+            document[name] = write(value) if write else value
+    return document
+
+
+def decode(type: RecordType, document: Mapping[str, Any]) -> Record:
+    """The record a document stands for; `decode(t, encode(r)) == r`.
+
+    Raises:
+        Corrupt: when the document is no such record, or has a field this version does not know.
+    """
+    values: dict[str, Any] = {}
+    known = _reading(RECORDS[type])
+    try:
+        for name, value in document.items():
+            read = known[name]
+            values[name] = read(value) if read and value is not None else value
+        return RECORDS[type](**values)
+    except (KeyError, TypeError, ValueError, AttributeError, EngramError) as error:
+        raise Corrupt(
+            f"A {type} in this store cannot be read: {error}.",
+            "It may come from a newer Engram: upgrade, or run `engram doctor`.",
+        ) from error
+
+
+def index(record: Record) -> dict[str, str | int | None]:
+    """Column → value: all that engines may filter and order by. Empty text is "", absent is None."""
+    if isinstance(record, Memory):
+        return _memory_columns(record)
+    if isinstance(record, Session):
+        scope, created = record.scope, record.started_at
+    else:
+        scope, created = GLOBAL, record.created_at
+    return {
+        "owner": record.owner,
+        "visibility": "private",
+        "workspace": scope.workspace,
+        "scope": str(scope),
+        "place": scope.place,
+        "created_at": print_time(created),
+    }
+
+
+def searchable(memory: Memory) -> tuple[str, str, str, str]:
+    """The text columns of the word index, as terms joined by spaces: key and kind, summary, tags, text."""
+    return (
+        " ".join(words.terms(f"{memory.key} {memory.kind}")),
+        " ".join(words.terms(memory.summary)),
+        " ".join(words.terms("\n".join(memory.tags))),
+        " ".join(words.terms(memory.text)),
+    )
+
+
+def _memory_columns(memory: Memory) -> dict[str, str | int | None]:
+    scope = memory.scope
+    return {
+        "owner": memory.owner,
+        "visibility": memory.visibility,
+        "workspace": scope.workspace,
+        "scope": str(scope),
+        "place": scope.place,
+        "created_at": print_time(memory.created_at),
+        "updated_at": print_time(memory.updated_at),
+        "key": memory.key,
+        "digest": memory.digest,
+        "outline": outline(memory.text),
+        "kind": memory.kind,
+        "tags": "\n".join(("", *memory.tags, "")),
+        "session": memory.session,
+        "amends": memory.amends,
+        "origin": memory.origin,
+        "pinned": int(memory.pinned),
+        "importance": memory.importance,
+        "status": memory.status,
+        "held_for": memory.held_for,
+        "branch": memory.branch,
+        "replaced_by": memory.replaced_by,
+        "forgotten_at": _print(memory.forgotten_at),
+        "valid_from": _print(memory.valid_from),
+        "valid_until": _print(memory.valid_until),
+        "stale_at": _print(memory.stale_at),
+    }
+
+
+def _print(time: datetime | None) -> str | None:
+    return None if time is None else print_time(time)
+
+
+def _time(value: str) -> datetime:
+    time = datetime.fromisoformat(value)
+    if time.tzinfo is None:
+        raise ValueError(f"{value!r} has no time zone")
+    return time.replace(tzinfo=UTC) if value.endswith("Z") else time.astimezone(UTC)
+
+
+def _parts(value: Any) -> Document:  # noqa: ANN401 - a citation, an asset or a context
+    return {name: got for name, got in value.__dict__.items() if got}
+
+
+_Write = Callable[[Any], Any]
+_TIMES = (
+    *("valid_from", "valid_until", "forgotten_at", "created_at", "updated_at", "verified_at"),
+    *("started_at", "ended_at"),
+)
+_CONVERTERS: dict[str, tuple[_Write, _Write]] = {
+    "scope": (str, Scope.parse),
+    "tags": (list, tuple),
+    "citations": (
+        lambda many: [_parts(one) for one in many],
+        lambda many: tuple(Citation(**one) for one in many),
+    ),
+    "assets": (lambda many: [_parts(one) for one in many], lambda many: tuple(Asset(**one) for one in many)),
+    "context": (_parts, lambda one: Context(**one)),
+    **dict.fromkeys(_TIMES, (print_time, _time)),
+}
+
+_Form = tuple[str, Any, _Write | None, _Write | None]
+_NO_DEFAULT = object()
+_FORMS: dict[type[Record], tuple[_Form, ...]] = {}
+_READING: dict[type[Record], dict[str, _Write | None]] = {}
+
+
+def _forms(record: type[Record]) -> tuple[_Form, ...]:
+    """Per field: its name, its default, and how it is written and read. Worked out once per type."""
+    if record not in _FORMS:
+        _FORMS[record] = tuple(
+            (name, record.DEFAULTS.get(name, _NO_DEFAULT), *_CONVERTERS.get(name, (None, None)))
+            for name in record.FIELDS
+            if name != "handle"
+        )
+    return _FORMS[record]
+
+
+def _reading(record: type[Record]) -> dict[str, _Write | None]:
+    if record not in _READING:
+        _READING[record] = {name: read for name, _, _, read in _forms(record)}
+    return _READING[record]

@@ -1,0 +1,145 @@
+"""What is asked for and what may be seen: Filter and Access, each with its one reference meaning."""
+
+from datetime import datetime
+from typing import NamedTuple
+
+from engram.errors import Invalid
+from engram.model import text as words
+from engram.model.memory import STANDINGS, Memory, Origin, Standing, standing
+from engram.model.outline import outline
+from engram.model.relation import Relation
+from engram.model.scope import GLOBAL, Scope
+from engram.model.session import Session
+
+
+class Filter(NamedTuple):
+    """A closed list of clauses, all of which must hold. None (or an empty tuple) means "not asked".
+
+    `now` and `view` are the moment and the branch at which `standings` are meant; `view` only narrows.
+    """
+
+    ids: tuple[str, ...] | None = None
+    scopes: tuple[Scope, ...] = ()  # any of these, exactly
+    within: Scope | None = None  # this scope or one it contains
+    kinds: tuple[str, ...] = ()  # any of these
+    except_kinds: tuple[str, ...] = ()  # none of these
+    tags: tuple[str, ...] = ()  # all of these
+    origin: Origin | None = None
+    pinned: bool | None = None
+    standings: tuple[Standing, ...] = ()  # any of these
+    owner: str | None = None
+    session: str | None = None
+    key: str | None = None
+    digest: str | None = None
+    outline: str | None = None
+    near: str | None = None  # this text, or the same statement but for a value (equal digest or outline)
+    amends: str | None = None
+    replaced_by: str | None = None
+    since: datetime | None = None  # created at or after
+    until: datetime | None = None  # created before
+    now: datetime | None = None
+    view: str = ""
+
+
+ANYTHING = Filter()
+
+
+class Access(NamedTuple):
+    """What one caller may read, in one fixed shape: own, or shared and in reach; and in the workspace.
+
+    Compiled from a Caller by `rules.access` and required by every read of every engine.
+    """
+
+    owner: str
+    reach: frozenset[str] | None = None  # places besides global; None is all of them
+    workspace: str | None = None  # None when workspaces are not in use
+
+    def allows(self, owner: str | None, visibility: str, scope: Scope) -> bool:
+        """The reference meaning of access. A record without an owner is readable by nobody."""
+        if owner is None or (self.workspace is not None and scope.workspace != self.workspace):
+            return False
+        if owner == self.owner:
+            return True
+        return visibility == "shared" and (
+            scope.place == "global" or self.reach is None or scope.place in self.reach
+        )
+
+
+COMMON = frozenset({"ids", "scopes", "within", "owner", "since", "until", "now", "view"})
+"""The clauses that every type of record can answer; the others are about memories."""
+
+
+def common(where: Filter) -> Filter:
+    """The filter, if any type of record can answer it.
+
+    Raises:
+        Invalid: when a clause is about memories only.
+    """
+    for name, value in where._asdict().items():
+        if name not in COMMON and value != ANYTHING._asdict()[name]:
+            raise Invalid(f"Only memories can be filtered by {name}.")
+    return where
+
+
+def matches_any(record: Memory | Session | Relation, where: Filter) -> bool:
+    """The reference meaning of a filter for any type of record."""
+    if isinstance(record, Memory):
+        return matches(record, where)
+    scope = record.scope if isinstance(record, Session) else GLOBAL
+    made = record.started_at if isinstance(record, Session) else record.created_at
+    asked = common(where)
+    return (
+        (asked.ids is None or record.id in asked.ids)
+        and (not asked.scopes or scope in asked.scopes)
+        and (asked.within is None or asked.within.contains(scope))
+        and asked.owner in (None, record.owner)
+        and (asked.since is None or made >= asked.since)
+        and (asked.until is None or made < asked.until)
+    )
+
+
+def matches(memory: Memory, where: Filter) -> bool:
+    """The reference meaning of a filter, which engines translate and none may redefine."""
+    return (
+        (where.ids is None or memory.id in where.ids)
+        and (not where.scopes or memory.scope in where.scopes)
+        and (where.within is None or where.within.contains(memory.scope))
+        and (not where.kinds or memory.kind in where.kinds)
+        and memory.kind not in where.except_kinds
+        and all(tag in memory.tags for tag in where.tags)
+        and where.origin in (None, memory.origin)
+        and where.pinned in (None, memory.pinned)
+        and where.owner in (None, memory.owner)
+        and where.session in (None, memory.session)
+        and where.key in (None, memory.key)
+        and (where.digest is None or where.digest == memory.digest)
+        and (where.outline is None or where.outline == outline(memory.text))
+        and (where.near is None or _near(memory.text, where.near))
+        and where.amends in (None, memory.amends)
+        and where.replaced_by in (None, memory.replaced_by)
+        and (where.since is None or memory.created_at >= where.since)
+        and (where.until is None or memory.created_at < where.until)
+        and _stands(memory, where)
+    )
+
+
+def _near(text: str, other: str) -> bool:
+    outlined = outline(other)
+    return words.digest(text) == words.digest(other) or bool(outlined and outlined == outline(text))
+
+
+def moment(where: Filter) -> datetime:
+    """The moment at which a filter's standings are meant.
+
+    Raises:
+        Invalid: when it asks for standings without one, or for one that does not exist.
+    """
+    if where.now is None:
+        raise Invalid("A filter by standing needs the moment it is meant at.")
+    if unknown := set(where.standings) - set(STANDINGS):
+        raise Invalid(f"standing cannot be {min(unknown)!r}.", "Use one of: " + ", ".join(STANDINGS) + ".")
+    return where.now
+
+
+def _stands(memory: Memory, where: Filter) -> bool:
+    return not where.standings or standing(memory, moment(where), where.view) in where.standings

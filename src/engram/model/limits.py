@@ -1,0 +1,156 @@
+"""What a field may hold: every limit, the checks that enforce it, and the sentences that explain it."""
+
+import functools
+import re
+from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
+
+from engram.errors import Invalid
+
+KIB = 1024
+
+LIMITS: dict[str, int] = {
+    "text": 64 * KIB,
+    "summary": 512,
+    "key": 120,
+    "scope": 256,
+    "source": 128,
+    "kind": 64,
+    "tag": 128,
+    "ref": 1024,
+    "locator": 128,
+    "pin": 128,
+    "excerpt": 16 * KIB,
+    "name": 256,
+    "reason": 2 * KIB,
+    "context": 1024,
+    "token": 256,
+}
+"""Field → most UTF-8 bytes. The exact limit is accepted; nothing is ever cut silently."""
+
+MOST_TAGS = 128
+MOST_CITATIONS = 50
+MOST_ASSETS = 50
+
+EARLIEST = datetime(1970, 1, 1, tzinfo=UTC)
+LATEST = datetime(2200, 1, 1, tzinfo=UTC)
+
+DECAY_HOURS = {"h": 1, "d": 24, "w": 7 * 24, "m": 30 * 24, "y": 365 * 24}
+LONGEST_DECAY_HOURS = 200 * DECAY_HOURS["y"]
+
+
+@functools.cache
+def _control() -> re.Pattern[str]:
+    # Tab, line feed and carriage return are text; the other C0 and C1 codes and DEL can
+    # repaint a terminal or end a protocol line, and lone surrogates have no UTF-8 form.
+    return re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
+
+
+def size(value: str) -> int:
+    """Length in UTF-8 bytes, as every limit counts it."""
+    return len(value) if value.isascii() else len(value.encode("utf-8", "surrogatepass"))
+
+
+def check_text(field: str, value: str, *, limit: int | None = None, lines: bool = False) -> None:
+    """Check a string field for type, forbidden characters and size.
+
+    Raises:
+        Invalid: naming the field, the limit and the size.
+    """
+    if not isinstance(value, str):
+        raise Invalid(f"{field} must be text, not {type(value).__name__}.")
+    if not value:
+        return
+    if not value.isprintable():
+        _check_characters(field, value, lines=lines)
+    most = LIMITS[field] if limit is None else limit
+    if len(value) * 4 > most and (got := size(value)) > most:
+        raise Invalid(
+            f"{field} is {got:,} bytes; the limit is {most:,} bytes.",
+            "Shorten it, or split it into several memories.",
+        )
+
+
+def _check_characters(field: str, value: str, *, lines: bool) -> None:
+    if bad := _control().search(value):
+        if "\ud800" <= bad[0] <= "\udfff":
+            raise Invalid(f"{field} is not UTF-8 at position {bad.start()}.", "Convert it to UTF-8 first.")
+        raise Invalid(
+            f"{field} contains the control character U+{ord(bad[0]):04X} at position {bad.start()}.",
+            "Remove it; only tab and line breaks are accepted.",
+        )
+    if not lines and ("\n" in value or "\r" in value):
+        raise Invalid(f"{field} must be a single line.", "Put longer prose into the text.")
+
+
+def check_choice(field: str, value: str, choices: Iterable[str]) -> None:
+    """Check that a word is one of a closed list.
+
+    Raises:
+        Invalid: listing the choices.
+    """
+    if value not in choices:
+        raise Invalid(f"{field} cannot be {value!r}.", "Use one of: " + ", ".join(sorted(choices)) + ".")
+
+
+def check_time(field: str, value: datetime | None) -> None:
+    """Check that a time is absent, or in UTC and between 1970 and 2200.
+
+    Raises:
+        Invalid: when it is naive or absurd.
+    """
+    if value is None:
+        return
+    if not isinstance(value, datetime) or value.tzinfo is None:
+        raise Invalid(f"{field} must be a time with a time zone.")
+    if value.tzinfo is not UTC:
+        raise Invalid(f"{field} must be in UTC.", "Convert it with .astimezone(datetime.UTC).")
+    if not EARLIEST <= value < LATEST:
+        raise Invalid(f"{field} is {value.date()}, outside 1970 to 2199.", "Leave it empty for no bound.")
+
+
+@functools.lru_cache(maxsize=256)
+def parse_decay(decay: str) -> timedelta | None:
+    """How long a memory stays fresh after it was last verified; None for `none`, which never goes stale.
+
+    Raises:
+        Invalid: when it is not a whole number followed by h, d, w, m or y.
+    """
+    if not isinstance(decay, str):
+        raise Invalid(f"decay cannot be {decay!r}.", "Write something like 180d, or none.")
+    if decay == "none":
+        return None
+    count, unit = decay[:-1], decay[-1:]
+    if not (count.isascii() and count.isdigit() and len(count) <= 7 and unit in DECAY_HOURS):
+        raise Invalid(
+            f"decay cannot be {decay!r}.",
+            "Write a whole number and h, d, w, m or y, such as 180d or 2y; or none.",
+        )
+    hours = int(count) * DECAY_HOURS[unit]
+    if not 0 < hours <= LONGEST_DECAY_HOURS:
+        raise Invalid(f"decay {decay!r} is outside 1h to 200y.", "Use none for what never goes stale.")
+    return timedelta(hours=hours)
+
+
+def parse_time(field: str, value: str) -> datetime:
+    """Read an RFC 3339 time or a plain date (midnight UTC).
+
+    Raises:
+        Invalid: when it is neither, or absurd.
+    """
+    try:
+        time = datetime.fromisoformat(value.strip())
+    except ValueError:
+        raise Invalid(f"{field} cannot be {value!r}.", "Write 2026-05-01 or 2026-05-01T12:00:00Z.") from None
+    try:
+        time = time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
+    except OverflowError:
+        raise Invalid(f"{field} is {value!r}, outside 1970 to 2199.", "Leave it empty for no bound.") from None
+    check_time(field, time)
+    return time
+
+
+@functools.lru_cache(maxsize=1024)
+def print_time(time: datetime) -> str:
+    """RFC 3339 in UTC with microseconds: fixed width, so that text order is time order."""
+    return time.isoformat(timespec="microseconds")[:26] + "Z"

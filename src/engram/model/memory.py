@@ -1,0 +1,306 @@
+"""The Memory record, what it cites, and where it stands at a moment."""
+
+import functools
+import re
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+from typing import Literal, get_args
+
+from engram.errors import Invalid
+from engram.model import text as words
+from engram.model.limits import (
+    MOST_ASSETS,
+    MOST_CITATIONS,
+    MOST_TAGS,
+    check_choice,
+    check_text,
+    check_time,
+    parse_decay,
+)
+from engram.model.record import Record
+from engram.model.scope import GLOBAL, Scope
+
+CitationKind = Literal["file", "commit", "url", "repo", "session", "message"]
+Origin = Literal["said", "inferred"]
+LearnedBy = Literal["remember", "harvest", "manual", "import"]
+Visibility = Literal["private", "shared"]
+Status = Literal["pending", "promoted", "rejected"]
+HeldFor = Literal[
+    "", "curated_kind", "conflict", "edits_curated_node", "unmerged_branch", "untrusted_origin", "review_all"
+]
+Standing = Literal[
+    "pending", "rejected", "forgotten", "replaced", "scheduled", "expired", "stale", "staged", "live"
+]
+
+STANDINGS: tuple[Standing, ...] = get_args(Standing)
+CURATED = 3
+"""The tier of what becomes live by a person's confirmed word only."""
+
+
+@functools.cache
+def _kind_syntax() -> re.Pattern[str]:
+    return re.compile(r"[a-z][a-z0-9]*(?:[_-][a-z0-9]+)*")
+
+
+class Citation(Record):
+    """What a memory rests on: a place in the world that can be looked at again."""
+
+    kind: CitationKind
+    ref: str
+    locator: str = ""
+    pin: str = ""
+    excerpt: str = ""
+
+    def _check(self) -> None:
+        check_choice("citation kind", self.kind, get_args(CitationKind))
+        if not self.ref.strip():
+            raise Invalid("A citation needs a ref.", "Give the path, commit or address it points at.")
+        check_text("ref", self.ref)
+        check_text("locator", self.locator)
+        check_text("pin", self.pin)
+        check_text("excerpt", self.excerpt, lines=True)
+
+
+class Asset(Record):
+    """A binary attachment, kept by its content hash."""
+
+    sha256: str
+    name: str = ""
+    media_type: str = ""
+    size: int = 0
+
+    def _check(self) -> None:
+        if not re.fullmatch("[0-9a-f]{64}", self.sha256):
+            raise Invalid("An asset's sha256 must be 64 lower-case hexadecimal digits.")
+        check_text("name", self.name)
+        check_text("name", self.media_type)
+        if self.size < 0:
+            raise Invalid("An asset's size cannot be negative.")
+
+
+class Context(Record):
+    """Where a memory was made. `word` is its kind in another system's words."""
+
+    repo: str = ""
+    workspace: str = ""
+    worktree_path: str = ""
+    base_dir: str = ""
+    branch: str = ""
+    commit: str = ""
+    project: str = ""
+    agent: str = ""
+    tool: str = ""
+    word: str = ""
+
+    def _check(self) -> None:
+        for value in self.__dict__.values():
+            check_text("context", value)
+
+
+NOWHERE = Context()
+
+
+class Memory(Record, kw_only=True):
+    """One thing remembered. Fields marked S are set by the system, never by a client."""
+
+    UNCOMPARED = frozenset({"handle"})
+
+    # identity
+    id: str  # S: opaque
+    key: str = ""
+    scope: Scope = GLOBAL
+    session: str = ""
+    # content
+    text: str
+    summary: str = ""
+    kind: str = "fact"
+    tags: tuple[str, ...] = ()
+    citations: tuple[Citation, ...] = ()
+    assets: tuple[Asset, ...] = ()
+    amends: str = ""  # the curated memory this one would revise
+    apart: bool = False  # stands apart: claims neither key nor text (dedupe "create")
+    # provenance
+    origin: Origin = "inferred"
+    source: str = "tool:remember"
+    learned_by: LearnedBy = "remember"
+    confidence: float = 0.6
+    owner: str | None = None  # S: None is readable by nobody
+    actor: str = ""  # S
+    visibility: Visibility = "private"
+    context: Context = NOWHERE
+    # weight
+    importance: int = 5
+    pinned: bool = False
+    # life
+    status: Status = "pending"  # S
+    tier: int = 2  # S
+    held_for: HeldFor = ""  # S
+    approved_by: str = ""  # S: empty when it was promoted by itself
+    decay: str = "180d"
+    valid_from: datetime | None = None
+    valid_until: datetime | None = None
+    replaced_by: str = ""  # S
+    forgotten_at: datetime | None = None  # S
+    branch: str = ""  # S: repository and branch, while staged
+    # time
+    created_at: datetime
+    updated_at: datetime  # S
+    verified_at: datetime | None = None  # S
+    seen: int = 1  # S
+    revision: int = 1  # S: local; the ETag
+    # The store-local alias (mem-0001): filled in by the engine that read the record, part of no equality,
+    # document, export or sync.
+    handle: str = ""
+
+    def _check(self) -> None:
+        _check_identity(self)
+        _check_content(self)
+        _check_provenance(self)
+        _check_life(self)
+
+    @property
+    def digest(self) -> str:
+        """The hash of the normalised text: equal for the same statement, different for any other."""
+        return words.digest(self.text)
+
+    @property
+    def stale_at(self) -> datetime | None:
+        """The last moment at which the memory is fresh, or None when it never goes stale."""
+        lasts = parse_decay(self.decay)
+        return None if lasts is None else (self.verified_at or self.created_at) + lasts
+
+    def effective_confidence(self, now: datetime) -> float:
+        """Confidence after its age: it falls as the decay horizon nears, faster where it was low.
+
+        A memory at its horizon keeps `confidence` squared; one just verified keeps all of it.
+        """
+        lasts = parse_decay(self.decay)
+        if lasts is None:
+            return self.confidence
+        age = max(now - (self.verified_at or self.created_at), timedelta())
+        return float(round(self.confidence ** (1 + min(age / lasts, 2.0)), 4))
+
+
+def standing(memory: Memory, now: datetime, view: str = "") -> Standing:  # noqa: PLR0911 - one line a standing
+    """Where a memory stands at a moment, for a caller on the branch `view`.
+
+    This is the only definition; engines translate it, and the filter clause "live" means `== "live"`.
+    """
+    if memory.forgotten_at is not None:
+        return "forgotten"
+    if memory.status == "rejected":
+        return "rejected"
+    if memory.status == "pending":
+        if memory.held_for != "unmerged_branch":
+            return "pending"
+        if memory.branch != view:
+            return "staged"
+    if memory.replaced_by:
+        return "replaced"
+    if memory.valid_from is not None and now < memory.valid_from:
+        return "scheduled"
+    if memory.valid_until is not None and now >= memory.valid_until:
+        return "expired"
+    stale_at = memory.stale_at
+    if stale_at is not None and now > stale_at:
+        return "stale"
+    return "live"
+
+
+def check_kind(kind: str) -> None:
+    """Check that a kind is one lower-case word, parts joined by _ or -.
+
+    Raises:
+        Invalid: when it is not.
+    """
+    check_text("kind", kind)
+    if not _kind_syntax().fullmatch(kind):
+        raise Invalid(
+            f"kind cannot be {kind!r}.",
+            "Use one lower-case word such as fact, decision or gotcha; see `engram kinds`.",
+        )
+
+
+def check_unit(name: str, value: float) -> None:
+    """Check that a number lies between 0 and 1.
+
+    Raises:
+        Invalid: when it does not, or is no number.
+    """
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
+        raise Invalid(f"{name} is {value}; it must be between 0 and 1.", "Give a number such as 0.8.")
+
+
+def check_importance(value: int) -> None:
+    """Check that an importance is a whole number from 1 to 10.
+
+    Raises:
+        Invalid: when it is not.
+    """
+    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= 10:
+        raise Invalid(f"importance is {value}; it must be a whole number from 1 to 10.", "5 is the middle.")
+
+
+def clean_tags(tags: Iterable[str]) -> tuple[str, ...]:
+    """Tags without surrounding space, empties and repetition, in the order given."""
+    return tuple(dict.fromkeys(tag.strip() for tag in tags if tag.strip()))
+
+
+def _check_identity(memory: Memory) -> None:
+    if not memory.id:
+        raise Invalid("A memory needs an id.")
+    check_text("key", memory.id)
+    check_text("key", memory.key)
+    if memory.key != memory.key.strip():
+        raise Invalid("key must not begin or end with a space.")
+    if not isinstance(memory.scope, Scope):
+        raise Invalid(f"scope must be a Scope, not {type(memory.scope).__name__}.")
+    check_text("name", memory.session)
+
+
+def _check_content(memory: Memory) -> None:
+    check_text("text", memory.text, lines=True)
+    if not memory.text.strip():
+        raise Invalid("The text is empty.", 'Say what to remember: engram remember "We deploy on Fridays".')
+    check_text("summary", memory.summary)
+    check_kind(memory.kind)
+    if len(memory.tags) > MOST_TAGS:
+        raise Invalid(f"tags are {len(memory.tags)}; the limit is {MOST_TAGS}.")
+    for tag in memory.tags:
+        check_text("tag", tag)
+    if memory.tags and clean_tags(memory.tags) != memory.tags:
+        raise Invalid("tags must be distinct, not empty, and without surrounding spaces.")
+    if len(memory.citations) > MOST_CITATIONS:
+        raise Invalid(f"citations are {len(memory.citations)}; the limit is {MOST_CITATIONS}.")
+    if len(memory.assets) > MOST_ASSETS:
+        raise Invalid(f"assets are {len(memory.assets)}; the limit is {MOST_ASSETS}.")
+    check_text("key", memory.amends)
+
+
+def _check_provenance(memory: Memory) -> None:
+    check_choice("origin", memory.origin, ("said", "inferred"))
+    check_text("source", memory.source)
+    check_choice("learned_by", memory.learned_by, ("remember", "harvest", "manual", "import"))
+    check_unit("confidence", memory.confidence)
+    memory.__dict__["confidence"] = round(float(memory.confidence), 2)
+    if memory.owner is not None:
+        check_text("name", memory.owner)
+    check_text("name", memory.actor)
+    check_choice("visibility", memory.visibility, ("private", "shared"))
+    check_importance(memory.importance)
+    if not isinstance(memory.pinned, bool):
+        raise Invalid(f"pinned cannot be {memory.pinned!r}.", "It is true or false.")
+
+
+def _check_life(memory: Memory) -> None:
+    check_choice("status", memory.status, ("pending", "promoted", "rejected"))
+    check_choice("tier", str(memory.tier), ("1", "2", "3"))
+    if memory.held_for:
+        check_choice("held_for", memory.held_for, get_args(HeldFor))
+    parse_decay(memory.decay)
+    for name in ("valid_from", "valid_until", "forgotten_at", "created_at", "updated_at", "verified_at"):
+        check_time(name, getattr(memory, name))
+    if memory.valid_from and memory.valid_until and memory.valid_from >= memory.valid_until:
+        raise Invalid("valid_until must be later than valid_from.", "Give two moments in order, or only one.")
+    if memory.seen < 0 or memory.revision < 1:
+        raise Invalid("seen and revision cannot be that small.")

@@ -1,0 +1,78 @@
+"""What a record is: named fields, frozen, compared by value, checked when made; lighter to load than dataclasses.
+
+The standard library's dataclasses bring `inspect` and generate four functions for every class, which would be a
+quarter of the time `engram recall` takes to start. This base does what our records need with what is loaded anyway.
+"""
+
+from typing import Any, ClassVar, NoReturn, Self, TypeVar, dataclass_transform
+
+R = TypeVar("R", bound="Record")
+
+
+@dataclass_transform(frozen_default=True)
+class Record:
+    """Base of every record: subclasses annotate their fields, give defaults, and may define `_check`.
+
+    Fields named in `UNCOMPARED` say where a record was found, not what it is: they are part of no equality.
+    """
+
+    UNCOMPARED: ClassVar[frozenset[str]] = frozenset()
+    FIELDS: ClassVar[tuple[str, ...]] = ()
+    DEFAULTS: ClassVar[dict[str, Any]] = {}
+
+    def __init_subclass__(cls, *, kw_only: bool = False) -> None:
+        del kw_only  # for type checkers: a field without a default may follow one with
+        cls.FIELDS = tuple(cls.__annotations__)
+        cls.DEFAULTS = {name: cls.__dict__[name] for name in cls.FIELDS if name in cls.__dict__}
+
+    def __init__(self, *values: Any, **named: Any) -> None:  # noqa: ANN401 - typed by the subclass's fields
+        mine = self.__dict__
+        mine.update(self.DEFAULTS)
+        mine.update(zip(self.FIELDS, values, strict=False))
+        mine.update(named)
+        if len(mine) != len(self.FIELDS) or len(values) > len(self.FIELDS):
+            self._complain(mine)
+        self._check()
+
+    def _check(self) -> None:
+        """Raise Invalid when the fields make no sense together."""
+
+    def __setattr__(self, name: str, value: object) -> NoReturn:
+        raise AttributeError(f"A {type(self).__name__} cannot be changed; replace() makes another one.")
+
+    __delattr__ = __setattr__  # type: ignore[assignment] # the same refusal
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        if type(self) is not type(other):
+            return NotImplemented
+        return self._compared() == other._compared()
+
+    def __hash__(self) -> int:
+        return hash(tuple(self._compared().values()))
+
+    def __repr__(self) -> str:
+        said = (f"{name}={self.__dict__[name]!r}" for name in self.FIELDS if self._differs(name))
+        return f"{type(self).__name__}({', '.join(said)})"
+
+    def _differs(self, name: str) -> bool:
+        return name not in self.DEFAULTS or self.__dict__[name] != self.DEFAULTS[name]
+
+    def _compared(self) -> dict[str, Any]:
+        return {name: self.__dict__[name] for name in self.FIELDS if name not in self.UNCOMPARED}
+
+    def _complain(self, given: dict[str, Any]) -> NoReturn:
+        missing = [name for name in self.FIELDS if name not in given]
+        unknown = [name for name in given if name not in self.FIELDS]
+        raise TypeError(f"{type(self).__name__} misses {missing} and does not know {unknown}.")
+
+    def known_as(self, handle: str) -> Self:
+        """The same record, told by which handle this store knows it; for whoever has just made or read it."""
+        self.__dict__["handle"] = handle
+        return self
+
+
+def replace(record: R, **changes: Any) -> R:  # noqa: ANN401 - any field of the record
+    """The record with some fields changed, checked anew."""
+    return type(record)(**{**record.__dict__, **changes})

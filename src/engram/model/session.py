@@ -1,0 +1,35 @@
+"""One stretch of an agent's work, grouping the memories it made."""
+
+from datetime import datetime
+
+from engram.errors import Invalid
+from engram.model.limits import check_text, check_time
+from engram.model.memory import NOWHERE, Context
+from engram.model.record import Record
+from engram.model.scope import GLOBAL, Scope
+
+
+class Session(Record, kw_only=True):
+    """When it began and ended, who worked, and where. Its summary is a memory of kind `summary`."""
+
+    UNCOMPARED = frozenset({"handle"})
+
+    id: str
+    scope: Scope = GLOBAL
+    agent: str = ""
+    context: Context = NOWHERE
+    owner: str | None = None
+    started_at: datetime
+    ended_at: datetime | None = None
+    revision: int = 1
+    handle: str = ""
+
+    def _check(self) -> None:
+        if not self.id:
+            raise Invalid("A session needs an id.")
+        check_text("name", self.id)
+        check_text("name", self.agent)
+        check_time("started_at", self.started_at)
+        check_time("ended_at", self.ended_at)
+        if self.ended_at is not None and self.ended_at < self.started_at:
+            raise Invalid("A session cannot end before it began.")

@@ -1,0 +1,218 @@
+"""What every operation stands on: the call it is part of, and the mark that makes a function an operation."""
+
+import functools
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import datetime
+from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar, cast
+
+from engram.errors import Conflict, Forbidden, Invalid, Moved, NotFound
+from engram.model.caller import Caller
+from engram.model.change import Change, Commit, Request, Token
+from engram.model.event import Event, canonical
+from engram.model.filter import Access, Filter
+from engram.model.hashing import sha256
+from engram.model.limits import check_text
+from engram.model.memory import Memory
+from engram.model.scope import Scope
+from engram.ports import Engine, NewId
+from engram.rules.admission import Policy
+
+P = ParamSpec("P")
+R = TypeVar("R")
+T = TypeVar("T")
+
+PAGE = 500
+
+TRIES = 40
+"""How often a decision is made again when others were faster."""
+
+
+class Call(NamedTuple):
+    """One operation being carried out: who asks, on which engine, at which moment."""
+
+    engine: Engine
+    caller: Caller
+    access: Access
+    now: datetime
+    new_id: NewId
+    policy: Policy
+    home: Scope  # where a memory lands when no scope is given
+    budget: int  # tokens of a context, when none is given
+    store: str  # how the store is called in answers
+    channel: str  # how this surface's confirmations are recorded
+    token: Token | None = None
+
+    def request(self, *, confirm: bool = False, batch: str = "") -> Request:
+        """What a rule needs to know of this call, with fresh ids.
+
+        Raises:
+            Forbidden: when an agent would confirm: only a person can.
+        """
+        if confirm and not self.caller.human:
+            raise Forbidden("Only a person may confirm.", "Leave it out: a person decides in engram review.")
+        return Request(
+            caller=self.caller,
+            now=self.now,
+            batch=batch or self.new_id(),
+            fresh=self.new_id(),
+            salt=self.new_id(),
+            confirmed=self.channel if confirm else "",
+        )
+
+    def memory(self, ref: str) -> Memory:
+        """The readable memory that goes by this id, handle or prefix.
+
+        Raises:
+            NotFound: when there is none.
+            Conflict: when a prefix fits several.
+        """
+        found = self.engine.get("memory", [ref.strip()], self.access)
+        for memory in found.values():
+            if isinstance(memory, Memory):
+                return memory
+        raise NotFound(f"There is no memory {ref!r}.", "See what there is: engram list, or engram recall WORDS.")
+
+    def settle(self, decide: Callable[[], tuple[Change, T]], tries: int = TRIES) -> tuple[Commit, T]:
+        """Decide and commit; where somebody else was faster, look again and decide again.
+
+        Raises:
+            Conflict: what the rule says, or when others were faster every time.
+        """
+        change, decision = decide()
+        try:
+            return self.engine.commit(change._replace(token=self.token)), decision
+        except Moved:
+            if tries == 1:
+                raise
+        return self.settle(decide, tries - 1)
+
+    def replayed(self) -> Event | None:
+        """The event of the first request with this token, if there was one.
+
+        Raises:
+            Conflict: when the token was used for another request.
+        """
+        events = self.engine.events(token=self.token) if self.token else []
+        return events[0] if events else None
+
+
+def newest(call: Call) -> Iterator[Event]:
+    """All of history, newest first, page by page."""
+    before = 0
+    while events := call.engine.events(newest=True, after=before, limit=200):
+        yield from events
+        before = events[-1].seq
+
+
+def every(call: Call, where: Filter) -> Iterator[Memory]:
+    """Every readable memory that matches, oldest first, page by page."""
+    after = None
+    while True:
+        page = call.engine.scan("memory", where, call.access, after=after, limit=PAGE, oldest=True)
+        yield from cast("tuple[Memory, ...]", page.records)
+        if (after := page.next) is None:
+            return
+
+
+class Operation(NamedTuple):
+    """A typed function with what surfaces need to know about it."""
+
+    name: str
+    function: Callable[..., Any]
+    route: str
+    writes: bool
+    destructive: bool
+    human: bool
+    examples: tuple[str, ...]
+
+    @property
+    def group(self) -> str:
+        """The module it stands in: memories, recalls, reviews, history or upkeep."""
+        return self.function.__module__.rpartition(".")[2]
+
+    @property
+    def summary(self) -> str:
+        """The first line of the docstring."""
+        return (self.function.__doc__ or "").partition("\n")[0]
+
+
+OPERATIONS: dict[str, Operation] = {}
+"""Every operation by name, in the order of definition; filled as the modules are imported."""
+
+
+def operation(
+    route: str,
+    *examples: str,
+    name: str = "",
+    writes: bool = False,
+    destructive: bool = False,
+    human: bool = False,
+) -> Callable[[Callable[Concatenate[Call, P], R]], Callable[Concatenate[Call, P], R]]:
+    """Mark a function as an operation. Its signature is the whole interface; surfaces read nothing else.
+
+    A `token` parameter makes the operation idempotent: the function sees it as `call.token`.
+    """
+
+    def mark(function: Callable[Concatenate[Call, P], R]) -> Callable[Concatenate[Call, P], R]:
+        called = name or function.__name__
+
+        @functools.wraps(function)
+        def run(call: Call, /, *args: P.args, **kwargs: P.kwargs) -> R:
+            if human and not call.caller.human:
+                raise Forbidden(f"Only a person may {called}.", "Ask the person to do it with the engram command.")
+            token = kwargs.get("token")
+            if token:
+                call = call._replace(token=_token(call, called, function, args, kwargs))
+            try:
+                return function(call, *args, **kwargs)
+            except Conflict:
+                if call.replayed() is None:
+                    raise
+                return function(call, *args, **kwargs)  # a twin of this request was faster: its answer is ours
+
+        OPERATIONS[called] = Operation(called, run, route, writes, destructive, human, examples)
+        return run
+
+    return mark
+
+
+def _token(
+    call: Call, called: str, function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]
+) -> Token:
+    check_text("token", str(kwargs["token"]))
+    names = function.__code__.co_varnames[1:]  # after the call itself
+    said = {**dict(zip(names, args, strict=False)), **kwargs}
+    asked = {name: _plain(value) for name, value in said.items() if name not in ("token", "confirm")}
+    request = canonical([kwargs["token"], {name: value for name, value in asked.items() if value}])
+    # The name itself is hashed too: a client's string may be anything, and nobody needs to read it here.
+    name = sha256(str(kwargs["token"]).encode()).hexdigest()
+    return Token(call.caller.owner, called, name, sha256(request.encode()).hexdigest())
+
+
+def _plain(value: object) -> object:
+    """One form for what means the same: a list and a tuple, unsaid and empty."""
+    return [str(each) for each in value] if isinstance(value, list | tuple) else str(value or "")
+
+
+def require_between(name: str, value: int, least: int, most: int) -> None:
+    """Check that a count lies within its bounds.
+
+    Raises:
+        Invalid: when it does not.
+    """
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+        shown = f"{value:,}" if isinstance(value, int) else repr(value)
+        raise Invalid(f"{name} is {shown}.", f"Give a number from {least:,} to {most:,}.")
+
+
+def each(refs: str | Iterable[str]) -> list[str]:
+    """One ref or several, as a list without repetition.
+
+    Raises:
+        Invalid: when one of them is no text.
+    """
+    if refs is None or not isinstance(refs, str | Iterable):
+        raise Invalid(f"{refs!r} is no text.", "Give text, or several texts.")
+    if wrong := [one for one in ([refs] if isinstance(refs, str) else refs) if not isinstance(one, str)]:
+        raise Invalid(f"{wrong[0]!r} is no text.", "Give text, or several texts.")
+    return [refs] if isinstance(refs, str) else list(dict.fromkeys(refs))

@@ -1,0 +1,421 @@
+"""Making, reading and ending memories: remember, get, list, revise, verify, forget, restore, purge."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, cast
+
+from engram.errors import Conflict, Invalid
+from engram.model.answers import Changed, Listing, Receipt, Remembered, Shown
+from engram.model.change import Change, Request
+from engram.model.event import Event
+from engram.model.filter import Filter
+from engram.model.limits import check_choice
+from engram.model.memory import CURATED, STANDINGS, Citation, Memory, Standing, standing
+from engram.model.outline import outline
+from engram.model.refs import SHORTEST_PREFIX
+from engram.model.scope import Scope
+from engram.model.text import digest
+from engram.operations import parameters as p
+from engram.operations.base import Call, each, every, newest, operation, require_between
+from engram.operations.citing import parse_citation
+from engram.operations.scopes import in_view
+from engram.rules import admission, lifecycle
+from engram.rules.admission import CLEARED, Admission, Known, Proposal
+from engram.rules.changes import join
+
+MOST_LISTED = 1000
+MOST_NEAR = 40
+MOST_RIVALS = 8
+"""How many live memories of the same outline are compared: the newest say what holds now."""
+
+
+@operation(
+    "POST /v1/memories",
+    'engram remember "We deploy on Fridays" --kind convention',
+    'engram remember "My legal name is Alex Rivera" --kind identity',
+    "git log -1 --format=%B | engram remember - --kind decision --tag release",
+    writes=True,
+)
+def remember(
+    call: Call,
+    text: p.Text,
+    *,
+    kind: p.KindName = None,
+    scope: p.ScopeName = "",
+    key: p.Key = "",
+    summary: p.Summary = None,
+    tag: p.Tags = None,
+    cite: p.Cites = (),
+    importance: p.Importance = None,
+    pinned: p.Pinned = None,
+    confidence: p.Confidence = None,
+    visibility: p.Shared = None,
+    decay: p.Decay = None,
+    valid_from: p.ValidFrom = None,
+    valid_until: p.ValidUntil = None,
+    session: p.Session = "",
+    source: p.Source = None,
+    origin: p.Provenance = None,
+    dedupe: p.Dedupe = "merge",
+    confirm: p.Confirm = False,
+    token: p.Token = "",
+) -> Remembered:
+    """Save something worth knowing later.
+
+    The text alone is enough. The same text again is counted, not stored twice; the same key revises; what is
+    curated (a name, a rule, a price, …) or contradicts something known waits until a person has reviewed it.
+    """
+    del token
+    if (event := call.replayed()) is not None:
+        return _remembered_before(call, event)
+    check_choice("dedupe", dedupe, ("merge", "create"))
+    cites = [cite] if isinstance(cite, str | Citation) else cite
+    proposal = Proposal(
+        text=text,
+        key=key,
+        scope=Scope.parse(scope) if scope else call.home,
+        session=session,
+        summary=summary,
+        kind=kind,
+        tags=None if tag is None else tuple(each(tag)),
+        citations=tuple(parse_citation(one) for one in cites) or None,
+        origin=origin,
+        source=source,
+        confidence=confidence,
+        visibility=visibility,
+        importance=importance,
+        pinned=pinned,
+        decay=decay,
+        valid_from=valid_from,
+        valid_until=valid_until,
+        apart=dedupe == "create",
+    )
+    return admit(call, proposal, confirm=confirm)
+
+
+def admit(call: Call, proposal: Proposal, *, confirm: bool = False, batch: str = "") -> Remembered:
+    """Prepare a proposal, compare it with what is known, and commit what admission decides."""
+    request = call.request(confirm=confirm, batch=batch)
+    prepared = admission.prepare(proposal, request, call.policy)
+
+    def decide() -> tuple[Change, Admission]:
+        decision = admission.admit(prepared, known(call, prepared), call.policy, request)
+        return decision.change, decision
+
+    return _settled(call, prepared, decide)
+
+
+def _settled(call: Call, prepared: Proposal, decide: Callable[[], tuple[Change, Admission]]) -> Remembered:
+    commit, decision = call.settle(decide)
+    if commit.replayed:
+        return _remembered_before(call, commit.event)
+    handle = commit.handles.get(decision.memory.id, "")
+    hint = _next_step(call, decision.memory, handle, prepared.kind)
+    edits = commit.event.payload.edits if commit.event.payload else ()
+    if decision.outcome == "repeated" and any(edit.field == "status" for edit in edits):
+        hint = f"It was waiting, and is live now. Take it back: engram undo {commit.event.seq}"
+    return Remembered(
+        at=call.now,
+        memory=decision.memory.known_as(handle),
+        outcome=decision.outcome,
+        event=commit.event.seq,
+        conflicts=_memories(call, decision.conflicts) if decision.conflicts else (),
+        why=decision.why,
+        redacted=prepared.redacted,
+        hint=hint,
+    )
+
+
+@operation("GET /v1/memories/{memory}", "engram get mem-0001")
+def get(call: Call, memory: p.Refs) -> Shown:
+    """Show memories in full, with everything known about them."""
+    return Shown(at=call.now, memories=tuple(call.memory(ref) for ref in each(memory)))
+
+
+@operation(
+    "GET /v1/memories",
+    "engram list --kind decision --limit 5",
+    "engram list --standing pending --standing stale",
+    name="list",
+)
+def list_memories(
+    call: Call,
+    *,
+    scope: p.InScope = "",
+    kind: p.Kinds = (),
+    tag: p.TagFilter = (),
+    standing: p.Standings = ("live",),
+    pinned: p.OnlyPinned = None,
+    session: p.Session = "",
+    everywhere: p.Everywhere = False,
+    limit: p.Limit = 20,
+    after: p.After = None,
+) -> Listing:
+    """List memories, newest first; live ones unless another standing is asked for."""
+    require_between("limit", limit, 1, MOST_LISTED)
+    where = Filter(
+        **in_view(call, scope, everywhere=everywhere),
+        kinds=tuple(each(kind)),
+        tags=tuple(each(tag)),
+        standings=standings(standing),
+        pinned=pinned,
+        session=session or None,
+        now=call.now,
+        view=call.caller.view,
+    )
+    page = call.engine.scan("memory", where, call.access, after=after, limit=limit)
+    return Listing(at=call.now, memories=cast("tuple[Memory, ...]", page.records), next=page.next)
+
+
+@operation(
+    "PATCH /v1/memories/{memory}",
+    'engram revise mem-0003 --text "We deploy on Thursdays"',
+    "engram revise mem-0003 --pinned --importance 8",
+    writes=True,
+)
+def revise(
+    call: Call,
+    memory: p.Ref,
+    *,
+    text: p.NewText = None,
+    summary: p.Summary = None,
+    kind: p.KindName = None,
+    tag: p.Tags = None,
+    visibility: p.Shared = None,
+    pinned: p.Pinned = None,
+    importance: p.Importance = None,
+    confidence: p.Confidence = None,
+    decay: p.Decay = None,
+    valid_from: p.ValidFrom = None,
+    valid_until: p.ValidUntil = None,
+    clear: p.Clear = (),
+    revision: p.Revision = None,
+    confirm: p.Confirm = False,
+    token: p.Token = "",
+) -> Remembered:
+    """Change a memory's words, weight, reach or validity.
+
+    New words for a curated memory become a proposal beside it, which a person approves, unless confirmed.
+    """
+    del token
+    if (event := call.replayed()) is not None:
+        return _remembered_before(call, event)
+    for name in each(clear):
+        check_choice("clear", name, CLEARED)
+    request = call.request(confirm=confirm)
+    old = call.memory(memory)
+    said = Proposal(
+        text=old.text if text is None else text,
+        scope=old.scope,
+        summary=summary,
+        kind=kind,
+        tags=None if tag is None else tuple(each(tag)),
+        citations=old.citations or None,
+        visibility=visibility,
+        pinned=pinned,
+        importance=importance,
+        confidence=confidence,
+        decay=decay,
+        valid_from=valid_from,
+        valid_until=valid_until,
+        cleared=tuple(each(clear)),
+    )
+    if not said.cleared and not (said.said().keys() - {"citations"}) and text is None:
+        raise Invalid("Nothing to revise was given.", "Say what to change, such as --text or --pinned.")
+    prepared = admission.prepare(said._replace(kind=kind or old.kind), request, call.policy)._replace(kind=kind)
+
+    def decide() -> tuple[Change, Admission]:
+        current = call.memory(old.id)
+        lifecycle.require_revision(current, revision)
+        decision = admission.revise(current, prepared, known(call, prepared), call.policy, request)
+        return decision.change, decision
+
+    return _settled(call, prepared, decide)
+
+
+@operation("POST /v1/memories/{memory}/verify", "engram verify mem-0001", writes=True)
+def verify(call: Call, memory: p.Refs, *, token: p.Token = "") -> Changed:
+    """Confirm that memories still hold, so that they stay fresh for another decay period."""
+    del token
+    return change_each(call, "verify", memory, lifecycle.verify)
+
+
+@operation("POST /v1/memories/{memory}/forget", 'engram forget mem-0004 --reason "no longer true"', writes=True)
+def forget(call: Call, memory: p.Refs, *, reason: p.Reason = "", token: p.Token = "") -> Changed:
+    """Hide memories from every read; `restore` and `undo` bring them back."""
+    del token
+
+    def rule(one: Memory, request: Request) -> Change:
+        replaced = tuple(every(call, Filter(replaced_by=one.id, amends="", owner=one.owner)))
+        return lifecycle.forget(one, request, reason=reason, replaced=replaced)
+
+    return change_each(call, "forget", memory, rule)
+
+
+@operation("POST /v1/memories/{memory}/restore", "engram restore mem-0004", writes=True)
+def restore(call: Call, memory: p.Refs, *, token: p.Token = "") -> Changed:
+    """Bring back forgotten memories, in the status they had."""
+    del token
+
+    def rule(one: Memory, request: Request) -> Change:
+        admission.require_not_rejected(Known(twins=twins_of(call, one)))
+        return lifecycle.restore(one, request, rivals=rivals_of(call, one))
+
+    return change_each(call, "restore", memory, rule)
+
+
+@operation(
+    "DELETE /v1/memories/{memory}",
+    "engram purge mem-0004 --confirm",
+    writes=True,
+    destructive=True,
+    human=True,
+)
+def purge(call: Call, memory: p.Ref, *, confirm: p.Confirm = False, token: p.Token = "") -> Receipt:
+    """Erase a memory for good: text, index, vectors and history's copies. It cannot be undone."""
+    del token
+    if (event := call.replayed()) is not None:
+        return Receipt(at=call.now, erased=event.subjects, event=event.seq, event_id=event.id, traces=None)
+    request = call.request(confirm=confirm)
+
+    def decide() -> tuple[Change, None]:
+        if (gone := _undone_id(call, memory)) is not None:
+            return lifecycle.purge_remains(gone, request), None
+        one = call.memory(memory)
+        change = lifecycle.purge(
+            one,
+            request,
+            proposals=tuple(every(call, Filter(amends=one.id, owner=one.owner))),
+            replaced=tuple(every(call, Filter(replaced_by=one.id, amends="", owner=one.owner))),
+        )
+        return change, None
+
+    commit, _ = call.settle(decide)
+    event = commit.event
+    return Receipt(at=call.now, erased=event.subjects, event=event.seq, event_id=event.id, traces=commit.traces)
+
+
+def _undone_id(call: Call, ref: str) -> str | None:
+    """The id of a memory that is not there any more, but of which the caller's own history still tells."""
+    if call.engine.get("memory", [ref], call.access) or len(ref) < SHORTEST_PREFIX:
+        return None
+    events = (event for event in newest(call) if event.owner == call.caller.owner and event.payload is not None)
+    ids = {id for event in events for id in event.subjects if id.startswith(ref)}
+    return ids.pop() if len(ids) == 1 else None
+
+
+def change_each(
+    call: Call,
+    action: str,
+    refs: str | Sequence[str],
+    rule: Callable[[Memory, Request], Change],
+    *,
+    confirm: bool = False,
+) -> Changed:
+    """Let a rule decide about each memory and commit it all at once: every one of them, or none."""
+    if (event := call.replayed()) is not None:
+        asked = tuple(call.memory(ref) for ref in each(refs))
+        return Changed(at=call.now, action=action, memories=asked, event=event.seq, replayed=True)
+    request = call.request(confirm=confirm)
+    ids = [call.memory(ref).id for ref in each(refs)]
+    if not ids:
+        raise Invalid("No memory was named.", "Name one or more: engram list.")
+
+    def decide() -> tuple[Change, None]:
+        changes = [rule(call.memory(id), request) for id in dict.fromkeys(ids)]
+        return changes[0] if len(changes) == 1 else join(changes), None
+
+    commit, _ = call.settle(decide)
+    return Changed(at=call.now, action=action, memories=_memories(call, ids), event=commit.event.seq)
+
+
+def known(call: Call, proposal: Proposal) -> Known:
+    """What the caller has in this scope that bears on a proposal."""
+    place: dict[str, Any] = {"owner": call.caller.owner, "scopes": (proposal.scope,)}
+    keyed: tuple[Memory, ...] = ()
+    if proposal.key and not proposal.apart:
+        keyed = tuple(
+            one
+            for one in _related(call, Filter(**place, key=proposal.key))
+            if one.status != "rejected" and not one.apart
+        )
+    near = _related(call, Filter(**place, near=proposal.text), MOST_NEAR)
+    same = digest(proposal.text)
+    twins = tuple(one for one in near if one.digest == same)
+    if len(near) == MOST_NEAR:  # so many are alike that the very same ones may be beyond the page
+        exact = Filter(**place, digest=same)
+        twins = _related(call, exact) + _related(call, exact._replace(standings=("rejected",), now=call.now), 1)
+    others = (one for one in near if one.digest != same)
+    rivals = [one for one in others if standing(one, call.now, call.caller.view) == "live"]
+    return Known(keyed=keyed[0] if keyed else None, twins=twins, rivals=tuple(rivals[:MOST_RIVALS]))
+
+
+def touched_by(call: Call, event: int) -> tuple[Memory, ...]:
+    """The memories an event touched, as they stand now."""
+    events = call.engine.events(after=event - 1, limit=1)
+    return _memories(call, events[0].subjects) if events else ()
+
+
+def twins_of(call: Call, memory: Memory) -> tuple[Memory, ...]:
+    """Memories of the same owner and scope with the same text, itself among them."""
+    return _related(call, Filter(owner=memory.owner, scopes=(memory.scope,), digest=memory.digest))
+
+
+def rivals_of(call: Call, memory: Memory) -> list[Memory]:
+    """Live memories of the same owner and scope that may contradict it, and the one that replaced it."""
+    found: list[Memory] = []
+    if told := outline(memory.text):
+        where = Filter(owner=memory.owner, scopes=(memory.scope,), outline=told, standings=("live",), now=call.now)
+        found += cast("tuple[Memory, ...]", call.engine.scan("memory", where, call.access).records)
+    if memory.replaced_by:
+        found += cast("list[Memory]", call.engine.get("memory", [memory.replaced_by], call.access).values())
+    return found
+
+
+def _related(call: Call, where: Filter, limit: int = 50) -> tuple[Memory, ...]:
+    return cast("tuple[Memory, ...]", call.engine.scan("memory", where, call.access, limit=limit).records)
+
+
+def _memories(call: Call, ids: Sequence[str]) -> tuple[Memory, ...]:
+    return cast("tuple[Memory, ...]", tuple(call.engine.get("memory", ids, call.access).values()))
+
+
+def _remembered_before(call: Call, event: Event) -> Remembered:
+    """The first answer again: the memory as it stands, and what had become of it."""
+    memories = _memories(call, event.subjects[:1])
+    if not memories:
+        raise Conflict("What that request made is no longer there: it was undone or purged.", "Use a new token.")
+    note = (event.payload.note if event.payload else None) or {}
+    return Remembered(
+        at=call.now,
+        memory=memories[0],
+        outcome=str(note.get("outcome", "repeated")),
+        event=event.seq,
+        conflicts=_memories(call, note.get("conflicts", ())),
+        why=str(note.get("why", "")),
+        redacted=tuple(note.get("redacted", ())),
+        replayed=True,
+        hint=_next_step(call, memories[0], memories[0].handle, None),
+    )
+
+
+def _next_step(call: Call, memory: Memory, handle: str, kind: str | None) -> str:
+    if kind and kind != memory.kind:
+        return f"It stays a {memory.kind}; to make it a {kind}: engram revise {handle} --kind {kind}."
+    if memory.status != "pending":
+        return ""
+    if not call.caller.human:
+        return "A person decides about it: engram review."
+    confirm = " --confirm" if memory.tier == CURATED or memory.held_for == "edits_curated_node" else ""
+    return f"Decide about it: engram review, or engram promote {handle}{confirm}."
+
+
+def standings(asked: Sequence[str]) -> tuple[Standing, ...]:
+    """The standings asked for; `all` is no clause at all.
+
+    Raises:
+        Invalid: when one does not exist.
+    """
+    names = each(asked)
+    if unknown := set(names) - {*STANDINGS, "all"}:
+        raise Invalid(f"standing cannot be {min(unknown)!r}.", f"Use one of: {', '.join(STANDINGS)}; or all.")
+    return () if "all" in names else cast("tuple[Standing, ...]", tuple(names))

@@ -1,0 +1,123 @@
+"""A person's word: review what waits, promote or reject it."""
+
+from typing import cast
+
+from engram.errors import Conflict, NotFound
+from engram.model.answers import Candidate, Changed, Waiting
+from engram.model.caller import REVIEWER
+from engram.model.change import Change, Request
+from engram.model.filter import Filter
+from engram.model.memory import Memory
+from engram.model.record import replace
+from engram.operations import parameters as p
+from engram.operations.base import Call, operation, require_between
+from engram.operations.memories import MOST_LISTED, change_each, rivals_of, touched_by, twins_of
+from engram.operations.scopes import in_view
+from engram.rules import lifecycle
+from engram.rules.admission import Known, require_free_text
+from engram.rules.likeness import contradiction
+
+
+@operation("GET /v1/review", "engram review", "engram review --list --json")
+def review(call: Call, *, scope: p.InScope = "", limit: p.Limit = 20, after: p.After = None) -> Waiting:
+    """Show what waits for a person, oldest first, beside what it would change or contradicts.
+
+    On a terminal it walks through them one by one: approve, edit, reject, merge, skip, undo.
+    """
+    require_between("limit", limit, 1, MOST_LISTED)
+    where = Filter(
+        **in_view(call, scope, everywhere=not scope),
+        standings=("pending",),
+        owner=None if REVIEWER in call.caller.roles else call.caller.owner,
+        now=call.now,
+    )
+    page = call.engine.scan("memory", where, call.access, after=after, limit=limit, oldest=True)
+    candidates = [_candidate(call, one) for one in page.records if isinstance(one, Memory)]
+    return Waiting(at=call.now, candidates=tuple(candidates), next=page.next)
+
+
+@operation(
+    "POST /v1/memories/{memory}/promote",
+    "engram promote mem-0002 --confirm",
+    "engram promote mem-0007 --into mem-0003",
+    writes=True,
+    human=True,
+)
+def promote(
+    call: Call,
+    memory: p.Refs,
+    *,
+    text: p.NewText = None,
+    into: p.MergeInto = "",
+    keep: p.KeepBoth = False,
+    confirm: p.Confirm = False,
+    token: p.Token = "",
+) -> Changed:
+    """Approve memories that wait; curated ones need --confirm.
+
+    A proposal is applied to the memory it amends. What a promoted memory contradicts is replaced by it.
+    """
+    del token
+
+    def rule(one: Memory, request: Request) -> Change:
+        worded = lifecycle.reworded(one, text, request)
+        other = call.memory(into) if into else one
+        twins = twins_of(call, replace(other, text=worded.text))
+        require_free_text(other, worded.text, Known(twins=tuple(each for each in twins if each.id != one.id)))
+        if into:
+            return lifecycle.merge_into(one, other, worded.text, request)[0]
+        change, _ = lifecycle.promote(
+            worded,
+            request,
+            before=one,
+            amended=_amended(call, one),
+            rivals=list({each.id: each for each in (*rivals_of(call, one), *rivals_of(call, worded))}.values()),
+            keep=keep,
+        )
+        return change
+
+    done = change_each(call, "promote", memory, rule, confirm=confirm)
+    applied = [one.replaced_by or one.id for one in done.memories]  # a proposal lives on in what it amended
+    live = tuple(call.memory(id) for id in applied)
+    known = {one.id for one in (*live, *done.memories)}
+    replaced = [one for one in touched_by(call, done.event) if one.replaced_by in applied and one.id not in known]
+    return done._replace(memories=live, replaced=tuple(replaced))
+
+
+@operation(
+    "POST /v1/memories/{memory}/reject", 'engram reject mem-0002 --reason "not true"', writes=True, human=True
+)
+def reject(call: Call, memory: p.Refs, *, reason: p.Reason = "", token: p.Token = "") -> Changed:
+    """Refuse memories that wait. The same text will not come back."""
+    del token
+
+    def rule(one: Memory, request: Request) -> Change:
+        return lifecycle.reject(one, request, reason=reason, twins=twins_of(call, one))
+
+    return change_each(call, "reject", memory, rule)
+
+
+def _amended(call: Call, proposal: Memory) -> Memory | None:
+    """The memory a proposal is about.
+
+    Raises:
+        Conflict: when it is gone, so that there is nothing to change.
+    """
+    if not proposal.amends:
+        return None
+    try:
+        return call.memory(proposal.amends)
+    except NotFound:
+        raise Conflict(
+            f"What {proposal.handle} would change is gone.", f"Reject it: engram reject {proposal.handle}."
+        ) from None
+
+
+def _candidate(call: Call, memory: Memory) -> Candidate:
+    amended = call.engine.get("memory", [memory.amends], call.access) if memory.amends else {}
+    rivals = [one for one in rivals_of(call, memory) if contradiction(one.text, memory.text)]
+    return Candidate(
+        memory,
+        cast("Memory | None", amended.get(memory.amends)),
+        tuple(one for one in rivals if one.id not in (memory.id, memory.amends)),
+    )

@@ -1,0 +1,249 @@
+"""Looking after the store: stats, doctor, kinds, export and import."""
+
+import os
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+
+from engram.errors import Conflict, EngramError, Invalid, Moved, Unavailable
+from engram.interop import jsonl
+from engram.model.answers import Exported, Imported, KindRow, Kinds, Report, Stats
+from engram.model.change import Change, Finding
+from engram.model.filter import ANYTHING, Filter
+from engram.model.hashing import sha256
+from engram.model.memory import Memory, standing
+from engram.model.record import replace
+from engram.model.text import digest, tokens
+from engram.operations import parameters as p
+from engram.operations.base import Call, every, operation
+from engram.operations.memories import admit, known, standings, twins_of
+from engram.operations.scopes import in_view
+from engram.rules import kinds as table
+from engram.rules.access import require_person
+from engram.rules.admission import Known, Proposal, adopt, prepare
+from engram.rules.admission import admit as decide_on
+
+MOST_PROBLEMS = 20
+HINTS = {"pending": "Review them: engram review.", "stale": "Look at them: engram list --standing stale."}
+
+
+@operation("GET /v1/stats", "engram stats")
+def stats(call: Call) -> Stats:
+    """Count what is remembered: by standing, kind and scope."""
+    by_standing: Counter[str] = Counter()
+    by_kind: Counter[str] = Counter()
+    by_scope: Counter[str] = Counter()
+    total = 0
+    for memory in every(call, ANYTHING):
+        stands = standing(memory, call.now, call.caller.view)
+        by_standing[stands] += 1
+        if stands == "live":
+            by_kind[memory.kind] += 1
+            by_scope[str(memory.scope)] += 1
+            total += tokens(memory.text)
+    newest = call.engine.events(newest=True, limit=1)
+    return Stats(
+        at=call.now,
+        memories=by_standing.total(),
+        standings=dict(by_standing.most_common()),
+        kinds=dict(by_kind.most_common()),
+        scopes=dict(by_scope.most_common()),
+        tokens=total,
+        events=newest[0].seq if newest else 0,
+        store=call.store,
+    )
+
+
+@operation("GET /v1/doctor", "engram doctor", "engram doctor --fix")
+def doctor(call: Call, *, fix: p.Fix = False) -> Report:
+    """Check the store from the disk up: files, records, index and history; and say what to do."""
+    if fix:
+        require_person(call.request(), "mend the store")
+    findings = call.engine.check(repair=fix)
+    counts: Counter[str] = Counter()
+    if not any(finding.code == "integrity" for finding in findings):
+        counts.update(standing(memory, call.now) for memory in every(call, ANYTHING))
+    for stands, hint in HINTS.items():
+        if counts[stands]:
+            count = counts[stands]
+            subject = "1 memory is" if count == 1 else f"{count} memories are"
+            findings.append(Finding(stands, f"{subject} {stands}.", hint, severity="note"))
+    facts = {"store": call.store, "memories": counts.total(), **getattr(call.engine, "facts", dict)()}
+    return Report(at=call.now, findings=tuple(findings), facts=facts)
+
+
+@operation("GET /v1/kinds", "engram kinds")
+def kinds(call: Call) -> Kinds:
+    """Show the kinds a memory can be of, how much care each takes and how long it stays fresh."""
+    rows = (call.policy.kinds or table.KINDS).values()
+    return Kinds(at=call.now, kinds=tuple(KindRow(k.name, k.tier, k.decay, k.recall, k.about) for k in rows))
+
+
+@operation("GET /v1/export", "engram export memories.jsonl", "engram export - --standing all | gzip > all.jsonl.gz")
+def export(
+    call: Call,
+    path: p.OutPath,
+    *,
+    scope: p.OnlyScope = "",
+    standing: p.Standings = ("all",),
+    overwrite: p.Overwrite = False,
+) -> Exported:
+    """Write memories as documented JSON Lines, with a checksum; everything you may read, unless narrowed."""
+    where = Filter(
+        **in_view(call, scope, everywhere=not scope),
+        standings=standings(standing),
+        now=call.now,
+        view=call.caller.view,
+    )
+    _require_free(path, call.store, overwrite=overwrite)
+    seal, count = sha256(), 0
+    with _output(path) as write:
+        for line in jsonl.write(every(call, where), call.now):
+            seal.update(f"{line}\n".encode())
+            write(f"{line}\n")
+            count += 1
+    return Exported(at=call.now, path=path, memories=count - 2, sha256=seal.hexdigest())
+
+
+@operation(
+    "POST /v1/import",
+    "engram import memories.jsonl --dry-run",
+    "engram import mine.jsonl --trust",
+    name="import",
+    writes=True,
+    human=True,
+)
+def import_memories(call: Call, path: p.InPath, *, trust: p.Trust = False, dry_run: p.DryRun = False) -> Imported:
+    """Take in an export; one `undo` takes it all back.
+
+    What comes from outside waits for review. With --trust it keeps the status it had: for your own exports.
+    """
+    memories = _read(path)
+    outcomes: Counter[str] = Counter()
+    problems: list[str] = []
+    batch = call.new_id()
+    dry: set[str] | None = set() if dry_run else None
+    for memory in memories:
+        try:
+            outcomes[_take_in(call, memory, path, batch, trust=trust, dry=dry)] += 1
+        except EngramError as error:
+            outcomes["skipped"] += 1
+            problems.append(f"{memory.id[:13]}: {error.message}")
+    return Imported(
+        at=call.now,
+        path=path,
+        outcomes=dict(outcomes),
+        problems=tuple(problems[:MOST_PROBLEMS]),
+        batch=batch if call.engine.events(batch=batch, limit=1) else "",
+        dry_run=dry_run,
+    )
+
+
+def _take_in(call: Call, memory: Memory, path: str, batch: str, *, trust: bool, dry: set[str] | None) -> str:
+    """Take in one memory and say what became of it; in a dry run (`dry`), only say it."""
+    if call.engine.get("memory", [memory.id], call.access):
+        return "known"
+    if not trust:
+        return _take_in_outside(call, _outside(memory, path), batch, dry=dry)
+    request = call.request(confirm=True, batch=batch)._replace(confirmed="import")
+
+    def decide() -> tuple[Change, None]:
+        owned = replace(memory, owner=call.caller.owner)
+        return adopt(memory, Known(twins=twins_of(call, owned)), call.policy, request), None
+
+    if dry is not None:
+        change, _ = decide()
+        claims = {claim for each in change.claims.values() for claim in each}
+        here = twins_of(call, replace(memory, owner=call.caller.owner))
+        taken = claims & dry or (not memory.key and any(not one.apart and not one.key for one in here))
+        dry |= claims
+        return "known" if taken else "new"
+    try:
+        call.settle(decide)
+    except Moved:
+        return "known"  # the same key or text is here under another id
+    return "new"
+
+
+def _take_in_outside(call: Call, said: Proposal, batch: str, *, dry: set[str] | None) -> str:
+    request = call.request()
+    prepared = prepare(said, request, call.policy)
+    here = known(call, prepared)
+    if any(one.status != "rejected" and not one.apart for one in here.twins):
+        return "known"  # taken in before, or said here: importing the same file again changes nothing
+    if dry is None:
+        return admit(call, said, batch=batch).outcome
+    decision = decide_on(prepared, here, call.policy, request)
+    place = f"{prepared.scope} {digest(prepared.text)}"
+    outcome = "known" if place in dry and not prepared.apart else decision.outcome
+    dry.add(place)
+    return outcome
+
+
+def _outside(memory: Memory, path: str) -> Proposal:
+    """What someone else's memory says, without its key, its weight among theirs, and its approval."""
+    return Proposal(
+        text=memory.text,
+        scope=memory.scope,
+        summary=memory.summary or None,
+        kind=memory.kind,
+        tags=memory.tags or None,
+        citations=memory.citations or None,
+        origin=memory.origin,
+        source=f"import:{os.path.basename(path)}"[:120],
+        learned_by="import",
+        confidence=memory.confidence,
+        context=memory.context,
+        importance=memory.importance,
+        decay=memory.decay,
+        valid_from=memory.valid_from,
+        valid_until=memory.valid_until,
+    )
+
+
+def _read(path: str) -> list[Memory]:
+    """All of an export, checked to its end before the first memory is taken in."""
+    try:
+        if path == "-" and sys.stdin is None:
+            raise Invalid("There is no standard input to read.", "Give the path of a file.")
+        if path == "-":
+            return list(jsonl.read(sys.stdin))
+        with open(os.path.expanduser(path), encoding="utf-8") as file:
+            return list(jsonl.read(file))
+    except OSError as error:
+        raise Invalid(f"{path} cannot be read: {error.strerror}.", "Check the path.") from None
+    except UnicodeDecodeError:
+        raise Invalid(f"{path} is not UTF-8 text.", "Use a file made by `engram export`.") from None
+
+
+def _require_free(path: str, store: str, *, overwrite: bool) -> None:
+    """An export replaces a file only when asked to, and the store never."""
+    target = os.path.realpath(os.path.expanduser(path))
+    if path == "-" or not os.path.lexists(target):
+        return
+    if target in {os.path.realpath(f"{store}{suffix}") for suffix in ("", "-wal", "-shm")}:
+        raise Invalid(f"{path} is the store itself.", "Export to another file.")
+    if not overwrite:
+        raise Conflict(f"{path} is there already.", "Choose another name, or add --overwrite.")
+
+
+@contextmanager
+def _output(path: str) -> Iterator[Callable[[str], object]]:
+    """Write to a private file that takes its name when all is written; or to standard output for `-`."""
+    if path == "-":
+        yield sys.stdout.write
+        return
+    target = os.path.expanduser(path)
+    draft = f"{target}.{os.getpid()}.new"
+    try:
+        with os.fdopen(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w", encoding="utf-8") as file:
+            yield file.write
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(draft, target)
+    except OSError as error:
+        raise Unavailable(f"{path} cannot be written: {error.strerror}.", "Choose another place.") from None
+    finally:
+        with suppress(OSError):
+            os.unlink(draft)

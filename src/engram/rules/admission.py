@@ -1,0 +1,596 @@
+"""How a text becomes a memory: new, a revision, a repeat, or held until a person has looked at it.
+
+    prepare   take out what must not be stored, and fill in what was not said
+    admit     compare it with what is known, and decide
+
+Admission is the same on every engine and surface. Approved text is never hidden by text nobody approved:
+where a revision of a live memory would have to wait, it becomes a proposal of its own that `amends` it.
+"""
+
+import functools
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, Literal, NamedTuple
+
+from engram.errors import Conflict, Invalid
+from engram.model.change import Change, Request
+from engram.model.limits import check_text
+from engram.model.memory import (
+    CURATED,
+    NOWHERE,
+    Asset,
+    Citation,
+    Context,
+    HeldFor,
+    LearnedBy,
+    Memory,
+    Origin,
+    Status,
+    Visibility,
+    check_kind,
+    clean_tags,
+    standing,
+)
+from engram.model.record import replace
+from engram.model.refs import handle_number
+from engram.model.scope import GLOBAL, Scope
+from engram.rules import kinds as table
+from engram.rules.access import require_confirmation, require_owner, require_person
+from engram.rules.changes import CONTENT, Step, compose, step
+from engram.rules.likeness import contradiction, same
+from engram.rules.redact import redact
+
+Outcome = Literal["new", "revised", "repeated", "held", "proposed", "restored"]
+
+UNTRUSTED = ("web:", "output:", "transcript:")
+"""Beginnings of a source whose text nobody vouches for."""
+
+MOST_READ = 1024 * 1024
+"""More than this is not even looked through for secrets; what may be stored is less (see `model.limits`)."""
+
+CLEARED: Mapping[str, tuple[str, Any]] = {
+    "summary": ("summary", ""),
+    "tag": ("tags", ()),
+    "valid_from": ("valid_from", None),
+    "valid_until": ("valid_until", None),
+}
+"""What a revision may empty: the name it goes by → the field, and what it is when empty."""
+
+REACH = ("visibility", "decay", "valid_from", "valid_until", "confidence")
+"""The fields that decide who sees a memory, and how long."""
+
+
+class Policy(NamedTuple):
+    """What configuration lets admission decide by."""
+
+    autopromote: bool = True
+    review_all: bool = False
+    kinds: Mapping[str, table.Kind] | None = None
+
+    def kind(self, name: str) -> table.Kind:
+        """The row of a kind in the table as configured."""
+        return table.lookup(name, self.kinds or table.KINDS)
+
+
+class Proposal(NamedTuple):
+    """What a client says. None means "not said": a new memory takes the default, a revision keeps what it had."""
+
+    text: str
+    key: str = ""
+    scope: Scope = GLOBAL
+    session: str = ""
+    summary: str | None = None
+    kind: str | None = None
+    tags: tuple[str, ...] | None = None
+    citations: tuple[Citation, ...] | None = None
+    assets: tuple[Asset, ...] | None = None
+    origin: Origin | None = None
+    source: str | None = None
+    learned_by: LearnedBy = "remember"
+    confidence: float | None = None
+    visibility: Visibility | None = None
+    context: Context = NOWHERE
+    importance: int | None = None
+    pinned: bool | None = None
+    decay: str | None = None
+    valid_from: datetime | None = None
+    valid_until: datetime | None = None
+    branch: str = ""
+    apart: bool = False
+    trusted: bool = True
+    redacted: tuple[str, ...] = ()
+    cleared: tuple[str, ...] = ()  # fields a revision empties
+
+    def said(self) -> dict[str, Any]:
+        """The fields of a memory that the client spoke of."""
+        names = (
+            *("summary", "kind", "tags", "citations", "assets", "visibility", "confidence", "importance"),
+            *("pinned", "decay", "valid_from", "valid_until"),
+        )
+        values = {name: getattr(self, name) for name in names}
+        return {name: value for name, value in values.items() if value is not None}
+
+
+class Known(NamedTuple):
+    """What the store holds that bears on a proposal, all of the same owner and scope."""
+
+    keyed: Memory | None = None  # holds the key
+    twins: tuple[Memory, ...] = ()  # the same text, whatever became of it
+    rivals: tuple[Memory, ...] = ()  # live, with the same outline
+
+
+class Admission(NamedTuple):
+    """The decision: what to commit, the memory it concerns, and in a word what happened."""
+
+    change: Change
+    memory: Memory
+    outcome: Outcome
+    conflicts: tuple[str, ...] = ()  # ids of the live memories it contradicts
+    why: str = ""
+
+
+def prepare(proposal: Proposal, request: Request, policy: Policy) -> Proposal:
+    """The proposal as it may be stored: private spans and credentials out, kind checked, discoveries cited.
+
+    Raises:
+        Invalid: when nothing is left to remember, or a discovery has no citation.
+    """
+    check_text("text", proposal.text, limit=MOST_READ, lines=True)
+    changes, removed = scrubbed(proposal)
+    kind = policy.kind(proposal.kind or "fact")
+    check_kind(kind.name)
+    _require_cited(kind, proposal.citations)
+    if removed and not any(part.strip(" .\n") for part in _without_marks(changes["text"], removed)):
+        raise Invalid("Nothing is left to remember: all of the text is private or a credential.", "Say it without.")
+    return proposal._replace(
+        **changes,
+        origin="inferred" if kind.cited else proposal.origin,
+        apart=proposal.apart or kind.apart,
+        trusted=proposal.trusted and not _from_outside(proposal, request),
+        redacted=removed,
+    )
+
+
+def _require_cited(kind: table.Kind, citations: tuple[Citation, ...] | None) -> None:
+    """Law 10: no discovery without a citation."""
+    if kind.cited and not citations:
+        raise Invalid(
+            f"A {kind.name} needs at least one citation.", "Say what it rests on, such as --cite src/api.py:10-20."
+        )
+
+
+def scrubbed(said: Proposal | Memory) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """Every string that would be stored, without private spans and credentials; and what was taken out."""
+    removed: list[str] = []
+
+    def clean(text: str) -> str:
+        if not isinstance(text, str):
+            raise Invalid(f"{text!r} is no text.", "Give text.")
+        if not text:
+            return text
+        redaction = redact(text)
+        removed.extend(redaction.kinds)
+        return redaction.text
+
+    if said.scope.name and _is_private(said.scope.name):
+        raise Invalid("The scope's name holds something private or a credential.", "Choose another name.")
+    changes: dict[str, Any] = {"text": clean(said.text), "key": clean(said.key).strip()}
+    for name in ("summary", "source", "session"):
+        if value := getattr(said, name):
+            changes[name] = clean(value)
+    if said.tags:
+        changes["tags"] = clean_tags(clean(tag) for tag in said.tags)
+    if said.citations:
+        changes["citations"] = tuple(
+            Citation(each.kind, *map(clean, (each.ref, each.locator, each.pin, each.excerpt)))
+            for each in said.citations
+        )
+    if said.context is not NOWHERE:
+        changes["context"] = Context(**{name: clean(value) for name, value in said.context.__dict__.items()})
+    return changes, tuple(removed)
+
+
+@functools.lru_cache(maxsize=256)
+def _is_private(name: str) -> bool:
+    return bool(redact(name).kinds)
+
+
+def admit(proposal: Proposal, known: Known, policy: Policy, request: Request) -> Admission:
+    """Decide what becomes of a prepared proposal.
+
+    Raises:
+        Conflict: when a person rejected this text before.
+        Forbidden: when the key is held by someone else's memory.
+    """
+    require_not_rejected(known)
+    if not proposal.apart:
+        if known.keyed is not None:
+            require_owner(request.caller, known.keyed)
+            if not same(known.keyed.text, proposal.text):
+                return revise(known.keyed, proposal, known, policy, request, anew=True)
+            return _again(known.keyed, proposal, known, policy, request)
+        if (repeated := _merging(proposal, known)) is not None:
+            return _again(repeated, proposal, known, policy, request)
+    return _new(proposal, known, policy, request)
+
+
+def require_not_rejected(known: Known) -> None:
+    """Law 2: rejected text does not come back, by whatever path.
+
+    Raises:
+        Conflict: when a person rejected it before.
+    """
+    for twin in known.twins:
+        if twin.status == "rejected" and not _amends_its_twin(twin, known):
+            name = twin.handle or twin.id[:13]
+            raise Conflict(
+                f"This text was rejected before ({name}) and stays out.",
+                f"If that was a mistake, undo the rejection: engram history {name}, then engram undo EVENT.",
+            )
+
+
+def adopt(memory: Memory, known: Known, policy: Policy, request: Request) -> Change:
+    """Take in a memory of the caller's own as it was, with status and approval: a person vouches for the source.
+
+    Raises:
+        Conflict: when its text was rejected here.
+        Invalid: when it is a discovery without a citation.
+        Unconfirmed: when nobody vouches.
+    """
+    require_confirmation(request, "Memories keep their approval only when a person trusts the export.")
+    require_not_rejected(known)
+    _require_cited(policy.kind(memory.kind), memory.citations)
+    changes, removed = scrubbed(memory)
+    if handle_number("memory", memory.id) is not None:
+        raise Invalid(f"{memory.id} is no id but a handle.", "Use a file made by `engram export`.")
+    tier = policy.kind(memory.kind).tier
+    owned = replace(memory, **changes, owner=request.caller.owner, tier=tier, revision=1, handle="")
+    return compose("import", request, [Step(None, owned)], note={"redacted": list(removed)})
+
+
+def revise(
+    old: Memory, proposal: Proposal, known: Known, policy: Policy, request: Request, *, anew: bool = False
+) -> Admission:
+    """Give a memory other content, in place where that may be, else as a proposal that amends it.
+
+    What waits goes on waiting, unless it is said `anew`: another text under the same key.
+
+    Raises:
+        Conflict: when it was rejected or forgotten, or its new text was rejected or is known already.
+        Forbidden: when it belongs to someone else.
+    """
+    require_owner(request.caller, old)
+    if not anew:
+        _require_revisable(old)
+    require_free_text(old, proposal.text, known)
+    new = _rewritten(old, proposal, policy, request)
+    rivals = _contradicted(proposal.text, known, old.id)
+    status, held_for = _verdict(new.tier, rivals, proposal, policy, request)
+    live = old.status == "promoted" and old.forgotten_at is None and not old.replaced_by
+    if live and old.tier == CURATED and not _confirmed(request):
+        if all(getattr(old, name) == getattr(new, name) for name in (*CONTENT, "tier")):
+            _require_harmless(old, new, request)
+            status, held_for = "promoted", ""  # only weight, reach or validity moved: the words stay approved
+        else:
+            status, held_for = "pending", "edits_curated_node"
+    if old.status == "pending" and status == "promoted" and not (anew or _confirmed(request)):
+        status, held_for = "pending", old.held_for
+    if live and status == "pending":
+        for twin in known.twins:  # proposed before in the very same words: it is counted, not made again
+            waits = twin.amends == old.id and twin.status == "pending" and twin.forgotten_at is None
+            if waits and all(getattr(twin, name) == getattr(new, name) for name in CONTENT):
+                return _again(twin, proposal._replace(kind=None), known, policy, request)
+        return _propose(replace(new, held_for=held_for), proposal, rivals, request)
+    after = replace(
+        new,
+        status=status,
+        held_for=held_for,
+        approved_by=_approver(old, status, request),
+        forgotten_at=None,
+        verified_at=request.now if status == "promoted" and _confirmed(request) else old.verified_at,
+    )
+    steps = [Step(old, after), *_replacing(after, rivals, request)]
+    outcome: Outcome = "revised" if status == "promoted" else "held"
+    change = compose("revise", request, steps, note=_note(proposal, outcome, rivals))
+    return Admission(change, after, outcome, tuple(each.id for each in rivals), _why(proposal.text, rivals))
+
+
+def _require_revisable(old: Memory) -> None:
+    name = old.handle or old.id[:13]
+    if old.status == "rejected":
+        raise Conflict(f"{name} was rejected.", f"Undo the rejection first: engram history {name}.")
+    if old.forgotten_at is not None:
+        raise Conflict(f"{name} is forgotten.", f"Restore it first: engram restore {name}.")
+
+
+def _require_harmless(old: Memory, new: Memory, request: Request) -> None:
+    """An agent may weigh a curated memory, but neither hide nor share it: not by its validity, nor by its decay."""
+    if any(getattr(old, name) != getattr(new, name) for name in REACH):
+        require_person(request, f"change the reach or validity of a curated memory (kind {old.kind})")
+
+
+def require_free_text(old: Memory, text: str, known: Known) -> None:
+    """Neither rejected text, nor the text by which another memory goes, becomes the text of this one.
+
+    Raises:
+        Conflict: naming the memory that is in the way.
+    """
+    if same(old.text, text):
+        return
+    require_not_rejected(known)
+    if old.key or old.apart or old.amends:
+        return
+    for twin in known.twins:
+        if twin.id != old.id and not (twin.apart or twin.amends or twin.key):
+            name = twin.handle or twin.id[:13]
+            raise Conflict(f"{name} says that already.", f"Forget one of the two: engram forget {name}.")
+
+
+def _new(proposal: Proposal, known: Known, policy: Policy, request: Request) -> Admission:
+    rivals = _contradicted(proposal.text, known, request.fresh)
+    tier = policy.kind(proposal.kind or "fact").tier
+    status, held_for = _verdict(tier, rivals, proposal, policy, request)
+    memory = _fresh(proposal, policy, request, status=status, held_for=held_for)
+    steps = [Step(None, memory), *_replacing(memory, rivals, request)]
+    outcome: Outcome = "new" if status == "promoted" else "held"
+    change = compose("remember", request, steps, note=_note(proposal, outcome, rivals))
+    return Admission(change, memory, outcome, tuple(each.id for each in rivals), _why(proposal.text, rivals))
+
+
+def _again(old: Memory, proposal: Proposal, known: Known, policy: Policy, request: Request) -> Admission:
+    """The same text once more: count it, and bring it back where it had left for a reason that no longer holds."""
+    stands = standing(old, request.now, request.caller.view)
+    if stands in ("forgotten", "replaced", "expired"):
+        return _readmit(old, proposal, known, policy, request)
+    changes: dict[str, Any] = {"seen": old.seen + 1}
+    # Who would have had to wait with a new text adds nothing to a known one by the way: it is only counted.
+    status, _ = _verdict(1, (), proposal, policy, request)
+    free = status == "promoted" or (not policy.autopromote and proposal.trusted and not policy.review_all)
+    if free and proposal.key and not old.key and (old.tier != CURATED or request.caller.human):
+        changes["key"] = proposal.key
+    if free and old.tier != CURATED:
+        changes |= _added(old, proposal) | _other_kind(old, proposal, policy, request)
+    if stands == "pending" and not old.amends:
+        changes |= _judged_again(old, proposal, known, policy, request)
+    elif stands == "stale" and proposal.trusted and (old.tier != CURATED or _confirmed(request)):
+        changes["verified_at"] = request.now  # said again: fresh evidence, unlike a mere reading
+    move = step(old, request, **changes)
+    assert isinstance(move.after, Memory)
+    change = compose("repeat", request, [move], note=_note(proposal, "repeated"))
+    return Admission(change, move.after, "repeated")
+
+
+def _judged_again(
+    old: Memory, proposal: Proposal, known: Known, policy: Policy, request: Request
+) -> dict[str, Any]:
+    """What waits goes live when it is said again by someone for whom it would not have had to wait."""
+    rivals = _contradicted(proposal.text, known, old.id)
+    status, _ = _verdict(old.tier, rivals, proposal, policy, request)
+    unvouched = old.held_for == "untrusted_origin" and not request.caller.human
+    if status == "pending" or rivals or unvouched:
+        return {}
+    said = _fresh(proposal, policy, request)
+    return {
+        "status": status,
+        "held_for": "",
+        "approved_by": _approver(None, status, request),
+        "origin": said.origin,
+        "source": said.source,
+        "confidence": max(old.confidence, said.confidence),
+    }
+
+
+def _readmit(old: Memory, proposal: Proposal, known: Known, policy: Policy, request: Request) -> Admission:
+    """Forgotten, expired or replaced, and said again: judged as if new, under the same id.
+
+    What something else replaced is not simply live again beside its successor: a person looks at it.
+    """
+    said = _fresh(proposal, policy, request)
+    back = replace(
+        _rewritten(old, proposal, policy, request),
+        key=proposal.key or old.key,
+        origin=said.origin,
+        source=said.source,
+        valid_from=proposal.valid_from,
+        valid_until=proposal.valid_until,
+        forgotten_at=None,
+        verified_at=request.now,
+        seen=old.seen + 1,
+    )
+    rivals = _contradicted(proposal.text, known, old.id)
+    status, held_for = _verdict(back.tier, rivals, proposal, policy, request)
+    if status == "promoted" and old.replaced_by and not _confirmed(request):
+        status, held_for = "pending", "conflict"
+    back = replace(
+        back,
+        status=status,
+        held_for=held_for,
+        approved_by=_approver(None, status, request),
+        replaced_by="" if status == "promoted" else back.replaced_by,
+    )
+    steps = [Step(old, back), *_replacing(back, rivals, request)]
+    outcome: Outcome = "restored" if status == "promoted" else "held"
+    change = compose("remember", request, steps, note=_note(proposal, outcome, rivals))
+    return Admission(change, back, outcome, tuple(each.id for each in rivals), _why(proposal.text, rivals))
+
+
+def _propose(new: Memory, proposal: Proposal, rivals: tuple[Memory, ...], request: Request) -> Admission:
+    """A record of its own that waits, and on promotion gives its content to the memory it amends."""
+    candidate = replace(
+        new,
+        id=request.fresh,
+        key="",
+        amends=new.id,
+        status="pending",
+        approved_by="",
+        actor=request.caller.actor,
+        created_at=request.now,
+        updated_at=request.now,
+        verified_at=None,
+        seen=1,
+        revision=1,
+        handle="",
+    )
+    change = compose("propose", request, [Step(None, candidate)], note=_note(proposal, "proposed", rivals))
+    return Admission(change, candidate, "proposed", tuple(each.id for each in rivals), _why(proposal.text, rivals))
+
+
+def _fresh(
+    proposal: Proposal, policy: Policy, request: Request, *, status: Status = "pending", held_for: HeldFor = ""
+) -> Memory:
+    caller = request.caller
+    kind = policy.kind(proposal.kind or "fact")
+    defaults: dict[str, Any] = {
+        "kind": kind.name,
+        "decay": kind.decay,
+        "confidence": 1.0 if caller.human and proposal.trusted else 0.6,
+    }
+    return Memory(
+        id=request.fresh,
+        key=proposal.key,
+        scope=proposal.scope,
+        session=proposal.session or caller.session,
+        text=proposal.text,
+        origin=proposal.origin or ("said" if caller.human and proposal.trusted else "inferred"),
+        source=proposal.source or ("manual" if caller.human else "tool:remember"),
+        learned_by=proposal.learned_by,
+        owner=caller.owner,
+        actor=caller.actor,
+        context=proposal.context,
+        tier=kind.tier,
+        branch=proposal.branch,
+        apart=proposal.apart,
+        status=status,
+        held_for=held_for,
+        approved_by=_approver(None, status, request),
+        created_at=request.now,
+        updated_at=request.now,
+        **(defaults | proposal.said()),
+    )
+
+
+def _rewritten(old: Memory, proposal: Proposal, policy: Policy, request: Request) -> Memory:
+    said = {**{CLEARED[name][0]: CLEARED[name][1] for name in proposal.cleared}, **proposal.said()}
+    kind = policy.kind(said.get("kind", old.kind))
+    if "kind" in said and said["kind"] != old.kind:
+        said.setdefault("decay", kind.decay)
+    if not same(old.text, proposal.text):  # other words are said by someone else, and are worth what they are
+        fresh = _fresh(proposal, policy, request)
+        about = {"origin": fresh.origin, "source": fresh.source, "confidence": fresh.confidence, "summary": ""}
+        said = {**about, **said}  # and a summary of other words is none of these
+    return replace(
+        old,
+        text=proposal.text,
+        actor=request.caller.actor,
+        # Nobody makes a curated memory less than that by the way: only a person's confirmed word does.
+        tier=kind.tier if _confirmed(request) else max(kind.tier, old.tier if old.tier == CURATED else 0),
+        updated_at=request.now,
+        revision=old.revision + 1,
+        **said,
+    )
+
+
+def _verdict(
+    tier: int, rivals: tuple[Memory, ...], proposal: Proposal, policy: Policy, request: Request
+) -> tuple[Status, HeldFor]:
+    """Whether a memory may go live by itself, and if not, what for."""
+    if not proposal.trusted:
+        return "pending", "untrusted_origin"
+    if _confirmed(request):
+        return "promoted", ""
+    reasons: tuple[tuple[bool, HeldFor], ...] = (
+        (tier == CURATED, "curated_kind"),
+        (bool(rivals), "conflict"),
+        (policy.review_all, "review_all"),
+        (bool(proposal.branch), "unmerged_branch"),
+    )
+    for holds, reason in reasons:
+        if holds:
+            return "pending", reason
+    return ("promoted", "") if policy.autopromote else ("pending", "")
+
+
+def _contradicted(text: str, known: Known, but: str) -> tuple[Memory, ...]:
+    return tuple(each for each in known.rivals if each.id != but and contradiction(each.text, text))
+
+
+def _why(text: str, rivals: tuple[Memory, ...]) -> str:
+    return (contradiction(rivals[0].text, text) or "") if rivals else ""
+
+
+def _replacing(memory: Memory, rivals: tuple[Memory, ...], request: Request) -> list[Step]:
+    """What a confirmed memory contradicts is replaced in the same Change; a waiting one replaces nothing."""
+    if memory.status != "promoted":
+        return []
+    return [step(each, request, replaced_by=memory.id) for each in rivals]
+
+
+def _merging(proposal: Proposal, known: Known) -> Memory | None:
+    """The memory this text repeats: under another key the same words are another memory."""
+    for twin in sorted(known.twins, key=lambda each: bool(each.key)):  # the one that is known by its text alone
+        other = proposal.key and (twin.key or twin.amends)
+        done = twin.amends and twin.status == "promoted"
+        if not (twin.apart or other or done):
+            return twin
+    return None
+
+
+def _amends_its_twin(rejected: Memory, known: Known) -> bool:
+    """Whether what was rejected was another kind for the same words, and not the words."""
+    return bool(rejected.amends) and any(each.id == rejected.amends for each in known.twins)
+
+
+def _added(old: Memory, proposal: Proposal) -> dict[str, Any]:
+    """What a repeat says beyond the text: tags and citations join, weights are taken as said."""
+    added: dict[str, Any] = {}
+    if proposal.tags:
+        added["tags"] = clean_tags((*old.tags, *proposal.tags))
+    if proposal.citations:
+        added["citations"] = tuple(dict.fromkeys((*old.citations, *proposal.citations)))
+    for name in ("importance", "pinned", "valid_from", "valid_until", "visibility"):
+        if (value := getattr(proposal, name)) is not None:
+            added[name] = value
+    if proposal.summary and not old.summary:
+        added["summary"] = proposal.summary
+    return added
+
+
+def _other_kind(old: Memory, proposal: Proposal, policy: Policy, request: Request) -> dict[str, Any]:
+    """The same words meant as another kind: taken as said, unless that would make them curated by the way."""
+    kind = policy.kind(proposal.kind or old.kind)
+    if kind.name == old.kind or (kind.tier == CURATED and not _confirmed(request)):
+        return {}
+    changes: dict[str, Any] = {"kind": kind.name, "tier": kind.tier, "decay": proposal.decay or kind.decay}
+    return changes | ({"approved_by": request.caller.name} if kind.tier == CURATED else {})
+
+
+def _approver(old: Memory | None, status: Status, request: Request) -> str:
+    if status != "promoted":
+        return ""
+    if _confirmed(request):
+        return request.caller.name
+    return old.approved_by if old is not None and old.status == "promoted" else ""
+
+
+def _confirmed(request: Request) -> bool:
+    return bool(request.confirmed) and request.caller.human
+
+
+def _from_outside(proposal: Proposal, request: Request) -> bool:
+    if proposal.learned_by == "harvest":
+        return True
+    if proposal.learned_by == "import":
+        return not _confirmed(request)
+    return (proposal.source or "").startswith(UNTRUSTED)
+
+
+def _note(proposal: Proposal, outcome: Outcome, rivals: tuple[Memory, ...] = ()) -> dict[str, Any]:
+    """What history keeps beside the edits: what was taken out, what became of the text, and what it is against."""
+    against = {"conflicts": [each.id for each in rivals], "why": _why(proposal.text, rivals)}
+    return {"redacted": list(proposal.redacted), "outcome": outcome, **against}
+
+
+def _without_marks(text: str, kinds: tuple[str, ...]) -> list[str]:
+    for kind in kinds:
+        text = text.replace(f"[redacted:{kind}]", "\n")
+    return text.split("\n")

@@ -1,0 +1,137 @@
+"""The one way a rule turns before and after into a Change, so that what must always hold is checked once."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from engram.errors import Conflict
+from engram.model.change import ABSENT, Change, Request
+from engram.model.codec import Record, type_of
+from engram.model.event import Draft, Payload, edits_between
+from engram.model.memory import CURATED, Memory
+from engram.model.record import replace
+from engram.rules.access import require_confirmation
+
+CONTENT = ("text", "summary", "kind", "tags", "citations", "assets")
+"""The fields that say something: what only an owner writes and, once curated, only a person changes."""
+
+
+class Step(NamedTuple):
+    """One record before and after; None is "does not exist"."""
+
+    before: Record | None
+    after: Record | None
+
+
+def step(before: Memory, request: Request, **changes: Any) -> Step:  # noqa: ANN401 - any field of a memory
+    """A memory with some fields changed, one revision on."""
+    after = replace(before, **changes, updated_at=request.now, revision=before.revision + 1)
+    return Step(before, after)
+
+
+def compose(
+    action: str,
+    request: Request,
+    steps: Sequence[Step],
+    *,
+    note: Mapping[str, Any] | None = None,
+    reverses: tuple[str, ...] = (),
+    erase: bool = False,
+) -> Change:
+    """The Change that takes every step, with its event.
+
+    Raises:
+        Unconfirmed: when a curated memory would become live, or a live one change, without a person's word.
+    """
+    _guard(steps, request)
+    known = [each.after or each.before for each in steps]
+    gone = [each.before for each in steps if each.before and not each.after]
+    memories = [record for record in known if isinstance(record, Memory)]
+    noted = {name: value for name, value in (note or {}).items() if value}
+    if request.confirmed:
+        noted["confirmed"] = request.confirmed
+    # An erasure speaks of what it erased by id alone; what it only touched is still told in full.
+    told = [each for each in steps if each.after or not erase]
+    draft = Draft(
+        action=action,
+        actor=request.caller.name,
+        owner=request.caller.owner,
+        at=request.now,
+        subjects=tuple(record.id for record in (gone if erase else known) if record),
+        tier=max((memory.tier for memory in memories), default=0),
+        batch=request.batch,
+        reverses=reverses,
+        payload=Payload(
+            tuple(edit for each in told for edit in edits_between(each.before, each.after)),
+            noted,
+            request.salt,
+        ),
+    )
+    return Change(
+        draft=draft,
+        puts=tuple(each.after for each in steps if each.after),
+        drops=tuple((type_of(record), record.id) for record in gone),
+        expects={
+            record.id: each.before.revision if each.before else ABSENT
+            for each, record in zip(steps, known, strict=True)
+            if record
+        },
+        claims={each.after.id: claims_of(each.after) for each in steps if isinstance(each.after, Memory)},
+        erase=tuple(record.id for record in gone) if erase else (),
+    )
+
+
+def join(changes: Sequence[Change]) -> Change:
+    """Several Changes of one action as one, so that all of them happen or none.
+
+    Raises:
+        Conflict: when two of them touch the same record.
+    """
+    touched = [id for change in changes for id in change.expects]
+    if twice := next((id for id in touched if touched.count(id) > 1), None):
+        raise Conflict(f"Two of these would change {twice[:13]}.", "Ask for them one after the other.")
+    drafts = [change.draft for change in changes]
+    edits = tuple(edit for draft in drafts for edit in draft.payload.edits)
+    return Change(
+        draft=drafts[0]._replace(
+            subjects=tuple(id for draft in drafts for id in draft.subjects),
+            tier=max(draft.tier for draft in drafts),
+            payload=drafts[0].payload._replace(edits=edits),
+        ),
+        puts=tuple(record for change in changes for record in change.puts),
+        drops=tuple(drop for change in changes for drop in change.drops),
+        expects={id: revision for change in changes for id, revision in change.expects.items()},
+        claims={id: claims for change in changes for id, claims in change.claims.items()},
+        erase=tuple(id for change in changes for id in change.erase),
+    )
+
+
+def claims_of(memory: Memory) -> tuple[str, ...]:
+    """The names a memory holds alone within its owner and scope: its key, else its text.
+
+    A rejected text keeps its claim, so that it cannot return. What stands apart claims nothing, nor does a
+    proposal: it is about a memory that has its place already.
+    """
+    place = f"{memory.owner}\x1f{memory.scope}\x1f"
+    if memory.status == "rejected":
+        return () if memory.apart else (f"{place}digest\x1f{memory.digest}",)
+    if memory.apart or memory.amends:
+        return ()
+    return (f"{place}key\x1f{memory.key}",) if memory.key else (f"{place}digest\x1f{memory.digest}",)
+
+
+def _guard(steps: Sequence[Step], request: Request) -> None:
+    """Law 1: what is curated becomes live, changes its words or loses its tier by a confirmed word only."""
+    for each in steps:
+        before, after = each.before, each.after
+        if not isinstance(after, Memory) or not (before is None or isinstance(before, Memory)):
+            continue
+        was = before is not None and before.tier == CURATED and before.status == "promoted"
+        will = after.tier == CURATED and after.status == "promoted"
+        if will and not was:
+            require_confirmation(request, f"A memory of kind {after.kind} becomes live only when confirmed.")
+        if was and after.status == "promoted" and _reworded(before, after):
+            require_confirmation(request, f"This {after.kind} memory was approved; changing it needs a person.")
+
+
+def _reworded(before: Record | None, after: Memory) -> bool:
+    return any(getattr(before, name) != getattr(after, name) for name in (*CONTENT, "tier", "scope", "owner"))

@@ -1,0 +1,284 @@
+"""What may happen to a memory after it was admitted: promote, reject, verify, forget, restore, purge."""
+
+from collections.abc import Sequence
+
+from engram.errors import Conflict, Forbidden
+from engram.model.change import Change, Request
+from engram.model.limits import check_text
+from engram.model.memory import CURATED, Memory
+from engram.model.record import replace
+from engram.rules.access import require_confirmation, require_judge, require_owner, require_person
+from engram.rules.changes import CONTENT, Step, compose, step
+from engram.rules.likeness import contradiction
+from engram.rules.redact import redact
+
+CARRIED = (
+    *("decay", "tier", "origin", "source", "confidence", "importance", "pinned"),
+    *("visibility", "valid_from", "valid_until"),
+)
+"""What a proposal gives the memory it amends besides its content."""
+
+
+def reworded(memory: Memory, text: str | None, request: Request) -> Memory:
+    """What waits, in the reviewer's words; private spans and credentials are taken out of them too."""
+    if text is None:
+        return memory
+    require_owner(request.caller, memory)
+    worded = redact(text).text
+    return replace(
+        memory, text=worded, summary=memory.summary if worded == memory.text else "", learned_by="manual"
+    )
+
+
+def promote(
+    memory: Memory,
+    request: Request,
+    *,
+    before: Memory | None = None,
+    amended: Memory | None = None,
+    rivals: Sequence[Memory] = (),
+    keep: bool = False,
+) -> tuple[Change, Memory]:
+    """Approve what waits; answers with the memory that is live afterwards.
+
+    `before` is the record as it is stored, where the reviewer has reworded it. A proposal is applied to the
+    memory it amends (`amended`). Live memories that contradict the promoted one, and the one that had replaced
+    it, are replaced by it, unless both are to be kept.
+
+    Raises:
+        Conflict: when it does not wait, or what it amends is gone.
+        Unconfirmed: when it is curated and nobody confirmed.
+    """
+    stored = before or memory
+    require_judge(request.caller, stored)
+    _require_waiting(stored, "promote")
+    require_person(request, "promote what waits for review")
+    worded = (memory, stored)  # what the reviewer wrote replaces what the waiting text would have replaced
+    beaten = [] if keep else [each for each in rivals if any(_beats(one, each, amended) for one in worded)]
+    if any(each.tier == CURATED and each.status == "promoted" for each in beaten):
+        require_confirmation(request, "It would replace a curated memory.")
+    if amended is not None:
+        return _apply(stored, memory, amended, beaten, request)
+    live = _after(
+        step(
+            memory,
+            request,
+            status="promoted",
+            held_for="",
+            approved_by=request.caller.name,
+            verified_at=request.now,
+            branch="",
+            replaced_by="",
+        )
+    )
+    steps = [Step(stored, live), *(step(each, request, replaced_by=live.id) for each in beaten)]
+    return compose("promote", request, steps), live
+
+
+def reject(memory: Memory, request: Request, *, reason: str = "", twins: Sequence[Memory] = ()) -> Change:
+    """Refuse what waits, for good: the text keeps its claim, so it cannot come back.
+
+    `twins` are other memories with the same text; where one of them is alive, its claim stands.
+
+    Raises:
+        Conflict: when it does not wait.
+    """
+    require_judge(request.caller, memory)
+    require_person(request, "reject a memory")
+    _require_waiting(memory, "reject")
+    taken = any(each.id != memory.id and each.status != "rejected" and not each.key for each in twins)
+    move = step(memory, request, status="rejected", held_for="", apart=memory.apart or taken)
+    return compose("reject", request, [move], note=_told(reason))
+
+
+def verify(memory: Memory, request: Request) -> Change:
+    """Confirm that a memory still holds: its freshness starts again. Reading never does that.
+
+    Raises:
+        Conflict: when it is not a promoted, remembered one.
+    """
+    require_judge(request.caller, memory)
+    if memory.status != "promoted" or memory.forgotten_at is not None:
+        forgotten = memory.forgotten_at is not None
+        raise Conflict(
+            f"{_name(memory)} is {_state(memory)}; only a promoted memory can be verified.",
+            f"Restore it first: engram restore {_name(memory)}."
+            if forgotten
+            else "Review it first: engram review.",
+        )
+    if memory.tier == CURATED:
+        require_person(request, f"verify a curated memory (kind {memory.kind})")
+    return compose("verify", request, [step(memory, request, verified_at=request.now)])
+
+
+def forget(memory: Memory, request: Request, *, reason: str = "", replaced: Sequence[Memory] = ()) -> Change:
+    """Hide a memory from every read until it is restored. What it had replaced stands again.
+
+    Raises:
+        Conflict: when it is forgotten already.
+    """
+    require_owner(request.caller, memory)
+    if memory.status == "rejected":
+        raise Conflict(f"{_name(memory)} is rejected: it is hidden already.", "To erase it: engram purge.")
+    if memory.forgotten_at is not None:
+        raise Conflict(f"{_name(memory)} is forgotten already.", f"Bring it back: engram restore {_name(memory)}.")
+    if memory.tier == CURATED and memory.status == "promoted":
+        require_person(request, f"forget a curated memory (kind {memory.kind})")
+    steps = [
+        step(memory, request, forgotten_at=request.now),
+        *(step(each, request, replaced_by="") for each in replaced),
+    ]
+    return compose("forget", request, steps, note=_told(reason))
+
+
+def restore(memory: Memory, request: Request, *, rivals: Sequence[Memory] = ()) -> Change:
+    """Bring back what was forgotten, in the status it had: restoring is not approving.
+
+    What contradicts something that is live now (one of `rivals`) comes back to review.
+
+    Raises:
+        Conflict: when it was not forgotten.
+    """
+    require_owner(request.caller, memory)
+    if memory.forgotten_at is None:
+        raise Conflict(f"{_name(memory)} is not forgotten.", "There is nothing to restore.")
+    changes: dict[str, object] = {"forgotten_at": None}
+    if (
+        memory.status == "promoted"
+        and not memory.replaced_by
+        and any(_beats(memory, each, None) for each in rivals)
+    ):
+        changes |= {"status": "pending", "held_for": "conflict", "approved_by": ""}
+    return compose("restore", request, [step(memory, request, **changes)])
+
+
+def purge(
+    memory: Memory, request: Request, *, proposals: Sequence[Memory] = (), replaced: Sequence[Memory] = ()
+) -> Change:
+    """Erase a memory and every proposal to amend it. It cannot be undone, so a person confirms it.
+
+    Raises:
+        Unconfirmed: without a person's confirmation.
+    """
+    require_owner(request.caller, memory)
+    require_person(request, "purge a memory")
+    _require_sure(request, _name(memory))
+    gone = [Step(each, None) for each in (memory, *proposals)]
+    freed = [step(each, request, replaced_by="") for each in replaced]
+    return compose("purge", request, [*gone, *freed], erase=True)
+
+
+def purge_remains(id: str, request: Request) -> Change:
+    """Erase what history still tells of a memory that is no longer there: one whose making was undone."""
+    require_person(request, "purge a memory")
+    _require_sure(request, id[:13])
+    change = compose("purge", request, [])
+    return change._replace(draft=change.draft._replace(subjects=(id,)), erase=(id,))
+
+
+def _require_sure(request: Request, name: str) -> None:
+    why = f"Purging {name} erases it for good; undo cannot bring it back."
+    require_confirmation(request, why, "Say so with --confirm.")
+
+
+def require_revision(memory: Memory, revision: int | None) -> None:
+    """Refuse a change that was decided on an older revision than the present one.
+
+    Raises:
+        Conflict: when the memory moved since it was read.
+    """
+    if revision is not None and revision != memory.revision:
+        raise Conflict(
+            f"{_name(memory)} is at revision {memory.revision}, not {revision}.",
+            f"Look at it again (engram get {_name(memory)}), then repeat the change.",
+        )
+
+
+def _apply(
+    stored: Memory, proposal: Memory, amended: Memory, beaten: Sequence[Memory], request: Request
+) -> tuple[Change, Memory]:
+    """Give a proposal's content to the memory it amends; the proposal itself is done with."""
+    require_judge(request.caller, amended)
+    if amended.owner != stored.owner:
+        raise Forbidden("A proposal can only change a memory of the same owner.", "Remember it as one of your own.")
+    if amended.forgotten_at is not None or amended.status != "promoted":
+        raise Conflict(
+            f"{_name(stored)} amends {_name(amended)}, which is {_state(amended)}.",
+            f"Restore it first, or reject the proposal: engram reject {_name(stored)}.",
+        )
+    content = {name: getattr(proposal, name) for name in (*CONTENT, *CARRIED)}
+    move = step(amended, request, **content, approved_by=request.caller.name, verified_at=request.now)
+    done = _after(
+        step(
+            proposal,
+            request,
+            status="promoted",
+            held_for="",
+            approved_by=request.caller.name,
+            amends=amended.id,
+            replaced_by=amended.id,
+        )
+    )
+    others = [step(each, request, replaced_by=amended.id) for each in beaten if each.id != amended.id]
+    return compose("promote", request, [move, Step(stored, done), *others]), _after(move)
+
+
+def merge_into(proposal: Memory, other: Memory, text: str, request: Request) -> tuple[Change, Memory]:
+    """Approve what waits as a new wording of another memory, with the text the reviewer settled on.
+
+    The other memory keeps its kind and summary, and gains the tags, citations and assets of both.
+    """
+    require_owner(request.caller, proposal)
+    require_person(request, "merge what waits for review")
+    _require_waiting(proposal, "merge")
+    if other.id == proposal.id:
+        raise Conflict(f"{_name(proposal)} cannot be merged into itself.", "Name another memory with --into.")
+    worded = replace(
+        proposal,
+        text=redact(text).text,
+        summary=other.summary if text == other.text else "",
+        kind=other.kind,
+        tier=max(proposal.tier, other.tier),  # what was curated stays so, wherever it goes
+        decay=other.decay,
+        tags=tuple(dict.fromkeys((*other.tags, *proposal.tags))),
+        citations=tuple(dict.fromkeys((*other.citations, *proposal.citations))),
+        assets=tuple(dict.fromkeys((*other.assets, *proposal.assets))),
+        **{name: getattr(other, name) for name in CARRIED if name not in ("tier", "decay")},
+    )
+    return _apply(proposal, worded, other, (), request)
+
+
+def _told(reason: str) -> dict[str, object]:
+    """A reason as history keeps it: within its limit, and without private spans and credentials."""
+    check_text("reason", reason, lines=True)
+    clean = redact(reason)
+    return {"reason": clean.text, "redacted": list(clean.kinds)}
+
+
+def _after(move: Step) -> Memory:
+    assert isinstance(move.after, Memory)
+    return move.after
+
+
+def _beats(memory: Memory, other: Memory, amended: Memory | None) -> bool:
+    if other.id in (memory.id, amended.id if amended else ""):
+        return False
+    return other.id == memory.replaced_by or contradiction(other.text, memory.text) is not None
+
+
+def _require_waiting(memory: Memory, act: str) -> None:
+    if memory.status == "pending" and memory.forgotten_at is None:
+        return
+    hint = {
+        "rejected": f"If the rejection was a mistake, undo it: engram history {_name(memory)}.",
+        "forgotten": f"Restore it first: engram restore {_name(memory)}.",
+    }.get(_state(memory), "See what waits: engram review --list.")
+    raise Conflict(f"Cannot {act} {_name(memory)}: it is {_state(memory)}, not pending.", hint)
+
+
+def _state(memory: Memory) -> str:
+    return "forgotten" if memory.forgotten_at is not None else memory.status
+
+
+def _name(memory: Memory) -> str:
+    return memory.handle or memory.id[:13]

@@ -1,0 +1,368 @@
+"""When two texts are the same, and when they contradict each other.
+
+Sameness is equal normal form and nothing weaker. A contradiction is a *suspicion worth a person's minute*, so
+precision comes first: both texts make the same statement (equal outline), exactly one value or only the
+negation differs, and the value is what the statement says *about* its subject, not the subject itself. Whatever
+may be true beside the other (lists, events, abilities, examples) is no contradiction.
+"""
+# ruff: noqa: RUF001 - marks of other scripts are the subject here, not typing errors
+
+import functools
+import itertools
+import re
+from collections.abc import Collection
+
+from engram.model.outline import DATE_WORDS, MASK, NUMBER_WORDS, SWITCH_WORDS, Statement, outline, statement
+from engram.model.text import digest, normalise, terms
+
+_QUANTITIES = frozenset(("number", "version", "date", "time"))
+_NAMES = frozenset(("name", "id", "value", "address", "path"))
+_ANY = _QUANTITIES | _NAMES
+
+
+def same(a: str, b: str) -> bool:
+    """Whether two texts are the same: equal normal form, nothing else."""
+    return normalise(a) == normalise(b)
+
+
+def contradiction(old: str, new: str) -> str | None:
+    """Why both texts can hardly hold at once ("number: 8080 → 9090", "negation"), or None."""
+    frame = outline(new)
+    if not frame or frame != outline(old) or digest(old) == digest(new):
+        return None
+    before, after = statement(old), statement(new)
+    if before is None or after is None or _is_beside_others(after) or _is_beside_others(before):
+        return None
+    if before.negated == after.negated and not _ABLE.isdisjoint(after.words):
+        return None  # what can be one thing can be another; but can and cannot do contradict
+    changed = [at for at, pair in enumerate(zip(before.values, after.values, strict=True)) if _differ(*pair)]
+    if before.negated != after.negated:
+        return None if changed else "negation"
+    if len(changed) != 1 or after.negated:  # "is not 1" and "is not 2" are both true of 3
+        return None
+    return _changed_value(before, after, changed[0])
+
+
+def similarity(a: str, b: str) -> float:
+    """How much two texts share, from 0 to 1, symmetric; 1.0 only for the same text. For ordering only."""
+    if same(a, b):
+        return 1.0
+    left, right = terms(a), terms(b)
+    words = _overlap(set(left), set(right))
+    order = _overlap(set(itertools.pairwise(left)), set(itertools.pairwise(right)))
+    return min(0.99, 0.7 * words + 0.3 * order)
+
+
+def _overlap(a: Collection[object], b: Collection[object]) -> float:
+    """Dice's coefficient."""
+    common = sum(1 for item in a if item in b)
+    return 2 * common / (len(a) + len(b)) if common else 0.0
+
+
+# --- what is never held against another text ---
+
+
+def _is_beside_others(said: Statement) -> bool:
+    """Whether the statement may stand beside another: an addition, an ability, an event, one of many."""
+    words = said.words
+    if not _BESIDE.isdisjoint(words) or words[0] in _ONE_OF_MANY or words[0] in _EVENTS:
+        return True
+    # "Fixed the parser: 12", "Moved the server to 10.0.0.1": a past participle first is a log entry
+    if words[0].endswith("ed") and len(words[0]) > 4:
+        return True
+    return any(not word.isascii() and _beside_cjk().search(word) for word in words)
+
+
+# --- what changed ---
+
+
+def _differ(old: tuple[str, ...], new: tuple[str, ...]) -> bool:
+    return [_bare(value) for value in old] != [_bare(value) for value in new]
+
+
+def _changed_value(before: Statement, after: Statement, at: int) -> str | None:
+    old, new = _trimmed(before.values[at], after.values[at])
+    if not old or not new or old[0][0] == "#" or _may_mean_the_same(old, new):
+        return None  # #12 refers to one of many
+    place = _places(after.words)[at]
+    marker = _marker(after.words, place)
+    if marker is None:
+        return None
+    kind = _kind(old, new, after.words[marker])
+    if kind == "number" and any(_value_kind(value) == "date" for value in after.values[at]):
+        # 3 May → 5 May: what is left is a number, what is meant is a day
+        kind, old, new = "date", list(before.values[at]), list(after.values[at])
+    if kind is None or not _is_predicate(after.words, marker, place, kind):
+        return None
+    return f"{kind}: {' '.join(old)} → {' '.join(new)}"
+
+
+def _trimmed(old: tuple[str, ...], new: tuple[str, ...]) -> tuple[list[str], list[str]]:
+    """Two runs without what they share at both ends."""
+    a, b = list(old), list(new)
+    while a and b and _bare(a[0]) == _bare(b[0]):
+        a, b = a[1:], b[1:]
+    while a and b and _bare(a[-1]) == _bare(b[-1]):
+        a, b = a[:-1], b[:-1]
+    return a, b
+
+
+def _bare(value: str) -> str:
+    """A value without what is only style: quotes, case, a plural day, a leading zero, thousands' commas."""
+    bare = value.strip("\"'`“”‘’«»„「」『』").casefold().removesuffix("'s")
+    if bare.rstrip("s") in DATE_WORDS:
+        return bare.rstrip("s")
+    if bare[:1].isdigit():
+        bare = _thousands().sub("", bare)
+        if ":" in bare:
+            bare = bare.lstrip("0")
+    return bare
+
+
+def _may_mean_the_same(old: list[str], new: list[str]) -> bool:
+    """Whether one value may be the other in more detail or in another notation."""
+    a, b = [_bare(value) for value in old], [_bare(value) for value in new]
+    if set(a) <= set(b) or set(b) <= set(a):
+        return True
+    short, long = sorted(("".join(a), "".join(b)), key=len)
+    # 3.11 and 3.11.7, ~/a and ~/a/b: the longer says more, it does not say otherwise
+    return long.startswith((short + ".", short + "/", short + "-", short + ":"))
+
+
+# --- what kind of value ---
+
+
+def _kind(old: list[str], new: list[str], marker: str) -> str | None:
+    """The common kind of two values; None if they cannot be compared."""
+    a, b = _run_kind(old, marker), _run_kind(new, marker)
+    if a == b:
+        return a if a not in _QUANTITIES or _unit(old) == _unit(new) else None
+    if {a, b} == {"number", "version"}:
+        return "version"
+    return "value" if a in _NAMES and b in _NAMES else None
+
+
+def _run_kind(run: list[str], marker: str) -> str:
+    kinds = [_value_kind(value) for value in run]
+    for kind in ("date", "time", "address", "path", "value", "id", "name", "version"):
+        if kind in kinds:
+            return "number" if kind == "version" and marker in _MEASURES else kind
+    return "number"
+
+
+def _value_kind(value: str) -> str:
+    bare = _bare(value)
+    if value[0] in "\"'`“‘«„「『" or bare in SWITCH_WORDS:
+        return "value"
+    if bare in DATE_WORDS or bare in _MONTHS:
+        return "date"
+    if bare in NUMBER_WORDS:
+        return "number"
+    for kind, pattern in _kinds():
+        if pattern.fullmatch(bare):
+            return kind
+    return "name" if bare.replace("-", "").isalpha() else "id"
+
+
+def _unit(run: list[str]) -> str:
+    """What is left of a quantity without its amount: 30s and 1m, 2pm and 14:00, two and 2 do not compare."""
+    letters = "".join(
+        "@" if bare in DATE_WORDS or bare in _MONTHS else "#" if bare in NUMBER_WORDS else bare
+        for bare in map(_bare, run)
+    )
+    return _amounts().sub("", letters).removeprefix("v")
+
+
+@functools.cache
+def _kinds() -> tuple[tuple[str, re.Pattern[str]], ...]:
+    """Kinds of values by form, the most special first."""
+    return tuple(
+        (kind, re.compile(pattern))
+        for kind, pattern in (
+            ("time", r"\d{1,2}[:h]\d{2}(?::\d{2})?(?:[ap]m|z)?|\d{1,2}(?:\.\d{2})?[ap]m"),
+            ("time", r"\d{1,2}[時时点](?:\d{1,2}分)?"),
+            (
+                "date",
+                r"\d{4}-\d{1,2}(?:-\d{1,2})?|\d{1,2}/\d{1,2}(?:/\d{2,4})?|\d{1,2}\.\d{1,2}\.(?:\d{2,4})?",
+            ),
+            ("date", r"(?:\d+[年月日号])+|\d{1,2}(?:st|nd|rd|th)"),
+            ("address", r"(?:\d{1,3}\.){3}\d{1,3}(?::\d+)?|\w[\w+.-]*://.*|.+@.+"),
+            ("address", r"localhost(?::\d+)?|[\w-]+(?:\.[\w-]*[a-z])+:\d+"),
+            ("path", r"[~.]{0,2}/.*|[a-z]:\\.*|.*/.*"),
+            ("version", r"v\d+(?:\.\d+)*|\d+(?:\.\d+)+(?:[-+]?(?:a|b|rc|alpha|beta|dev|post)[-.]?\d*)?"),
+            ("number", r"[~<>±+-]?[$€£¥#]?\d[\d,._]*(?:%|°|€|\$|£)?(?:[a-zµ°]{1,5}(?:/[a-z]{1,4})?)?"),
+            ("number", r"(?:utc|gmt)[+−-]?\d[\d:]*"),
+        )
+    )
+
+
+@functools.cache
+def _amounts() -> re.Pattern[str]:
+    return re.compile(r"[\d.,:_/+−-]+")
+
+
+@functools.cache
+def _thousands() -> re.Pattern[str]:
+    return re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
+
+
+# --- where the value stands ---
+
+
+def _places(words: tuple[str, ...]) -> list[int]:
+    return [at for at, word in enumerate(words) if word == MASK]
+
+
+def _marker(words: tuple[str, ...], place: int) -> int | None:
+    """Where the last verb or sign before a place stands that says a state; None if there is none."""
+    for at in range(place - 1, -1, -1):
+        if _holds(words, at) is not None:
+            return at
+    return None
+
+
+def _holds(words: tuple[str, ...], at: int) -> frozenset[str] | None:
+    """The kinds of which the verb at this place holds one value at a time; None if it is no such verb."""
+    word = words[at]
+    if word == "set":
+        return _ANY if words[at + 1 : at + 2] == ("to",) else None
+    if not word.isascii() and word not in _STATES:
+        found = _state_cjk().search(word)
+        return None if not found else _ANY if found[1] else _QUANTITIES
+    return _STATES.get(word)
+
+
+def _is_predicate(words: tuple[str, ...], marker: int, place: int, kind: str) -> bool:
+    """Whether the value is the one thing that the marker says of its subject."""
+    verb, between = words[marker], words[marker + 1 : place]
+    listed = not _JOINING.isdisjoint(words[max(place - 1, 0) : place + 2])
+    # "is tested on 3.11", "was fixed in 1.2": others may be, too
+    shared = any(word in _MANY or (word.endswith("ed") and word not in _FIXED) for word in between)
+    if listed or shared or _is_loose(words, marker, between) or kind not in (_holds(words, marker) or ()):
+        return False
+    if marker and words[marker - 1] == "there":
+        return kind == "number" and not between
+    if kind in _NAMES:
+        return _is_named(words, verb, place, between)
+    if MASK in between:
+        last = len(between) - between[::-1].index(MASK)
+        return _LINKS.issuperset(between[last:])
+    return True
+
+
+def _is_loose(words: tuple[str, ...], marker: int, between: tuple[str, ...]) -> bool:
+    """Whether a sign is too far off, a name is one of many ("a dog named"), or a past is someone's ("I was")."""
+    verb, subject = words[marker], words[:marker]
+    if verb in {"named", "called"}:
+        return not _INDEFINITE.isdisjoint(subject)
+    if verb in _PAST:
+        return not subject or subject[-1] in _PERSONS
+    return bool(between) and not verb[-1].isalpha()
+
+
+def _is_named(words: tuple[str, ...], verb: str, place: int, between: tuple[str, ...]) -> bool:
+    """Whether a name is all that is said: "is in Berlin", but not "is a friend of Bob" or "is Bob's dog"."""
+    if verb in _PLURAL or not _LEADS.get(verb, _LEADING).issuperset(between):
+        return False
+    if not verb.isascii() and verb not in _STATES and not _state_at_end().search(verb):
+        return False
+    behind = words[place + 1 : place + 2]
+    return not behind or behind[0] in _TRAILING or behind[0].startswith(("です", "だ", "である", "でした"))
+
+
+@functools.cache
+def _state_cjk() -> re.Pattern[str]:
+    return re.compile("(是|为|為|等于|等於|叫|は)|使用|运行|運行|监听|監聽|需要|花费")
+
+
+@functools.cache
+def _state_at_end() -> re.Pattern[str]:
+    return re.compile("(?:是|为|為|叫|は)$")
+
+
+@functools.cache
+def _beside_cjk() -> re.Pattern[str]:
+    return re.compile("也|还|還|又|可以|可能|昨天|今天|明天|昨日|今日|明日|も|でき|場合")
+
+
+# --- words ---
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_BE = _words("""
+    is are was were am be been being ist sind war waren bin es son está están era est sont était é são è sono är
+""")
+_ONE = _words("""
+    equals equal named called listens listen lives live expires expire belongs stays stay remains remain prefers
+    prefer heißt heisst lautet lauscht wohnt bevorzugt bleibt gehört prefiere vive escucha préfère habite écoute
+    = == := : -> => → ⇒ defaults default resolves points
+""")
+_MEASURES = _words("""
+    costs cost lasts weighs weigh takes take measures totals kostet dauert wiegt cuesta dura coûte dure
+""")
+_TIMED = _words("starts start begins begin ends end opens closes beginnt endet empieza termina commence finit")
+_BOUND = _words("must should shall muss soll debe doit")
+_COUNTED = _words("has have hat haben tiene tienen tem")
+_TOOLED = _words("""
+    uses use using needs need requires require nutzt nutzen verwendet braucht benötigt usa usan necesita utilise
+    utilisent nécessite
+""")
+_DONE = _words("runs run läuft laufen corre")
+_EMPLOYED = _words("works work arbeitet trabaja")
+_HELD_TOGETHER = _words("""
+    supports support includes include contains contain accepts accept allows allow depends depend knows know
+    likes like loves love speaks speak offers offer provides provide unterstützt enthält soporta admite incluye
+    contient accepte
+""")
+
+# Which kinds of value a verb holds one at a time. "The port is 80" rules out 443; "we use Docker" does not rule
+# out Podman, but "we use Python 3.11" rules out 3.12; "runs on 3.11" does not rule out 3.12, but "runs at 9:00"
+# rules out 10:00; "we support 3.11" rules out nothing.
+_STATES: dict[str, frozenset[str]] = {
+    **dict.fromkeys(_BE | _ONE, _ANY),
+    **dict.fromkeys(_MEASURES | _TIMED | _BOUND, _QUANTITIES),
+    **dict.fromkeys(_COUNTED, frozenset(("number",))),
+    **dict.fromkeys(_TOOLED, frozenset(("number", "version"))),
+    **dict.fromkeys(_DONE, frozenset(("number", "time", "date"))),
+    **dict.fromkeys(_EMPLOYED, frozenset(("number", "time", "date", "name"))),
+    **dict.fromkeys(_HELD_TOGETHER, frozenset()),
+}
+_PAST = _words("was were war waren era était")
+_PERSONS = _words("i he she we they you it ich er sie wir es yo él ella je il elle nous")
+_INDEFINITE = _words("a an")
+_PLURAL = _words("are were sind waren son están sont são")
+_MONTHS = _words("march may jan feb mar apr jun jul aug sep oct nov dec")
+
+# Words that make a statement stand beside others: additions, examples, habits, days that move.
+_BESIDE = _words("""
+    also too another additional additionally both either including example instance such besides moreover
+    furthermore sometimes often occasionally well auch zudem außerdem ebenfalls manchmal aussi également parfois
+    también además yesterday today tomorrow tonight last next ago gestern heute morgen ayer hoy mañana
+    aujourd'hui demain e.g i.e
+""")
+_ABLE = _words("can could may might kann können puede pueden peut peuvent pode")
+_ONE_OF_MANY = _words("a an one some many several another ein eine un una une um uma")
+_EVENTS = _words("met sent wrote made did saw got found went gave took paid bought sold spoke said told")
+_JOINING = _words("and or und oder y o et ou e")
+_MANY = _words("""
+    compatible available known seen written interested aware fluent good similar relevant visible found built
+    part one among between about like
+""")
+_FIXED = _words("""
+    named called based located scheduled hosted owned managed priced dated planned pinned limited capped stored
+    configured assigned required expected rated sized red
+""")
+# What may stand between a verb and a name that is all it says, by verb where it matters.
+_LEADING = _words("""
+    the my our in at on to by from now currently still always called named located based hosted owned managed
+    stored assigned set der die das im am auf bei von jetzt el la en le les à dans chez il
+""")
+_LEADS = {
+    **dict.fromkeys(("prefer", "prefers"), _LEADING | {"use", "using"}),
+    **dict.fromkeys(_EMPLOYED, _words("at for bei en para")),
+}
+_TRAILING = _words("now since in at on for from as because currently jetzt seit ahora desde maintenant depuis")
+_LINKS = _words("at on port to until till from version um bis a las à hasta")

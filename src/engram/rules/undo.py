@@ -1,0 +1,135 @@
+"""Taking back what was done: any event on which nothing later stands, several steps at once."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from engram.errors import Conflict
+from engram.model.change import Change, Request
+from engram.model.codec import Document, Record, RecordType, decode, encode
+from engram.model.event import BOOKKEEPING, Edit, Event
+from engram.model.limits import print_time
+from engram.model.memory import Memory
+from engram.rules.access import require_judge, require_owner, require_person
+from engram.rules.changes import Step, compose
+
+VERDICTS = frozenset({"promote", "reject", "verify"})
+
+COUNTERS = frozenset({"seen"})
+"""Fields that grow by steps: taking one step back is possible whatever was added since."""
+
+
+def undo(
+    events: Sequence[Event],
+    current: Mapping[str, Record],
+    request: Request,
+    *,
+    dependents: Sequence[Memory] = (),
+) -> Change:
+    """Reverse events, newest first, in one Change; `current` holds the records they touched that still exist.
+
+    All fields return to what they were, except revision and time of update. `dependents` are proposals to
+    amend what would be gone.
+
+    Raises:
+        Conflict: when something later stands on one of them, or it was purged; it says which and why.
+        Unconfirmed: when a curated memory would become live or change by it, and nobody confirmed.
+    """
+    require_person(request, "undo")
+    for waiting in dependents:
+        name = waiting.handle or waiting.id[:13]
+        raise Conflict(
+            f"Cannot undo that: {name} proposes to change it.", f"Decide about {name} first: engram review."
+        )
+    states: dict[str, Document | None] = {id: encode(record) for id, record in current.items()}
+    types: dict[str, RecordType] = {}
+    for event in sorted(events, key=lambda event: -event.seq):
+        if event.payload is None or event.action == "purge":
+            raise Conflict(
+                f"Event {event.seq} ({event.action}) cannot be undone: a purge erased what it did.",
+                "Undo another one by its number: engram history.",
+            )
+        touched = {edit.id: edit.type for edit in event.payload.edits}
+        types |= touched
+        for id in touched:
+            edits = [edit for edit in event.payload.edits if edit.id == id]
+            states[id] = _back(states.get(id), edits, event)
+    # A reviewer takes back verdicts of their own; everything else is the owner's.
+    verdicts = all(event.action in VERDICTS and event.owner == request.caller.owner for event in events)
+    allowed = require_judge if verdicts else require_owner
+    for id in types:
+        if isinstance(known := current.get(id), Memory):
+            allowed(request.caller, known)
+    steps = [_step(types[id], current.get(id), states[id], request) for id in types]
+    return compose(
+        "undo",
+        request,
+        [each for each in steps if each.before or each.after],
+        note={"undid": [event.action for event in events]},
+        reverses=tuple(event.id for event in events),
+    )
+
+
+def reversed_by(events: Sequence[Event]) -> set[str]:
+    """The ids of the events in this stretch of history that stand undone: undone, and not redone since."""
+    undone: set[str] = set()
+    for event in sorted(events, key=lambda event: -event.seq):
+        if event.id not in undone:
+            undone.update(event.reverses)
+    return undone
+
+
+def _back(state: Document | None, edits: Sequence[Edit], event: Event) -> Document | None:
+    """One record as it was before the event; None when it did not exist then."""
+    made, removed = _made(edits), any(edit.field == "id" and edit.new is None for edit in edits)
+    if removed:
+        if state is not None:
+            raise _stood_upon(event, edits[0])
+        return {edit.field: edit.old for edit in edits}
+    if state is None:
+        raise Conflict(
+            f"Event {event.seq} ({event.action}) cannot be undone: {edits[0].id[:13]} is gone.",
+            "Undo what removed it first.",
+        )
+    if made:
+        for name in {**made, **state}:
+            if name not in BOOKKEEPING and state.get(name) != made.get(name):
+                raise _stood_upon(event, Edit(edits[0].type, edits[0].id, name, None, None))
+        return None
+    for edit in edits:
+        if edit.field in COUNTERS:
+            state = _with(state, edit.field, state.get(edit.field, 1) - (edit.new or 1) + (edit.old or 1))
+        elif state.get(edit.field) != edit.new:
+            raise _stood_upon(event, edit)
+        else:
+            state = _with(state, edit.field, edit.old)
+    return state
+
+
+def _made(edits: Sequence[Edit]) -> dict[str, Any]:
+    """The record an event made, as a document; empty when it made none."""
+    if not any(edit.field == "id" and edit.old is None for edit in edits):
+        return {}
+    return {edit.field: edit.new for edit in edits}
+
+
+def _stood_upon(event: Event, edit: Edit) -> Conflict:
+    return Conflict(
+        f"Event {event.seq} ({event.action}) cannot be undone: {edit.field} of {edit.id[:13]} changed since.",
+        f"Undo the later steps first: engram history {edit.id[:13]}.",
+    )
+
+
+def _with(state: Document, field: str, value: Any) -> Document:  # noqa: ANN401 - any JSON value
+    return {name: old for name, old in state.items() if name != field} | ({} if value is None else {field: value})
+
+
+def _step(type: RecordType, before: Record | None, state: Document | None, request: Request) -> Step:
+    if state is None:
+        return Step(before, None)
+    moved = {**state, "revision": before.revision + 1 if before else 1}
+    if type in ("memory", "relation"):
+        moved["updated_at"] = print_time(request.now)
+    after = decode(type, moved)
+    if before is None and isinstance(after, Memory):
+        require_owner(request.caller, after)
+    return Step(before, after)

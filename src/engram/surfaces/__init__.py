@@ -1,0 +1,1 @@
+"""Doors without decisions: the command line, and what turns answers into words or JSON."""

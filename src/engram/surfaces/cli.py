@@ -1,0 +1,300 @@
+"""The `engram` command: parsers made from the operations' signatures, only for the command that was asked for."""
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
+
+from engram.errors import TABLE, EngramError, Invalid, Unavailable
+
+if TYPE_CHECKING:
+    from engram.service import Engram
+
+MOST_READ = 1024 * 1024
+
+EXTRA = {
+    "config": "Show every setting, its value and where it comes from.",
+    "completion": "Print a completion script for bash, zsh or fish.",
+}
+
+
+class Screen(NamedTuple):
+    """How this run speaks: to a machine or a person, and in which detail."""
+
+    json: bool = False
+    explain: bool = False
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; returns the exit code of the error table."""
+    words = _command_first(list(sys.argv[1:] if arguments is None else arguments))
+    screen = Screen(json="--json" in words)
+    _speak_utf8()
+    try:
+        code = _run(words, screen)
+        if sys.stdout is not None:
+            sys.stdout.flush()  # here, so that a reader who has left is noticed here
+        return code  # noqa: TRY300 - the flush is part of what may fail
+    except EngramError as error:
+        _complain(error, screen)
+        return error.exit_code
+    except BrokenPipeError:
+        # The reader has left (`engram list | head`): nothing to say, and nobody to say it to.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except OSError as error:  # the answer, not the asking: what was asked is done and stored
+        _complain(Unavailable(f"The answer could not be written: {error.strerror}.", "See engram history."), screen)
+        return Unavailable.exit_code
+    except KeyboardInterrupt:
+        print("\nStopped.", file=sys.stderr)
+        return 130
+    except Exception:  # noqa: BLE001 - a bug: told in full to a log, in one line to the person
+        _complain(EngramError("Internal error; nothing was half written.", _logged()), screen)
+        return EngramError.exit_code
+
+
+def _command_first(words: list[str]) -> list[str]:
+    """`engram --store X list` means `engram list --store X`."""
+    early: list[str] = []
+    while len(words) > 1 and words[0].startswith(("--store", "--json")):
+        count = 2 if words[0] == "--store" else 1
+        early, words = early + words[:count], words[count:]
+    return words[:1] + early + words[1:]
+
+
+def _run(words: list[str], screen: Screen) -> int:
+    if not words or words[0] in ("-h", "--help", "help"):
+        return _help(words[1:])
+    if words[0] in ("-V", "--version", "version"):
+        from engram import __version__  # noqa: PLC0415 - start-up
+
+        print(f"engram {__version__}")
+        return 0
+    if words[0] == "config":
+        return _config(words[1:], screen)
+    if words[0] == "completion":
+        return _completion(words[1:])
+    return _operate(words[0], words[1:], screen)
+
+
+def _operate(name: str, words: list[str], screen: Screen) -> int:
+    from engram.service import OPERATIONS  # noqa: PLC0415 - start-up
+
+    if name not in OPERATIONS:
+        raise Invalid(f"There is no command {name!r}.", _did_you_mean(name, [*OPERATIONS, *EXTRA]))
+    from engram.surfaces.parsing import parse  # noqa: PLC0415 - start-up
+
+    asked = parse(OPERATIONS[name], words)
+    screen = Screen(asked.pop("json"), asked.pop("explain", False))
+    listing = asked.pop("list", False)
+    with _open(asked.pop("store"), lenient=name == "doctor") as engram:
+        if name == "review" and not (screen.json or listing) and _at_a_terminal():
+            from engram.surfaces.review import walk  # noqa: PLC0415 - start-up
+
+            return walk(engram, scope=asked["scope"])
+        answer = engram.ask(name, **_with_input(asked))
+        _show(answer, screen, quiet=name == "export" and asked["path"] == "-")
+        return _exit_code(answer)
+
+
+def _at_a_terminal() -> bool:
+    return all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stdout))
+
+
+def _open(store: str, *, lenient: bool) -> "Engram":
+    from engram.wiring import open  # noqa: PLC0415 - start-up
+
+    return open(store, channel="flag", lenient=lenient)
+
+
+def _with_input(asked: dict[str, Any]) -> dict[str, Any]:
+    """Read a text given as `-` from standard input.
+
+    Raises:
+        Invalid: when it is not UTF-8.
+    """
+    if asked.get("text") != "-":
+        return asked
+    if sys.stdin is None:
+        raise Invalid("There is no standard input to read the text from.", "Give the text itself.")
+    raw = sys.stdin.buffer.read(MOST_READ + 1)
+    if len(raw) > MOST_READ:
+        raise Invalid(f"Standard input is more than {MOST_READ:,} bytes.", "Shorten it: a text has up to 64 KiB.")
+    try:
+        return {**asked, "text": raw.decode("utf-8").strip()}
+    except UnicodeDecodeError as error:
+        raise Invalid(
+            f"Standard input is not UTF-8: byte 0x{raw[error.start]:02x} at position {error.start}.",
+            "Convert it first, for example: iconv -f latin1 -t utf-8.",
+        ) from None
+
+
+def _exit_code(answer: object) -> int:
+    healthy = getattr(answer, "healthy", True)
+    return 0 if healthy else 8
+
+
+def _show(answer: Any, screen: Screen, *, quiet: bool = False) -> None:  # noqa: ANN401 - any answer
+    if quiet:
+        return
+    if screen.json:
+        import json  # noqa: PLC0415 - start-up
+
+        from engram.surfaces.shapes import shape  # noqa: PLC0415 - start-up
+
+        print(json.dumps(shape(answer, answer.at), ensure_ascii=False, indent=2))
+        return
+    from engram.surfaces.render import render  # noqa: PLC0415 - start-up
+
+    if text := render(answer, paper(explain=screen.explain)):
+        print(text)
+
+
+def paper(*, explain: bool = False) -> Any:  # noqa: ANN401 - a Paper, imported late
+    """What standard output is: colour and width only where a person looks at a terminal."""
+    from engram.surfaces.render import Paper  # noqa: PLC0415 - start-up
+
+    terminal = sys.stdout is not None and sys.stdout.isatty()
+    try:
+        # What is piped is not cut: a machine, or grep, reads it.
+        asked = os.environ.get("COLUMNS") or os.get_terminal_size().columns or 100 if terminal else 2000
+        width = int(asked)
+    except (OSError, ValueError):
+        width = 100
+    return Paper(width, _colourful(sys.stdout), explain)
+
+
+def _colourful(stream: TextIO | None) -> bool:
+    return (
+        stream is not None
+        and stream.isatty()
+        and not os.environ.get("NO_COLOR")
+        and os.environ.get("TERM") != "dumb"
+    )
+
+
+def _complain(error: EngramError, screen: Screen) -> None:
+    if screen.json:
+        import json  # noqa: PLC0415 - start-up
+
+        print(json.dumps({"error": error.body()}, ensure_ascii=False, indent=2), file=sys.stderr)
+        return
+    red = _colourful(sys.stderr)
+    begin, end = ("\x1b[31m", "\x1b[0m") if red else ("", "")
+    print(f"{begin}engram: {error.message}{end}", file=sys.stderr)
+    if error.hint:
+        print(f"  {error.hint}", file=sys.stderr)
+
+
+def _logged() -> str:
+    """Write the error at hand to a private log; returns where, as a hint."""
+    import traceback  # noqa: PLC0415 - only when something broke
+
+    from engram.config import data_folder  # noqa: PLC0415 - start-up
+
+    trace = traceback.format_exc()
+    folder = data_folder(os.environ)
+    path = os.path.join(folder, "errors.log")
+    try:
+        os.makedirs(folder, exist_ok=True, mode=0o700)
+        with os.fdopen(os.open(path, os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o600), "a", encoding="utf-8") as log:
+            log.write(f"engram {' '.join(sys.argv[1:2])}\n{trace}\n")
+    except OSError:
+        return trace
+    return f"The details are in {path}; please report them."
+
+
+def _help(words: list[str]) -> int:
+    from engram.service import listed  # noqa: PLC0415 - start-up
+
+    if words and words[0] in ("config", "completion"):
+        return _run([words[0], "--help"], Screen())
+    if words:
+        return _operate(words[0], ["--help"], Screen())
+    print("engram: one trustworthy memory for every agent you run.\n\nUsage: engram COMMAND [OPTIONS]\n")
+    group = ""
+    for operation in listed():
+        if operation.group != group:
+            group = operation.group
+            print(f"{group.capitalize()}:")
+        print(f"  {operation.name:<11} {operation.summary}")
+    print("Settings:")
+    for name, about in EXTRA.items():
+        print(f"  {name:<11} {about}")
+    print(
+        "\nEvery command takes --help (with examples) and --json; those about memories take --store PATH."
+        '\n\nBegin with:\n  engram remember "We deploy on Fridays"\n  engram recall "when do we deploy?"'
+    )
+    codes = ", ".join(f"{each.exit_code} {each.code.replace('_', ' ')}" for each in TABLE)
+    print(f"\nExit codes: 0 done, 1 internal error, {codes}.")
+    return 0
+
+
+def _config(words: list[str], screen: Screen) -> int:
+    from engram import config  # noqa: PLC0415 - start-up
+    from engram.wiring import home_scope, working_folder  # noqa: PLC0415 - start-up
+
+    if rest := [word for word in words if word not in ("--json", "--help", "-h")]:
+        raise Invalid(f"config takes no {rest[0]!r}.", "Run engram config, then edit the file it names.")
+    if {"--help", "-h"} & set(words):
+        print(f"Usage: engram config [--json]\n\n{EXTRA['config']}\n\nExample:\n  engram config")
+        return 0
+    folder = working_folder()
+    settings = config.read(os.environ, folder)
+    if screen.json:
+        import json  # noqa: PLC0415 - start-up
+
+        print(json.dumps({name: value._asdict() for name, value in settings.values.items()}, indent=2))
+        return 0
+    from engram.surfaces.render import table  # noqa: PLC0415 - start-up
+
+    rows = []
+    for setting in config.SETTINGS:
+        value = settings.values[setting.name]
+        shown = {"": _unset(setting.name), True: "on", False: "off"}.get(value.value) if _plain(value) else None
+        rows.append([setting.name, shown or str(value.value), value.origin, setting.about])
+    print("\n".join(table(rows, paper())))
+    print(f"\nYour file: {config.user_file(os.environ)}")
+    print(f"New memories land in: {home_scope(settings, os.environ, folder)}")
+    return 0
+
+
+def _plain(value: Any) -> bool:  # noqa: ANN401 - a setting's Value
+    return value.value == "" or isinstance(value.value, bool)
+
+
+def _unset(name: str) -> str:
+    from engram import config  # noqa: PLC0415 - start-up
+
+    return os.path.join(config.data_folder(os.environ), "engram.db") if name == "store" else "-"
+
+
+def _completion(words: list[str]) -> int:
+    from engram.surfaces.completion import SHELLS, script  # noqa: PLC0415 - start-up
+
+    if not words or words[0] in ("-h", "--help"):
+        print(f'Usage: engram completion {"|".join(SHELLS)}\n\nExample:\n  eval "$(engram completion bash)"')
+        return 0 if words else 2
+    print(script(words[0], list(EXTRA)))
+    return 0
+
+
+def _did_you_mean(name: str, known: Sequence[str]) -> str:
+    from difflib import get_close_matches  # noqa: PLC0415 - start-up
+
+    close = [f"Did you mean {each}? " for each in get_close_matches(name, known, 1)]
+    return f"{''.join(close)}See engram --help."
+
+
+def _speak_utf8() -> None:
+    for stream in (sys.stdout, sys.stderr):
+        if (
+            stream is not None
+            and (stream.encoding or "").lower().replace("-", "") != "utf8"
+            and hasattr(stream, "reconfigure")
+        ):
+            stream.reconfigure(encoding="utf-8", errors="backslashreplace")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

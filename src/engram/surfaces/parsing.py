@@ -1,0 +1,188 @@
+"""Command lines read by signature: required parameters stand alone, the others are options."""
+
+import argparse
+import os
+import types
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import Annotated, Any, Literal, NamedTuple, NoReturn, Union, get_args, get_origin, get_type_hints
+
+from engram.errors import Invalid
+from engram.model.limits import parse_time
+from engram.operations.base import Operation
+
+RENDERING = {
+    "recall": (("explain", "Show why each memory was found, and what it costs to read."),),
+    "review": (("list", "Only list what waits; do not walk through it."),),
+}
+"""Options that change how an answer is shown, not what is asked."""
+
+
+REQUIRED: Any = object()
+"""The default of a parameter that has none."""
+
+
+class Parameter(NamedTuple):
+    """One parameter of an operation, as a command line sees it."""
+
+    name: str
+    about: str
+    type: Any
+    optional: bool  # None is a value: "not said"
+    many: bool
+    choices: tuple[str, ...]
+    default: Any
+    required: bool
+
+    @property
+    def positional(self) -> bool:
+        """Whether it stands alone: what is required, and the one thing an operation is about."""
+        return self.required or (self.name in ("memory", "event") and not self.many)
+
+    @property
+    def flag(self) -> str:
+        """The option's name."""
+        return f"--{self.name.replace('_', '-')}"
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        quote = "Put a text of several words in quotes. " if message.startswith("unrecognized") else ""
+        raise Invalid(f"{message[:1].upper()}{message[1:]}.", f"{quote}See {self.prog} --help.")
+
+
+class _Formatter(argparse.RawDescriptionHelpFormatter):
+    """Help as wide as the terminal, asked for directly: argparse would load shutil on every start."""
+
+    def __init__(self, prog: str) -> None:
+        try:
+            columns = int(os.environ.get("COLUMNS") or os.get_terminal_size().columns)
+        except (OSError, ValueError):
+            columns = 80
+        super().__init__(prog, width=max(columns - 2, 40))
+
+
+def parse(operation: Operation, words: Sequence[str]) -> dict[str, Any]:
+    """The values a command line gives an operation, and those for its rendering.
+
+    Raises:
+        Invalid: when the command line cannot be understood.
+    """
+    parser = parser_for(operation)
+    read = parser.parse_args if "--" in words else parser.parse_intermixed_args  # the latter would lose the mark
+    found = vars(read(list(words)))
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in found.items()}
+
+
+def parser_for(operation: Operation) -> argparse.ArgumentParser:
+    """The parser made from an operation's signature."""
+    examples = "\n".join(f"  {line}" for line in operation.examples)
+    parser = _Parser(
+        prog=f"engram {operation.name}",
+        usage=_usage(operation),
+        description=_prose(operation.function.__doc__ or ""),
+        epilog=f"Examples:\n{examples}",
+        formatter_class=_Formatter,
+        allow_abbrev=False,
+    )
+    for parameter in parameters(operation):
+        _add(parser, parameter)
+    for name, about in RENDERING.get(operation.name, ()):
+        parser.add_argument(f"--{name}", action="store_true", help=about)
+    parser.add_argument("--json", action="store_true", help="Answer in JSON, for machines.")
+    parser.add_argument("--store", default="", metavar="PATH", help="Use this store instead of the configured one.")
+    return parser
+
+
+def _usage(operation: Operation) -> str:
+    """The first line of help; given here, because argparse loads half a library to make its own."""
+    placed = [each for each in parameters(operation) if each.positional]
+    names = [each.name.upper() if each.required else f"[{each.name.upper()}]" for each in placed]
+    more = [f"{name} ..." if each.many else name for name, each in zip(names, placed, strict=True)]
+    return " ".join(["engram", operation.name, *more, "[OPTIONS]"])
+
+
+def parameters(operation: Operation) -> list[Parameter]:
+    """The parameters of an operation, in order, without the call itself."""
+    function = operation.function.__wrapped__  # type: ignore[attr-defined] # what @operation was put upon
+    hints = get_type_hints(function, include_extras=True)
+    code = function.__code__
+    names = code.co_varnames[1 : code.co_argcount + code.co_kwonlyargcount]
+    said = function.__defaults__ or ()
+    placed = code.co_varnames[1 : code.co_argcount]
+    defaults = {
+        **dict(zip(placed[len(placed) - len(said) :], said, strict=True)),
+        **(function.__kwdefaults__ or {}),
+    }
+    return [_parameter(name, hints[name], defaults.get(name, REQUIRED)) for name in names]
+
+
+def _parameter(name: str, hint: Any, default: Any) -> Parameter:  # noqa: ANN401 - a type, and a value of it
+    kind, about = (get_args(hint)[0], get_args(hint)[1]) if get_origin(hint) is Annotated else (hint, "")
+    parts = list(get_args(kind)) if get_origin(kind) in (Union, types.UnionType) else [kind]
+    optional = type(None) in parts
+    many = any(get_origin(part) is Sequence for part in parts)
+    plain = [part for part in parts if part is not type(None) and get_origin(part) is not Sequence]
+    base = plain[0] if plain else str
+    choices = tuple(get_args(base)) if get_origin(base) is Literal else ()
+    read = str if choices else base
+    return Parameter(name, about, read, optional, many, choices, default, default is REQUIRED)
+
+
+def _prose(docstring: str) -> str:
+    """A docstring without the indentation of the code around it."""
+    return "\n".join(line.removeprefix("    ") for line in docstring.strip().splitlines())
+
+
+def _add(parser: argparse.ArgumentParser, parameter: Parameter) -> None:
+    about = parameter.about.replace("%", "%%")
+    if parameter.many and not parameter.positional:
+        about += " Repeat for more."
+    if parameter.name == "text" and parameter.required:
+        about += " - reads it from standard input."
+    if parameter.positional:
+        count = "+" if parameter.many else None if parameter.required else "?"
+        parser.add_argument(parameter.name, nargs=count, default=parameter.default, help=about)
+    elif parameter.type is bool:
+        action: Any = argparse.BooleanOptionalAction if parameter.optional else "store_true"
+        parser.add_argument(parameter.flag, action=action, default=parameter.default, help=about)
+    elif parameter.many:
+        parser.add_argument(
+            parameter.flag, action=_Append, default=parameter.default, metavar=_shown(parameter), help=about
+        )
+    else:
+        parser.add_argument(
+            parameter.flag,
+            type=_reader(parameter),
+            choices=parameter.choices or None,
+            default=parameter.default,
+            metavar=None if parameter.choices else _shown(parameter),
+            help=about,
+        )
+
+
+class _Append(argparse.Action):
+    """Collect repeated options; the first one said replaces the default instead of joining it."""
+
+    def __call__(self, parser: Any, namespace: Any, values: Any, option_string: str | None = None) -> None:  # noqa: ANN401, ARG002 - argparse's signature
+        said = getattr(namespace, self.dest)
+        setattr(namespace, self.dest, [values] if said is self.default else [*said, values])
+
+
+def _shown(parameter: Parameter) -> str:
+    return {int: "N", float: "X", datetime: "TIME"}.get(parameter.type, parameter.name.upper())
+
+
+def _reader(parameter: Parameter) -> Callable[[str], Any]:
+    name = parameter.flag
+
+    def number(text: str) -> int | float:
+        try:
+            return int(text) if parameter.type is int else float(text)
+        except ValueError:
+            raise Invalid(f"{name} cannot be {text!r}.", "Give a number.") from None
+
+    def moment(text: str) -> datetime:
+        return parse_time(name, text)
+
+    return {int: number, float: number, datetime: moment}.get(parameter.type, str)

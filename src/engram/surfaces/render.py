@@ -1,0 +1,441 @@
+"""Answers in words for a person: one renderer for each type of answer."""
+
+import unicodedata
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from datetime import datetime, timedelta
+from typing import Any, NamedTuple
+
+from engram.model import answers as a
+from engram.model.event import Event
+from engram.model.memory import Memory, standing
+
+HELD = {
+    "curated_kind": "this kind is curated: a person approves it first",
+    "conflict": "it contradicts something known",
+    "edits_curated_node": "it would change an approved memory",
+    "unmerged_branch": "it was made on a branch that is not merged",
+    "untrusted_origin": "nobody vouches for where it comes from",
+    "review_all": "every memory is reviewed here",
+    "": "autopromote is off",
+}
+
+OUTCOMES = {
+    "new": ("✓", "Remembered"),
+    "revised": ("✓", "Revised"),
+    "repeated": ("=", "Known already"),
+    "restored": ("✓", "Remembered again"),
+    "held": ("◷", "Waits for review"),
+    "proposed": ("◷", "Proposed, waits for review"),
+}
+
+TOLD: dict[str, Any] = {
+    "text": None,
+    "status": "pending",
+    "kind": "fact",
+    "pinned": False,
+    "key": "",
+    "seen": 1,
+    "visibility": "private",
+    "importance": 5,
+    "forgotten_at": "",
+    "verified_at": "",
+    "summary": "",
+    "tags": [],
+    "decay": "",
+    "valid_from": "",
+    "valid_until": "",
+    "confidence": 0.6,
+}
+"""The fields whose change history tells in its one line, and what they are when nothing was said."""
+
+MOST_LINES = 10
+"""How many memories an answer about many names before it counts the rest."""
+
+DONE = {
+    "verify": "Verified",
+    "forget": "Forgot",
+    "restore": "Restored",
+    "promote": "Promoted",
+    "reject": "Rejected",
+}
+
+
+class Paper(NamedTuple):
+    """What is written on: how wide it is, and whether it takes colour."""
+
+    width: int = 100
+    colour: bool = False
+    explain: bool = False
+
+    def paint(self, text: str, code: str) -> str:
+        """Text in a colour, where there is one."""
+        return f"\x1b[{code}m{text}\x1b[0m" if self.colour else text
+
+    def bold(self, text: str) -> str:
+        """Text that stands out."""
+        return self.paint(text, "1")
+
+    def dim(self, text: str) -> str:
+        """Text that stands back."""
+        return self.paint(text, "2")
+
+    def good(self, text: str) -> str:
+        """Something went well."""
+        return self.paint(text, "32")
+
+    def warn(self, text: str) -> str:
+        """Something wants attention."""
+        return self.paint(text, "33")
+
+    def bad(self, text: str) -> str:
+        """Something is wrong."""
+        return self.paint(text, "31")
+
+
+def render(answer: Any, paper: Paper) -> str:  # noqa: ANN401 - every type of answer
+    """The answer in words, without a line break at the end."""
+    return "\n".join(RENDERERS[type(answer)](answer, paper))
+
+
+def ago(then: datetime, now: datetime) -> str:
+    """How long ago, or how far ahead, in the largest unit that fits."""
+    span = now - then
+    past = span >= timedelta()
+    seconds = abs(span.total_seconds())
+    if seconds < 60:
+        return "just now" if past else "in a moment"
+    units = ((365 * 86400, "year"), (30 * 86400, "month"), (86400, "day"), (3600, "hour"), (60, "minute"))
+    size, unit = next(each for each in units if seconds >= each[0])
+    count = int(seconds // size)
+    text = f"{count} {unit}{'' if count == 1 else 's'}"
+    return f"{text} ago" if past else f"in {text}"
+
+
+def width_of(text: str) -> int:
+    """How many columns a terminal gives the text: East Asian wide characters take two, combining ones none."""
+    if text.isascii():
+        return len(text)
+    wide = sum(unicodedata.east_asian_width(mark) in "WF" for mark in text)
+    return len(text) + wide - sum(unicodedata.combining(mark) != 0 for mark in text)
+
+
+def plain(text: str) -> str:
+    """Text as it really is: marks that reorder or hide what a reader sees are shown by their number."""
+    if text.isascii() or text.isprintable():
+        return text
+    return "".join(mark if mark.isprintable() or mark in "\n\t" else f"\\u{ord(mark):04x}" for mark in text)
+
+
+def cut(text: str, width: int) -> str:
+    """One line of at most this many columns."""
+    line = plain(" ".join(text.split()))
+    if width_of(line) <= width:
+        return line
+    kept = ""
+    for mark in line:
+        if width_of(kept + mark) > max(width - 1, 1):
+            break
+        kept += mark
+    return f"{kept}…"
+
+
+def table(rows: list[list[str]], paper: Paper, *, last: int | None = None) -> Iterator[str]:
+    """Rows with aligned columns; the last one takes what is left of the width."""
+    if not rows:
+        return
+    widths = [max(width_of(row[at]) for row in rows) for at in range(len(rows[0]) - 1)]
+    room = max((last or paper.width) - sum(widths) - 2 * len(widths), 20)
+    for row in rows:
+        cells = [cell + " " * (width - width_of(cell)) for cell, width in zip(row, widths, strict=False)]
+        cells[0] = paper.bold(cells[0])
+        yield "  ".join([cells[0], *(paper.dim(cell) for cell in cells[1:]), cut(row[-1], room)]).rstrip()
+
+
+def _remembered(answer: a.Remembered, paper: Paper) -> Iterator[str]:
+    sign, words = OUTCOMES[answer.outcome]
+    memory = answer.memory
+    waits = memory.status == "pending"
+    mark = paper.warn(sign) if waits else paper.good(sign)
+    again = "  (same token: nothing done again)" if answer.replayed else ""
+    yield f"{mark} {words}: {paper.bold(memory.handle)}  {paper.dim(f'{memory.kind} · {memory.scope}')}{again}"
+    yield f"  {cut(memory.summary or memory.text, paper.width - 2)}"
+    if answer.outcome == "repeated":
+        yield paper.dim(f"  Said {_times(memory.seen)} now; nothing was stored twice.")
+    if answer.redacted:
+        yield paper.warn(f"  Taken out before storing: {', '.join(answer.redacted)}.")
+    if waits:
+        yield paper.dim(f"  Why: {HELD[memory.held_for]}.")
+    for other in answer.conflicts:
+        text = cut(other.text, paper.width - 40)
+        yield f"  Against {paper.bold(other.handle)}: {text}  {paper.dim(answer.why)}"
+    if answer.hint:
+        yield paper.dim(f"  {answer.hint}")
+    elif answer.outcome == "revised" and not answer.replayed:
+        yield paper.dim(f"  Take it back: engram undo {answer.event}")
+
+
+def _recalled(answer: a.Recalled, paper: Paper) -> Iterator[str]:
+    for number, hit in enumerate(answer.hits, 1):
+        memory = hit.memory
+        pin = " ★" if memory.pinned else ""
+        text = cut(memory.summary or memory.text, paper.width - 16)
+        yield f"{paper.dim(f'{number}.')} {paper.bold(memory.handle)}{pin}  {text}"
+        facts = f"{memory.kind} · {memory.scope} · {memory.origin} · {ago(memory.created_at, answer.at)}"
+        yield paper.dim(f"   {facts} · score {hit.score:.2f}")
+        if paper.explain:
+            parts = [f"{name} {value:g}" for name, value in hit.reasons.items()]
+            yield paper.dim(f"   why: {' · '.join(parts)} · {hit.tokens} tokens")
+    if answer.relaxed and answer.hits:
+        yield paper.dim("No memory has all of these words; these have some of them.")
+    if answer.hint:
+        yield answer.hint
+    if answer.held_back:
+        held = {name: "100+" if n >= 100 else n for name, n in answer.held_back.items()}
+        yield paper.dim(f"Held back: {_counts(held)}.")
+
+
+def _listing(answer: a.Listing, paper: Paper) -> Iterator[str]:
+    yield from _rows(answer.memories, answer.at, paper)
+    if not answer.memories:
+        yield "No memory matches here. Everything there is: engram list --everywhere --standing all"
+    if answer.next:
+        yield paper.dim(f"There is more: --after {answer.next}")
+
+
+def _rows(memories: tuple[Memory, ...], at: datetime, paper: Paper) -> Iterator[str]:
+    rows = []
+    for memory in memories:
+        stands = standing(memory, at)
+        state = "" if stands == "live" else stands
+        pin = "★ " if memory.pinned else ""
+        text = pin + (memory.summary or memory.text)
+        rows.append([memory.handle, memory.kind, state, ago(memory.created_at, at), text])
+    if not any(row[2] for row in rows):
+        rows = [[*row[:2], *row[3:]] for row in rows]
+    yield from table(rows, paper)
+
+
+def _shown(answer: a.Shown, paper: Paper) -> Iterator[str]:
+    for number, memory in enumerate(answer.memories):
+        if number:
+            yield ""
+        yield from _full(memory, answer.at, paper)
+
+
+def _full(memory: Memory, at: datetime, paper: Paper) -> Iterator[str]:
+    stands = standing(memory, at)
+    shown = paper.good(stands) if stands == "live" else paper.warn(stands)
+    yield f"{paper.bold(memory.handle)}  {shown}  {paper.dim(f'{memory.kind} · {memory.scope} · {memory.id}')}"
+    yield from (f"  {plain(line)}" for line in memory.text.splitlines())
+    facts: dict[str, str] = {
+        "summary": memory.summary,
+        "key": memory.key,
+        "tags": ", ".join(memory.tags),
+        "amends": memory.amends,
+        "held": HELD[memory.held_for] if memory.status == "pending" else "",
+        "origin": f"{memory.origin}, {memory.source}, learned by {memory.learned_by}",
+        "confidence": f"{memory.effective_confidence(at):.2f} now, {memory.confidence:.2f} when learned",
+        "owner": f"{memory.owner or 'local'}, {memory.visibility}",
+        "weight": f"importance {memory.importance}{', pinned' if memory.pinned else ''}",
+        "approved by": memory.approved_by,
+        "created": f"{_moment(memory.created_at)} ({ago(memory.created_at, at)})",
+        "verified": _moment(memory.verified_at),
+        "stale": _moment(memory.stale_at),
+        "valid from": _moment(memory.valid_from),
+        "valid until": _moment(memory.valid_until),
+        "replaced by": memory.replaced_by,
+        "seen": f"{_times(memory.seen)}, revision {memory.revision}, tier {memory.tier}",
+    }
+    facts |= {f"cites {n}": _citation(each) for n, each in enumerate(memory.citations, 1)}
+    said = {name: text for name, text in facts.items() if text}
+    wide = max(map(len, said))
+    yield from (f"  {paper.dim(name.ljust(wide))}  {text}" for name, text in said.items())
+
+
+def _citation(citation: Any) -> str:  # noqa: ANN401 - a Citation
+    place = f":{citation.locator}" if citation.locator else ""
+    return f"{citation.kind} {citation.ref}{place}{f' @ {citation.pin}' if citation.pin else ''}"
+
+
+def _moment(time: datetime | None) -> str:
+    return "" if time is None else f"{time:%Y-%m-%d %H:%M} UTC"
+
+
+def _changed(answer: a.Changed, paper: Paper) -> Iterator[str]:
+    again = "  (same token: nothing done again)" if answer.replayed else ""
+    for memory in answer.memories:
+        text = cut(memory.text, paper.width - 24)
+        yield f"{paper.good('✓')} {DONE[answer.action]} {paper.bold(memory.handle)}  {text}{again}"
+    for memory in answer.replaced:
+        yield f"  It replaces {paper.bold(memory.handle)}: {cut(memory.text, paper.width - 30)}"
+    if answer.event and not answer.replayed:
+        yield paper.dim(f"  Take it back: engram undo {answer.event}")
+
+
+def _waiting(answer: a.Waiting, paper: Paper) -> Iterator[str]:
+    if not answer.candidates:
+        yield "Nothing waits for review."
+    for each in answer.candidates:
+        memory = each.memory
+        facts = f"{memory.kind} · {memory.scope} · {memory.origin} · {ago(memory.created_at, answer.at)}"
+        yield f"{paper.bold(memory.handle)}  {paper.dim(facts)}"
+        yield f"  {cut(memory.text, paper.width - 2)}"
+        yield from (f"  {cut(line, paper.width - 2)}" for line in besides_text(memory))
+        yield paper.dim(f"  Why it waits: {HELD[memory.held_for]}.")
+        if each.amends:
+            yield f"  Instead of {paper.bold(each.amends.handle)}: {cut(each.amends.text, paper.width - 24)}"
+        for other in each.conflicts:
+            yield f"  Against {paper.bold(other.handle)}: {cut(other.text, paper.width - 24)}"
+    if answer.next:
+        yield paper.dim(f"There is more: --after {answer.next}")
+
+
+def besides_text(memory: Memory) -> Iterator[str]:
+    """What a memory says besides its text, a line each: a reviewer approves all of it, so all of it is shown."""
+    if memory.summary:
+        yield f"Summary: {plain(memory.summary)}"
+    if memory.tags:
+        yield f"Tags: {plain(', '.join(memory.tags))}"
+    for citation in memory.citations:
+        yield f"Cites: {plain(_citation(citation))}"
+    if memory.pinned or memory.visibility == "shared":
+        yield ", ".join([*["Pinned"] * memory.pinned, *["Shared"] * (memory.visibility == "shared")])
+
+
+def _chronicle(answer: a.Chronicle, paper: Paper) -> Iterator[str]:
+    rows = []
+    for event in answer.events:
+        names = _few([answer.handles.get(id, id[:13]) for id in event.subjects])
+        what = event.action + (" (undone)" if event.id in answer.undone else "")
+        rows.append([str(event.seq), ago(event.at, answer.at), event.actor, what, ", ".join(names), _told(event)])
+    yield from table(rows, paper)
+    if not rows:
+        yield "Nothing has happened yet."
+    if answer.next:
+        yield paper.dim(f"There is more: --before {answer.next}")
+
+
+def _told(event: Event) -> str:
+    """What an event did, in one line."""
+    if event.payload is None:
+        return "(purged)"
+    note = event.payload.note or {}
+    if note.get("reason"):
+        return str(note["reason"])
+    if event.action == "undo":
+        undid: Counter[str] = Counter(note.get("undid", []))
+        return "took back " + ", ".join(f"{n} {action}" if n > 1 else action for action, n in undid.items())
+    changes = [
+        edit for edit in event.payload.edits if edit.field in ("text", "status", "kind", "pinned", "key", "seen")
+    ]
+    texts = [edit for edit in changes if edit.field == "text"]
+    if texts and texts[0].old is None:
+        return str(texts[0].new)
+    told = [(edit.field, *(TOLD[edit.field] if v is None else v for v in (edit.old, edit.new))) for edit in changes]
+    return "; ".join(f"{field}: {old} → {new}" for field, old, new in told)
+
+
+def _undone(answer: a.Undone, paper: Paper) -> Iterator[str]:
+    for event in answer.events[:MOST_LINES]:
+        told = cut(_told(event), paper.width - 40)
+        yield f"{paper.good('↶')} Took back {paper.bold(event.action)} (event {event.seq}){told and f': {told}'}"
+    for memory in answer.memories[:MOST_LINES]:
+        text = cut(memory.text, paper.width - 30)
+        yield f"  {paper.bold(memory.handle)} is {standing(memory, answer.at)}: {text}"
+    if (more := max(len(answer.events), len(answer.memories)) - MOST_LINES) > 0:
+        yield paper.dim(f"  and {more} more")
+    yield paper.dim(f"  Do it again: engram undo {answer.event}")
+
+
+def _receipt(answer: a.Receipt, paper: Paper) -> Iterator[str]:
+    yield f"{paper.good('✓')} Purged {', '.join(answer.erased)}"
+    found = {None: "not looked for again", 0: "none in the raw files of the store"}.get(answer.traces)
+    left = paper.bad(f"{answer.traces} found; close other processes that use the store, then engram doctor --fix")
+    yield f"  Traces left: {found or left}"
+    yield f"  Receipt: event {answer.event}, {answer.event_id}"
+    yield paper.dim(f"  {answer.note}")
+
+
+def _brief(answer: a.Brief, paper: Paper) -> Iterator[str]:
+    if not answer.text:
+        yield "Nothing to begin with: no live memory fits here."
+        return
+    yield answer.text
+    left = f"; {answer.left_out} left out" if answer.left_out else ""
+    yield paper.dim(f"{answer.tokens} of {answer.budget} tokens (estimate){left}")
+
+
+def _stats(answer: a.Stats, paper: Paper) -> Iterator[str]:
+    memories, events = _count(answer.memories, "memory", "memories"), _count(answer.events, "event")
+    yield f"{paper.bold(memories)} in {answer.store}, {events}"
+    yield f"  by standing  {_counts(answer.standings) or 'none'}"
+    yield f"  live kinds   {_counts(answer.kinds) or 'none'}"
+    yield f"  live scopes  {_counts(answer.scopes) or 'none'}"
+    yield f"  live text    {answer.tokens:,} tokens (estimate)"
+
+
+def _report(answer: a.Report, paper: Paper) -> Iterator[str]:
+    for finding in answer.findings:
+        sign = {"error": paper.bad("✗"), "warning": paper.warn("!")}.get(finding.severity, paper.dim("·"))
+        fix = paper.dim("  (engram doctor --fix)") if finding.fixable else ""
+        yield f"{sign} {finding.message} {paper.dim(finding.hint)}{fix}".rstrip()
+    if answer.healthy:
+        yield f"{paper.good('✓')} Healthy: the files, the records, the index and the history agree."
+    yield paper.dim("  " + " · ".join(f"{name} {value}" for name, value in answer.facts.items()))
+
+
+def _exported(answer: a.Exported, paper: Paper) -> Iterator[str]:
+    if answer.path != "-":
+        yield f"{paper.good('✓')} Wrote {answer.memories} memories to {answer.path}"
+        yield paper.dim(f"  sha256 {answer.sha256}")
+
+
+def _imported(answer: a.Imported, paper: Paper) -> Iterator[str]:
+    verb = "Would take in" if answer.dry_run else "Took in"
+    yield f"{paper.good('✓')} {verb} {answer.path}: {_counts(answer.outcomes) or 'nothing'}"
+    for problem in answer.problems:
+        yield paper.warn(f"  {problem}")
+    if answer.batch:
+        yield paper.dim(f"  Take it all back: engram undo {answer.batch}")
+
+
+def _kinds(answer: a.Kinds, paper: Paper) -> Iterator[str]:
+    care = {1: "unless it conflicts", 2: "unless it conflicts", 3: "when a person confirms"}
+    rows = [[row.name, care[row.tier], row.decay, row.recall.replace("_", " "), row.about] for row in answer.kinds]
+    yield from table([["kind", "goes live", "fresh for", "recalled", ""], *rows], paper)
+
+
+def _few(names: list[str]) -> list[str]:
+    return names if len(names) <= 4 else [*names[:3], f"{len(names) - 3} more"]
+
+
+def _count(count: int, one: str, many: str = "") -> str:
+    return f"{count:,} {one if count == 1 else many or one + 's'}"
+
+
+def _times(count: int) -> str:
+    return "once" if count == 1 else f"{count} times"
+
+
+def _counts(counts: Mapping[str, int | str]) -> str:
+    return ", ".join(f"{n} {name}" for name, n in counts.items())
+
+
+RENDERERS: dict[type, Callable[[Any, Paper], Iterator[str]]] = {
+    a.Remembered: _remembered,
+    a.Recalled: _recalled,
+    a.Listing: _listing,
+    a.Shown: _shown,
+    a.Changed: _changed,
+    a.Waiting: _waiting,
+    a.Chronicle: _chronicle,
+    a.Undone: _undone,
+    a.Receipt: _receipt,
+    a.Brief: _brief,
+    a.Stats: _stats,
+    a.Report: _report,
+    a.Exported: _exported,
+    a.Imported: _imported,
+    a.Kinds: _kinds,
+}

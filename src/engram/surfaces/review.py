@@ -1,0 +1,182 @@
+"""Reviewing at a terminal, one memory after the other: approve, edit, reject, merge, skip, undo."""
+
+import difflib
+import os
+import shlex
+import subprocess
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from engram.errors import EngramError, Invalid, Unconfirmed
+from engram.model.answers import Candidate, Changed
+from engram.model.memory import Memory
+from engram.service import Engram
+from engram.surfaces.cli import paper
+from engram.surfaces.render import HELD, Paper, ago, besides_text, cut, plain
+
+KEYS = "a approve · e edit, then approve · x reject · m merge · s skip · u undo · q quit · ? help"
+
+WORDS = {"approve": "a", "edit": "e", "reject": "x", "merge": "m", "skip": "s", "undo": "u", "quit": "q"}
+
+Ask = Callable[[str], str]
+Say = Callable[[str], None]
+
+
+def walk(engram: Engram, *, scope: str = "", ask: Ask = input, say: Say = print) -> int:
+    """Show what waits, oldest first, and do as the person says; returns the exit code.
+
+    A curated memory is approved only by typing its handle: a reflex is no confirmation.
+    """
+    return _Walk(engram.confirming_by("terminal"), scope, ask, say).run()
+
+
+class _Walk:
+    def __init__(self, engram: Engram, scope: str, ask: Ask, say: Say) -> None:
+        self._engram, self._scope, self._ask, self._say = engram, scope, ask, say
+        self._skipped: set[str] = set()
+        self._decided: list[int] = []  # the events of this walk, so that undo takes back nothing else
+        self._paper: Paper = paper()
+
+    def run(self) -> int:
+        try:
+            while (candidate := self._next()) is not None:
+                self._show(candidate)
+                if not self._decide(candidate):
+                    break
+            else:
+                self._say("Nothing else waits." if self._decided or self._skipped else "Nothing waits for review.")
+        except EOFError:
+            self._say("")
+        self._say(f"{len(self._decided)} decided, {len(self._skipped)} skipped.")
+        return 0
+
+    def _next(self) -> Candidate | None:
+        after = None
+        while True:
+            page = self._engram.review(scope=self._scope, after=after)
+            for candidate in page.candidates:
+                if candidate.memory.id not in self._skipped:
+                    return candidate
+            if (after := page.next) is None:
+                return None
+
+    def _show(self, candidate: Candidate) -> None:
+        memory, page = candidate.memory, self._paper
+        now = self._engram.call().now
+        facts = f"{memory.kind} · {memory.scope} · {memory.origin}, {memory.source} · {ago(memory.created_at, now)}"
+        self._say(f"\n{page.bold(memory.handle)}  {page.dim(facts)}")
+        for line in memory.text.splitlines():
+            self._say(f"  {plain(line)}")
+        for line in besides_text(memory):
+            self._say(f"  {line}")
+        self._say(page.dim(f"  Why it waits: {HELD[memory.held_for]}."))
+        if candidate.amends:
+            old = candidate.amends
+            self._say(f"  It would change {page.bold(old.handle)}:")
+            self._diff("\n".join((old.text, *besides_text(old))), "\n".join((memory.text, *besides_text(memory))))
+        for other in candidate.conflicts:
+            self._say(f"  It would replace {page.bold(other.handle)}:")
+            self._diff(other.text, memory.text)
+
+    def _diff(self, old: str, new: str) -> None:
+        for line in difflib.ndiff(old.splitlines(), new.splitlines()):
+            if line[0] in "+-":
+                paint = self._paper.good if line[0] == "+" else self._paper.bad
+                self._say(f"    {paint(line)}")
+
+    def _decide(self, candidate: Candidate) -> bool:
+        """One answer for one memory; False ends the walk."""
+        while True:
+            said = self._ask("[a/e/x/m/s/u/q/?] ").strip().lower()
+            key = WORDS.get(said, said)
+            if key == "q":
+                return False
+            act = {"a": self._approve, "e": self._edit, "x": self._reject, "m": self._merge}.get(key)
+            try:
+                if key == "s":
+                    self._skipped.add(candidate.memory.id)
+                    return True
+                if key == "u" and self._undo():
+                    return True
+                if act is None:
+                    self._say("Nothing was decided yet." if key == "u" else KEYS)
+                elif event := act(candidate.memory):
+                    self._decided.append(event)
+                    return True
+            except EngramError as error:
+                self._say(self._paper.bad(error.message) + (f"\n  {error.hint}" if error.hint else ""))
+
+    def _undo(self) -> bool:
+        """Take back the last decision of this walk."""
+        if not self._decided:
+            return False
+        undone = self._engram.undo(str(self._decided[-1]), confirm=True)
+        self._decided.pop()
+        self._say(f"Took back {', '.join(event.action for event in undone.events)}.")
+        return True
+
+    def _approve(self, memory: Memory, text: str | None = None) -> int:
+        """The number of the event that approved it, or 0. So are the answers of all decisions."""
+        done = self._promoted(memory, text=text)
+        if done is None:
+            return 0
+        live = done.memories[0]
+        self._say(self._paper.good(f"Promoted {live.handle}: {cut(live.text, 60)}"))
+        for other in done.replaced:
+            self._say(f"It replaces {other.handle}: {cut(other.text, 60)}")
+        return done.event
+
+    def _edit(self, memory: Memory) -> int:
+        text = _edited(memory.text)
+        if text == memory.text:
+            self._say("Unchanged; nothing was approved.")
+            return 0
+        return self._approve(memory, text)
+
+    def _reject(self, memory: Memory) -> int:
+        reason = self._ask("Why? (may be empty) ").strip()
+        done = self._engram.reject(memory.id, reason=reason)
+        self._say(f"Rejected {memory.handle}; it will not come back.")
+        return done.event
+
+    def _merge(self, memory: Memory) -> int:
+        ref = self._ask("Merge into which memory? ").strip()
+        if not ref:
+            return 0
+        other = self._engram.get(ref).memories[0]
+        text = _edited(f"{other.text}\n{memory.text}")
+        done = self._promoted(memory, into=other.id, text=text)
+        if done is None:
+            return 0
+        self._say(self._paper.good(f"Merged {memory.handle} into {other.handle}: {cut(text, 60)}"))
+        return done.event
+
+    def _promoted(self, memory: Memory, **how: Any) -> Changed | None:  # noqa: ANN401 - options of promote
+        """Promote it; where the rules want a confirmed word, the handle is typed: a reflex is none."""
+        try:
+            return self._engram.promote(memory.id, **how)
+        except Unconfirmed as error:
+            typed = self._ask(f"{error.message} Type {memory.handle} to confirm: ").strip().lower()
+        if typed != memory.handle:
+            self._say("Not confirmed; it still waits.")
+            return None
+        return self._engram.promote(memory.id, **how, confirm=True)
+
+
+def _edited(text: str) -> str:
+    """The text as the person leaves it in $EDITOR.
+
+    Raises:
+        Invalid: when the editor fails.
+    """
+    editor = os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi"
+    with tempfile.TemporaryDirectory(prefix="engram-") as folder:  # private: mode 0700
+        file = Path(folder) / "memory.md"
+        file.write_text(text + "\n", encoding="utf-8")
+        try:
+            subprocess.run([*shlex.split(editor), str(file)], check=True)
+            return file.read_text(encoding="utf-8").strip()
+        except (OSError, ValueError, subprocess.CalledProcessError) as error:
+            raise Invalid(f"The editor {editor!r} failed: {error}.", "Set EDITOR to one that works.") from None

@@ -1,0 +1,22 @@
+"""Settings every test shares: how Hypothesis behaves, whose asserts explain themselves, and no skipping in CI."""
+
+import os
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+pytest.register_assert_rewrite("engines.laws", "engines.stores")
+
+# Disks and child processes are as slow as they are, and one law suite is run by several classes.
+settings.register_profile("engram", deadline=None, suppress_health_check=list(HealthCheck))
+settings.load_profile("engram")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Iterator[None]:
+    """On a bare laptop a test may skip with a word; where everything is installed, a skip is a hole."""
+    report = yield
+    if report.skipped and os.environ.get("CI") and not hasattr(report, "wasxfail"):
+        report.outcome, report.longrepr = "failed", f"Skipped, which CI does not allow: {report.longrepr}"
+    return report

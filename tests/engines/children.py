@@ -1,0 +1,169 @@
+"""The processes that engine tests start: each writes to one store, and may kill itself at a named point.
+
+children.py crash STORE ACKS RUN OPERATION POINT HIT   kill -9 at the n-th time the operation is at the point
+children.py churn STORE ACKS RUN                       all operations, for ever: killed from outside
+children.py write STORE NAME COUNT                     so many new memories; prints their handles
+children.py count STORE NAME COUNT                     so many increments of the memory "counter"
+children.py pairs STORE COUNT                          so many Changes of two memories at once
+children.py open STORE                                 make or migrate the store
+"""
+
+import json
+import os
+import resource
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from engram.model.record import replace
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from engines.samples import MINE, Story, change, everything, memory
+from engram.engines.sqlite import SqliteEngine
+from engram.errors import Conflict, EngramError
+from engram.model.change import Change, Commit
+from engram.model.codec import encode
+
+OPERATIONS = ("new", "revise", "repeat", "forget", "purge", "promote")
+
+
+class Witness:
+    """An engine that notes every Change before and after it is committed, where a kill cannot reach."""
+
+    def __init__(self, engine: SqliteEngine, acks: str) -> None:
+        self._engine = engine
+        self._acks = os.open(acks, os.O_CREAT | os.O_APPEND | os.O_WRONLY)
+        self.scan, self.get = engine.scan, engine.get
+
+    def commit(self, asked: Change) -> Commit:
+        states = {record.id: encode(record) for record in asked.puts} | {id: None for _, id in asked.drops}
+        self._note("begun", states)
+        done = self._engine.commit(asked)
+        self._note("done", states)
+        return done
+
+    def _note(self, word: str, states: dict) -> None:
+        os.write(self._acks, (json.dumps([word, states]) + "\n").encode())
+
+
+def perform(story: Story, operation: str, n: int, arm: Callable[[bool], None]) -> None:
+    """One operation of a kind, on a memory made for it; armed while the operation itself runs."""
+    text = f"The quagga{story.request().fresh} {operation} number is {n}"
+    key = f"key-{story.request().fresh}" if operation == "revise" else ""
+    arm(operation == "new")
+    made = story.remember(text, key=key, kind="identity" if operation == "promote" else "decision")
+    arm(True)
+    match operation:
+        case "revise":
+            story.remember(f"{text} and more", key=key)
+        case "repeat":
+            story.remember(text)
+        case "forget":
+            story.forget(made)
+        case "purge":
+            story.purge(made)
+        case "promote":
+            story.promote(made)
+    arm(False)
+
+
+def crash(*arguments: str) -> None:
+    store, acks, run, operation, point, hit = arguments
+    left, armed = int(hit), False
+
+    def arm(value: bool) -> None:
+        nonlocal armed
+        armed = value
+
+    def trace(at: str) -> None:
+        nonlocal left
+        left -= armed and at == point
+        if not left:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    engine = SqliteEngine(Path(store), new_replica=lambda: "child", trace=trace)
+    story = Story(Witness(engine, acks), name=f"run{run}", start=int(run) * 1000)
+    for n in range(int(hit)):
+        perform(story, operation, n, arm)
+
+
+def churn(store: str, acks: str, run: str) -> None:
+    engine = SqliteEngine(Path(store), new_replica=lambda: "child")
+    story = Story(Witness(engine, acks), name=f"run{run}", start=int(run) * 100_000)
+    for n in range(10_000):
+        perform(story, OPERATIONS[n % len(OPERATIONS)], n, lambda _: None)
+
+
+def write(store: str, name: str, count: str) -> None:
+    engine = SqliteEngine(Path(store), new_replica=lambda: name)
+    story = Story(engine, name=name)
+    print(json.dumps([story.remember(f"{name} says {n}").handle for n in range(int(count))]))
+
+
+def count(store: str, name: str, count: str) -> None:
+    engine = SqliteEngine(Path(store), new_replica=lambda: name)
+    tries = 0
+    for n in range(int(count)):
+        while True:
+            tries += 1
+            old = engine.get("memory", ["counter"], MINE)["counter"]
+            new = replace(old, seen=old.seen + 1, revision=old.revision + 1)
+            try:
+                engine.commit(change(new, batch=f"{name}-{n}"))
+                break
+            except Conflict:
+                continue
+    print(tries)
+
+
+def pairs(store: str, count: str) -> None:
+    engine = SqliteEngine(Path(store), new_replica=lambda: "pairs")
+    for n in range(1, int(count) + 1):
+        both = [memory(f"pair-{side}", f"zebra round{n}", seen=n, revision=n) for side in ("left", "right")]
+        engine.commit(change(*both, batch=f"b{n}"))
+
+
+def open_store(store: str) -> None:
+    SqliteEngine(Path(store), new_replica=lambda: "child").close()
+
+
+def limit(size: int) -> None:
+    """Let no file grow beyond this size: what a full disk is to a process."""
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
+
+
+def fill(store: str, size: str) -> None:
+    engine = SqliteEngine(Path(store), new_replica=lambda: "child")
+    limit(int(size))
+    story, kept, error = Story(engine, name="fill", start=10), [], ""
+    for n in range(200):
+        try:
+            kept.append(story.remember(f"{n} " + "words fill the disk " * 400).id)
+        except EngramError as refused:
+            error = type(refused).__name__
+            break
+    readable = len(everything(engine))
+    limit(resource.RLIM_INFINITY)
+    kept.append(story.remember("there is room again").id)
+    print(json.dumps([kept, error, readable]))
+
+
+def attempt(store: str, user: str, size: str) -> None:
+    if int(size):
+        limit(int(size))
+    if int(user):
+        os.setuid(int(user))
+    try:
+        engine = SqliteEngine(Path(store), new_replica=lambda: "child")
+        engine.commit(change(memory("attempt", "may I?"), batch="attempt"))
+        print(json.dumps(["kept"]))
+    except EngramError as refused:
+        print(json.dumps([type(refused).__name__, refused.message, refused.hint]))
+
+
+if __name__ == "__main__":
+    commands = (crash, churn, write, count, pairs, fill, attempt)
+    {**{each.__name__: each for each in commands}, "open": open_store}[sys.argv[1]](*sys.argv[2:])

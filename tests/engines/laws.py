@@ -1,0 +1,823 @@
+"""The laws of an engine, E1 to E12, as one suite: an engine joins with one fixture, `new_engine`."""
+
+import random
+from collections.abc import Callable
+from datetime import timedelta
+from itertools import product
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from engines.samples import (
+    MINE,
+    START,
+    Story,
+    change,
+    everything,
+    ids,
+    later,
+    memory,
+    purge,
+    relation,
+    session,
+)
+from engines.strategies import (
+    ACCESSES,
+    filters,
+    numbered,
+    pooled_memories,
+    whole_memories,
+    whole_relations,
+    whole_sessions,
+)
+from engram.errors import Conflict, EngramError, Invalid
+from engram.model.caller import Caller
+from engram.model.change import Token
+from engram.model.codec import searchable, type_of
+from engram.model.event import intact
+from engram.model.filter import Access, Filter, matches
+from engram.model.memory import STANDINGS, Citation, Memory
+from engram.model.query import Query
+from engram.model.record import replace
+from engram.model.scope import Scope
+from engram.model.text import query_terms
+from engram.ports import Engine
+
+NewEngine = Callable[[], Engine]
+
+DEPLOY, FRIDAY = query_terms("deploy Friday")
+
+
+def found(engine: Engine, *terms: str, access: Access = MINE, **asked: object) -> list[str]:
+    return [hit.memory.id for hit in engine.search(Query(terms=terms, **asked), access)]
+
+
+def pages(engine: Engine, where: Filter, access: Access, size: int, *, oldest: bool = False) -> list[list[Memory]]:
+    got, after = [], None
+    while True:
+        page = engine.scan("memory", where, access, after=after, limit=size, oldest=oldest)
+        got.append(list(page.records))
+        if page.next is None:
+            return got
+        after = page.next
+
+
+def everything_in(engine: Engine, where: Filter) -> tuple[Memory, ...]:
+    return engine.scan("memory", where, MINE, limit=100_000).records
+
+
+def snapshot(engine: Engine) -> dict[str, object]:
+    """All that reads can tell of a store, for the local caller and a stranger."""
+    return {
+        "records": {type: everything(engine, type) for type in ("memory", "session", "relation")},
+        "handles": [record.handle for record in everything(engine)],
+        "shared": everything(engine, access=Access("stranger")),
+        "events": engine.events(limit=10_000),
+        "words": {word: found(engine, word) for word in (DEPLOY, "port", "zebra")},
+    }
+
+
+def terms_of(memory: Memory) -> set[str]:
+    return {term for column in searchable(memory) for term in column.split()}
+
+
+class EngineLaws:
+    """What every engine keeps. A subclass gives the fixture `new_engine`, which makes an empty store."""
+
+    @pytest.fixture
+    def new_engine(self) -> NewEngine:
+        raise NotImplementedError
+
+    @pytest.fixture
+    def engine(self, new_engine: NewEngine) -> Engine:
+        return new_engine()
+
+    # --- E1: a record comes back equal ---
+
+    @settings(max_examples=60)
+    @given(record=st.one_of(whole_memories(), whole_sessions(), whole_relations()))
+    def test_e1_any_record_comes_back_equal(self, new_engine, record):
+        engine, type = new_engine(), type_of(record)
+        engine.commit(change(record, expects={record.id: 0}))
+
+        back = engine.get(type, [record.id], Access("me"))[record.id]
+
+        assert back == record
+        assert everything(engine, type, Access("me")) == (record,)
+        engine.close()
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "👩‍👩‍👧‍👦 and 🏳️‍🌈",
+            "שלום עולם، مرحبا بالعالم",
+            "漢字とカナ、한국어, ภาษาไทย",
+            "e\u0301 is not é, and Zalgo: h\u0337\u0321e\u0338\u0322",
+            "line one\nline two\r\nline three\n\n\ttabbed\n",
+            "  leading and trailing spaces stay  ",
+            'quotes " and \' and \\ and \\u0000 and {"json": [1]} and %s ?1 :name',
+            "\u200bzero width\u200d \ufeff \u2028separators\u2029",
+            "\U0010fffd\U000f0000 private use",
+        ],
+    )
+    def test_e1_text_of_every_script_comes_back_to_the_letter(self, engine, text):
+        excerpt = Citation("file", "a.py", excerpt=text)
+        engine.commit(change(memory("id-1", text, citations=(excerpt,), tags=("ταγ", "标签"))))
+
+        back = engine.get("memory", ["id-1"], MINE)["id-1"]
+
+        assert (back.text, back.citations[0].excerpt, back.tags) == (text, text, ("ταγ", "标签"))
+
+    def test_e1_a_record_of_one_mebibyte_comes_back_equal(self, engine):
+        cited = tuple(Citation("file", f"f{n}.py", excerpt=f"{n:02d}" + "é" * 8191) for n in range(50))
+        text = ("word " * 13108)[: 64 * 1024 - 1] + "."
+        big = memory("id-1", text, citations=cited)
+        engine.commit(change(big))
+
+        assert engine.get("memory", ["id-1"], MINE)["id-1"] == big
+        assert found(engine, "word") == ["id-1"]
+
+    def test_e1_none_is_not_empty(self, engine):
+        engine.commit(change(memory("id-none", owner=None), memory("id-empty", owner="")))
+        engine.commit(change(memory("id-open"), memory("id-ends", valid_until=later(9)), batch="b2"))
+        got = engine.get("memory", ["id-none", "id-empty", "id-open", "id-ends"], MINE)
+
+        assert sorted(got) == ["id-empty", "id-ends", "id-open"]
+        assert got["id-empty"].owner == ""
+        assert got["id-open"].valid_until is None
+        assert got["id-ends"].valid_until == later(9)
+
+    def test_e1_a_revision_comes_back_and_the_old_one_is_gone(self, engine):
+        old = memory("id-1", "The port is 8080", tags=("old",), pinned=True)
+        new = replace(old, text="The zebra is 9090", tags=(), pinned=False, revision=2)
+        engine.commit(change(old))
+        engine.commit(change(new, batch="b2"))
+
+        assert everything(engine) == (new,)
+        assert (found(engine, "port"), found(engine, "zebra")) == ([], ["id-1"])
+        assert engine.scan("memory", Filter(tags=("old",)), MINE).records == ()
+
+    # --- E2: scan equals filtering everything with `matches` ---
+
+    @settings(max_examples=60)
+    @given(
+        pool=st.lists(pooled_memories(), max_size=14),
+        asked=st.lists(st.tuples(filters(), ACCESSES), min_size=1, max_size=12),
+        size=st.integers(1, 5),
+        oldest=st.booleans(),
+    )
+    def test_e2_scan_equals_filtering_everything_with_matches(self, new_engine, pool, asked, size, oldest):
+        engine, records = new_engine(), numbered(pool)
+        for at, record in enumerate(records):
+            engine.commit(change(record, batch=f"b{at}"))
+        for where, access in asked:
+            expected = sorted(
+                (
+                    each
+                    for each in records
+                    if matches(each, where) and access.allows(each.owner, each.visibility, each.scope)
+                ),
+                key=lambda each: (each.created_at, each.id),
+                reverse=not oldest,
+            )
+            got = pages(engine, where, access, size, oldest=oldest)
+
+            assert [each for page in got for each in page] == expected
+            assert all(len(page) == size for page in got[:-1])
+            assert everything(engine, access=Access("nobody", frozenset(), "nowhere")) == ()
+        engine.close()
+
+    def test_e2_a_standing_begins_and_ends_at_the_same_instant_for_all(self, engine):
+        edge, tick = later(3600), timedelta(microseconds=1)
+        lives = [
+            {"status": "promoted"},
+            {"status": "pending", "held_for": "conflict"},
+            {"status": "pending", "held_for": "unmerged_branch", "branch": "repo#topic"},
+            {"status": "rejected"},
+            {"status": "promoted", "forgotten_at": START},
+            {"status": "promoted", "replaced_by": "id-0001"},
+        ]
+        spans = [
+            {"valid_from": begins, "valid_until": ends, "decay": decay, "verified_at": verified}
+            for begins in (None, edge)
+            for ends in (None, edge, edge + tick)
+            for decay in ("none", "1h")
+            for verified in (None, START + tick)
+            if begins is None or ends != edge
+        ]
+        both = [memory(f"id-{n:04d}", **life, **span) for n, (life, span) in enumerate(product(lives, spans))]
+        engine.commit(change(*both))
+        seen = set()
+        for now, view in product((edge - tick, edge, edge + tick, edge + 2 * tick), ("", "repo#topic")):
+            for standing in STANDINGS:
+                where = Filter(standings=(standing,), now=now, view=view)
+                found = {record.id for record in everything_in(engine, where)}
+
+                assert found == {each.id for each in both if matches(each, where)}, (standing, now, view)
+                seen |= {standing} if found else set()
+        assert seen == set(STANDINGS)
+
+    @pytest.mark.parametrize("oldest", [False, True])
+    def test_e2_paging_neither_repeats_nor_skips_while_records_are_committed(self, engine, oldest):
+        first = [memory(f"id-{n:03d}", f"note {n}", created_at=later(n // 3)) for n in range(20)]
+        for record in first:
+            engine.commit(change(record, batch=record.id))
+        seen, after, more = [], None, 100
+        while True:
+            page = engine.scan("memory", Filter(), MINE, after=after, limit=3, oldest=oldest)
+            seen += ids(page.records)
+            if page.next is None:
+                break
+            after = page.next
+            for when in (START - timedelta(1), later(3), later(9000)):
+                if more < 118:
+                    engine.commit(change(memory(f"id-{more}", f"note {more}", created_at=when), batch=f"b{more}"))
+                more += 1
+
+        assert len(seen) == len(set(seen))
+        assert {each.id for each in first} <= set(seen)
+        assert [each for each in seen if each < "id-100"] == sorted(ids(first), reverse=not oldest)
+
+    def test_e2_a_record_that_moves_on_stays_in_its_place(self, engine):
+        for n in range(6):
+            engine.commit(change(memory(f"id-{n}", f"note {n}", created_at=later(n)), batch=f"b{n}"))
+        page = engine.scan("memory", Filter(), MINE, limit=3)
+        revised = replace(page.records[0], revision=2, updated_at=later(100), pinned=True)
+        engine.commit(change(revised, batch="again"))
+        engine.commit(purge(page.records[2], batch="gone"))
+
+        rest = engine.scan("memory", Filter(), MINE, after=page.next, limit=3)
+
+        assert ids(rest.records) == ["id-2", "id-1", "id-0"]
+        assert rest.next is None
+
+    @pytest.mark.parametrize("cursor", ["x", "!!!", "bm90IGpzb24", "WzEsMl0", "e30", "W10", "naïve", "A" * 101])
+    def test_e2_a_bad_cursor_is_invalid(self, engine, cursor):
+        with pytest.raises(Invalid):
+            engine.scan("memory", Filter(), MINE, after=cursor)
+
+    def test_e2_sessions_and_relations_are_scanned_too(self, engine):
+        engine.commit(change(*(session(f"ses-{n}x", started_at=later(n)) for n in range(5)), batch="b1"))
+        engine.commit(change(*(relation(f"rel-{n}x", created_at=later(n)) for n in range(3)), batch="b2"))
+
+        assert ids(everything(engine, "session")) == [f"ses-{n}x" for n in (4, 3, 2, 1, 0)]
+        assert ids(engine.scan("session", Filter(ids=("ses-2x", "none")), MINE).records) == ["ses-2x"]
+        assert ids(engine.scan("relation", Filter(), MINE, oldest=True, limit=2).records) == ["rel-0x", "rel-1x"]
+        assert everything(engine, "relation", Access("stranger")) == ()
+        assert everything(engine, "memory") == ()
+
+    # --- E3: search ---
+
+    @settings(max_examples=40)
+    @given(
+        pool=st.lists(pooled_memories(), max_size=14),
+        asked=st.lists(st.tuples(filters(), ACCESSES), min_size=1, max_size=6),
+        words=st.lists(
+            st.sampled_from((DEPLOY, "port", FRIDAY, "8080", "café", "cafe", "金曜", "on", "nil")), min_size=1
+        ),
+        how=st.tuples(st.booleans(), st.integers(1, 20)),
+    )
+    def test_e3_search_obeys_filter_and_access_and_is_ordered(self, new_engine, pool, asked, words, how):
+        engine, records, (every, limit) = new_engine(), numbered(pool), how
+        if records:
+            engine.commit(change(*records))
+        fits = all if every else any
+        for where, access in asked:
+            hits = engine.search(Query(terms=tuple(words), every=every, where=where, limit=limit), access)
+            expected = {
+                each.id
+                for each in records
+                if matches(each, where)
+                and access.allows(each.owner, each.visibility, each.scope)
+                and fits(word in terms_of(each) for word in words)
+            }
+
+            assert len(hits) == min(len(expected), limit)
+            assert {hit.memory.id for hit in hits} <= expected
+            assert hits == sorted(hits, key=lambda hit: (-hit.score, hit.memory.id))
+            assert {hit.memory for hit in hits} <= set(records)
+        engine.close()
+
+    def test_e3_a_committed_record_is_found_at_once_by_each_of_its_texts(self, engine):
+        record = memory("id-1", "The zebra runs", summary="stripes", key="animal-key", kind="gotcha", tags=("zoo",))
+        assert found(engine, "zebra") == []
+
+        engine.commit(change(record))
+
+        for word in ("zebra", "stripe", "animal", "gotcha", "zoo"):
+            assert found(engine, *query_terms(word)) == ["id-1"], word
+
+    def test_e3_equal_scores_are_ordered_by_id(self, engine):
+        order = [3, 1, 4, 0, 5, 9, 2, 6]
+        for n in order:
+            engine.commit(change(memory(f"id-{n}", "the same zebra", apart=True), batch=f"b{n}"))
+        hits = engine.search(Query(terms=("zebra",)), MINE)
+
+        assert len({hit.score for hit in hits}) == 1
+        assert [hit.memory.id for hit in hits] == sorted(f"id-{n}" for n in order)
+
+    def test_e3_every_term_must_be_there_or_any_of_them(self, engine):
+        texts = {"id-ab": "alpha beta", "id-a": "alpha only", "id-b": "beta only", "id-c": "gamma"}
+        engine.commit(change(*(memory(id, text) for id, text in texts.items())))
+
+        assert found(engine, "alpha", "beta") == ["id-ab"]
+        assert set(found(engine, "alpha", "beta", every=False)) == {"id-ab", "id-a", "id-b"}
+        assert found(engine, "alpha", "beta", every=False)[0] == "id-ab"
+        assert found(engine, "alpha", "delta") == []
+        assert found(engine) == []
+        assert found(engine, every=False) == []
+
+    def test_e3_a_term_said_twice_counts_once(self, engine):
+        engine.commit(change(memory("id-a", "alpha only"), memory("id-ab", "alpha beta")))
+
+        assert found(engine, "alpha", "alpha", "beta") == ["id-ab"]
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "C++ and C#",
+            "a.b.c/d_e-f:g@h",
+            "NEAR AND OR NOT",
+            "rock'n'roll \"x\" * ^ ( ) { }",
+            "日本語",
+            "한국어",
+            "٣٤",
+            "é",
+            "-x",
+            "+1",
+            "name:x",
+            "ﬁne Straße",
+            "हिन्दी",
+            "x²",
+            "☕🏳️‍🌈 a",
+        ],
+    )
+    def test_e3_a_text_is_found_by_its_own_terms_however_odd(self, engine, text):
+        engine.commit(change(memory("id-1", text), memory("id-2", "something else entirely")))
+        for term in query_terms(text):
+            assert found(engine, term) == ["id-1"], term
+        assert found(engine, *query_terms(text)) == ["id-1"]
+
+    @settings(max_examples=60)
+    @given(text=st.text(max_size=60))
+    def test_e3_no_query_text_makes_search_fail(self, new_engine, text):
+        engine = new_engine()
+        engine.commit(change(memory("id-1", "something else entirely, NEAR and AND")))
+        for every in (True, False):
+            found(engine, *query_terms(text), every=every)
+        engine.close()
+
+    def test_e3_the_limit_keeps_the_best(self, engine):
+        many = [memory(f"id-{n:02d}", "zebra " + "padding words here " * n) for n in range(12)]
+        engine.commit(change(*many))
+
+        assert found(engine, "zebra", limit=4) == found(engine, "zebra")[:4]
+        assert len(found(engine, "zebra", limit=100)) == 12
+
+    def test_e3_strangers_records_do_not_push_out_ones_own(self, engine):
+        engine.commit(change(*(memory(f"id-{n:02d}", "zebra zebra", owner="ada") for n in range(20))))
+        engine.commit(change(memory("mine-1", "one zebra among many other words of no weight"), batch="b2"))
+
+        assert found(engine, "zebra", limit=1) == ["mine-1"]
+
+    # --- E4: a refused or failed commit leaves no trace ---
+
+    def refusals(self) -> dict[str, object]:
+        """Changes that a store holding `id-1` (revision 1, claim `c`) must refuse."""
+        other = memory("id-2", "The zebra is new", created_at=later(1))
+        token = Token("", "remember", "t2", "request")
+        return {
+            "a wrong revision": change(other, memory("id-1", "zebra", revision=7), token=token),
+            "a record that should not exist": change(other, memory("id-1", "zebra"), token=token),
+            "a record that should exist": change(other, memory("id-3", "zebra", revision=2), token=token),
+            "a dropped record that moved": change(
+                other,
+                drops=(("memory", "id-1"),),
+                expects={"id-2": 0, "id-1": 4},
+                erase=("id-1",),
+                token=token,
+            ),
+            "a taken claim": change(other, claims={"id-2": ("free", "c")}, token=token),
+            "a session that should exist": change(other, session("ses-1", revision=2), token=token),
+        }
+
+    def test_e4_a_refused_commit_leaves_no_trace(self, engine):
+        kept = memory("id-1", "We deploy on Fridays", visibility="shared")
+        engine.commit(change(kept, claims={"id-1": ("c",)}))
+        before = snapshot(engine)
+
+        for name, refused in self.refusals().items():
+            with pytest.raises(Conflict):
+                engine.commit(refused)
+            assert snapshot(engine) == before, name
+            assert engine.events(token=refused.token) == []
+        assert engine.check() == []
+
+    def test_e4_what_was_refused_took_no_handle_claim_or_token(self, engine):
+        engine.commit(change(memory("id-1"), claims={"id-1": ("c",)}))
+        for refused in self.refusals().values():
+            with pytest.raises(Conflict):
+                engine.commit(refused)
+        token = Token("", "remember", "t2", "another request")
+        done = engine.commit(change(memory("id-9", "fresh"), claims={"id-9": ("free",)}, token=token, batch="b9"))
+
+        assert done.handles == {"id-9": "mem-0002"}
+        assert (done.event.seq, done.event.position, done.replayed) == (2, 2, False)
+
+    # --- E5: a wrong expectation or a taken claim raises Conflict ---
+
+    def test_e5_two_writers_on_one_revision_meet_a_conflict(self, engine):
+        engine.commit(change(memory("id-1")))
+        engine.commit(change(memory("id-1", "first", revision=2), batch="b2"))
+        with pytest.raises(Conflict) as refused:
+            engine.commit(change(memory("id-1", "second", revision=2), batch="b3"))
+
+        assert refused.value.hint
+        assert engine.get("memory", ["id-1"], MINE)["id-1"].text == "first"
+
+    def test_e5_a_claim_another_record_holds_is_refused(self, engine):
+        engine.commit(change(memory("id-1"), claims={"id-1": ("a", "b")}))
+        for name in ("a", "b"):
+            with pytest.raises(Conflict):
+                engine.commit(change(memory("id-2"), claims={"id-2": ("z", name)}, batch="b2"))
+        engine.commit(change(memory("id-2"), claims={"id-2": ("z",)}, batch="b3"))
+
+        assert ids(everything(engine)) == ["id-2", "id-1"]
+
+    def test_e5_a_record_keeps_its_own_claim(self, engine):
+        engine.commit(change(memory("id-1"), claims={"id-1": ("a",)}))
+        engine.commit(change(memory("id-1", "more", revision=2), claims={"id-1": ("a", "b")}, batch="b2"))
+        with pytest.raises(Conflict):
+            engine.commit(change(memory("id-2"), claims={"id-2": ("b",)}, batch="b3"))
+
+    def test_e5_a_claim_given_up_is_free(self, engine):
+        engine.commit(change(memory("id-1"), claims={"id-1": ("a",)}))
+        engine.commit(change(memory("id-1", revision=2), claims={"id-1": ()}, batch="b2"))
+        engine.commit(change(memory("id-2"), claims={"id-2": ("a",)}, batch="b3"))
+        with pytest.raises(Conflict):
+            engine.commit(change(memory("id-1", revision=3), claims={"id-1": ("a",)}, batch="b4"))
+
+    @pytest.mark.parametrize("first", ["id-1", "id-2"])
+    def test_e5_a_claim_freed_in_the_same_change_may_be_taken(self, engine, first):
+        engine.commit(change(memory("id-1"), claims={"id-1": ("a",)}))
+        moves = {"id-1": ("b",), "id-2": ("a",)}
+        puts = [memory("id-1", revision=2), memory("id-2")]
+        order = sorted(moves, key=lambda each: each != first)
+        engine.commit(change(*puts, claims={id: moves[id] for id in order}, batch="b2"))
+        with pytest.raises(Conflict):
+            engine.commit(change(memory("id-3"), claims={"id-3": ("a",)}, batch="b3"))
+        with pytest.raises(Conflict):
+            engine.commit(change(memory("id-3"), claims={"id-3": ("b",)}, batch="b3"))
+
+    def test_e5_a_claim_of_a_record_dropped_in_the_same_change_may_be_taken(self, engine):
+        engine.commit(change(memory("id-1"), claims={"id-1": ("a",)}))
+        swap = change(
+            memory("id-2"),
+            drops=(("memory", "id-1"),),
+            expects={"id-1": 1, "id-2": 0},
+            claims={"id-2": ("a",)},
+            batch="b2",
+        )
+        engine.commit(swap)
+
+        assert ids(everything(engine)) == ["id-2"]
+        with pytest.raises(Conflict):
+            engine.commit(change(memory("id-3"), claims={"id-3": ("a",)}, batch="b3"))
+
+    def test_e5_two_records_of_one_change_cannot_hold_one_claim(self, engine):
+        both = change(memory("id-1"), memory("id-2"), claims={"id-1": ("a",), "id-2": ("a",)})
+        with pytest.raises(Conflict):
+            engine.commit(both)
+
+        assert everything(engine) == ()
+
+    def test_e5_a_claim_its_holder_keeps_cannot_be_taken_in_the_same_change(self, engine):
+        engine.commit(change(memory("id-1"), claims={"id-1": ("a",)}))
+        theft = change(
+            memory("id-1", revision=2), memory("id-2"), claims={"id-1": ("a",), "id-2": ("a",)}, batch="b2"
+        )
+        with pytest.raises(Conflict):
+            engine.commit(theft)
+
+        assert ids(everything(engine)) == ["id-1"]
+
+    def test_e5_a_token_answers_again_with_the_first_event(self, engine):
+        token = Token("", "remember", "t1", "request")
+        first = engine.commit(change(memory("id-1"), token=token))
+        again = engine.commit(change(memory("id-2", "never kept"), token=token, batch="b2", at=later(9)))
+
+        assert (first.replayed, again.replayed) == (False, True)
+        assert again.event == first.event
+        assert ids(everything(engine)) == ["id-1"]
+        assert engine.events(token=token) == engine.events() == [first.event]
+
+    def test_e5_a_token_is_answered_even_where_the_change_no_longer_fits(self, engine):
+        token = Token("", "remember", "t1", "request")
+        asked = change(memory("id-1"), claims={"id-1": ("a",)}, token=token)
+        first = engine.commit(asked)
+
+        assert engine.commit(asked) == first._replace(replayed=True)
+
+    def test_e5_a_token_used_for_another_request_is_a_conflict(self, engine):
+        engine.commit(change(memory("id-1"), token=Token("", "remember", "t1", "request")))
+        other = Token("", "remember", "t1", "another request")
+        with pytest.raises(Conflict):
+            engine.commit(change(memory("id-2"), token=other, batch="b2"))
+        with pytest.raises(Conflict):
+            engine.events(token=other)
+
+        assert len(engine.events()) == 1
+
+    def test_e5_a_token_belongs_to_its_owner_and_operation(self, engine):
+        names = [("", "remember"), ("ada", "remember"), ("", "revise")]
+        for n, (owner, operation) in enumerate(names):
+            token = Token(owner, operation, "t1", f"request {n}")
+            assert not engine.commit(change(memory(f"id-{n}"), token=token, batch=f"b{n}")).replayed
+
+        assert len(engine.events()) == 3
+
+    # --- E6: events ---
+
+    def test_e6_events_are_numbered_in_commit_order_and_chained(self, engine):
+        commits = [engine.commit(change(memory(f"id-{n}"), batch=f"b{n}", at=later(n))) for n in range(12)]
+        events = engine.events()
+
+        assert [each.event for each in commits] == events
+        assert [each.seq for each in events] == [each.position for each in events] == list(range(1, 13))
+        assert [each.prev for each in events] == ["", *(each.id for each in events[:-1])]
+        assert len({each.replica for each in events}) == 1
+        assert all(map(intact, events))
+
+    def test_e6_hybrid_time_never_runs_backwards_though_the_clock_does(self, engine):
+        moments = [5, 5, 3, 4, 5, 90, 1, 0, 89, 90, 91]
+        for n, moment in enumerate(moments):
+            engine.commit(change(memory(f"id-{n}"), batch=f"b{n}", at=later(moment)))
+        events = engine.events()
+
+        assert [each.at for each in events] == [later(moment) for moment in moments]
+        assert [each.time for each in events] == sorted({each.time for each in events})
+        assert len({each.time for each in events}) == len(moments)
+
+    def test_e6_events_are_selected_by_place_subject_and_batch(self, engine):
+        engine.commit(change(memory("id-1"), memory("id-2"), batch="one"))
+        engine.commit(change(memory("id-1", revision=2), batch="two"))
+        engine.commit(change(memory("id-3"), session("ses-x"), batch="two"))
+        seqs = lambda **asked: [event.seq for event in engine.events(**asked)]  # noqa: E731
+
+        assert seqs() == [1, 2, 3]
+        assert seqs(newest=True) == [3, 2, 1]
+        assert (seqs(after=1), seqs(after=3, newest=True), seqs(after=3)) == ([2, 3], [2, 1], [])
+        assert (seqs(limit=2), seqs(limit=2, newest=True)) == ([1, 2], [3, 2])
+        assert (seqs(subject="id-1"), seqs(subject="ses-x"), seqs(subject="id")) == ([1, 2], [3], [])
+        assert (seqs(batch="two"), seqs(batch="two", subject="id-3"), seqs(batch="")) == ([2, 3], [3], [])
+        assert seqs(after=2, newest=True, subject="id-1") == [1]
+
+    def test_e6_envelopes_never_change_even_after_a_purge(self, engine):
+        story = Story(engine)
+        first = story.remember("The zebra runs at night")
+        story.remember("The zebra runs at night")
+        story.remember("We deploy on Fridays")
+        story.forget(story.read(first.id))
+        before = engine.events()
+
+        story.purge(story.read(first.id))
+        after = engine.events()
+
+        assert [each.envelope() for each in after[:-1]] == [each.envelope() for each in before]
+        assert [each.id for each in after[:-1]] == [each.id for each in before]
+        assert all(map(intact, after))
+        assert [each.payload is None for each in after] == [True, True, False, True, False]
+
+    def test_e6_a_payload_comes_back_as_it_was_written(self, engine):
+        story = Story(engine)
+        admission = story.admission(story.request(), "Use uv ☕, never pip", tags=("a", "b"), importance=9)
+        done = engine.commit(admission.change)
+
+        assert engine.events()[0].payload == done.event.payload == admission.change.draft.payload
+        assert {edit.field for edit in done.event.payload.edits} >= {"id", "text", "tags", "importance"}
+
+    # --- E10: purge ---
+
+    def test_e10_after_a_purge_nothing_of_the_record_can_be_read(self, engine):
+        story = Story(engine)
+        token = Token("", "remember", "t1", "request")
+        kept = story.remember("We deploy on Fridays")
+        gone = story.remember("The zebra runs at night", key="animal", tags=("zoo",), token=token)
+        assert engine.put_vectors("model", [(gone.id, gone.digest, b"vector")]) == 1
+
+        done = story.purge(gone)
+
+        assert done.traces == 0
+        assert done.handles == {}
+        for ref in (gone.id, gone.handle, gone.id[:-1]):
+            assert engine.get("memory", [ref], MINE) in ({}, {ref: kept})
+        assert everything(engine) == (kept,)
+        assert [found(engine, word) for word in ("zebra", "animal", "zoo", "night")] == [[]] * 4
+        assert engine.scan("memory", Filter(digest=gone.digest), MINE).records == ()
+        assert engine.put_vectors("model", [(gone.id, gone.digest, b"vector")]) == 0
+        assert engine.events(token=token) == []
+
+    def test_e10_the_event_line_remains_without_content(self, engine):
+        story = Story(engine)
+        gone = story.remember("The zebra runs at night")
+        story.purge(gone)
+        events = engine.events(subject=gone.id)
+
+        assert [each.action for each in events] == ["remember", "purge"]
+        assert events[0].payload is None
+        assert "zebra" not in str(events)
+        assert engine.check() == []
+
+    def test_e10_a_purged_handle_and_claim_and_token(self, engine):
+        """The handle is never given again; claim and token are free."""
+        story = Story(engine)
+        token = Token("", "remember", "t1", "request")
+        first = story.remember("The zebra runs at night", token=token)
+        story.purge(first)
+        second = story.remember("The zebra runs at night", token=token)
+
+        assert (first.handle, second.handle) == ("mem-0001", "mem-0002")
+        assert second.id != first.id
+        assert second.seen == 1
+        assert engine.get("memory", ["mem-0001"], MINE) == {}
+
+    def test_e10_an_event_that_spoke_of_several_loses_its_payload_when_one_is_purged(self, engine):
+        engine.commit(change(memory("id-1", "The zebra"), memory("id-2", "We deploy")))
+        engine.commit(purge(memory("id-1"), batch="b2"))
+
+        assert [each.payload is None for each in engine.events()] == [True, False]
+        assert ids(everything(engine)) == ["id-2"]
+        assert found(engine, "zebra") == []
+
+    def test_e10_a_vector_of_another_text_is_dropped(self, engine):
+        first = memory("id-1", "The zebra runs at night")
+        second = replace(first, text="The zebra sleeps", revision=2)
+        engine.commit(change(first))
+
+        assert engine.put_vectors("m", [("id-1", second.digest, b"v"), ("absent", first.digest, b"v")]) == 0
+        assert engine.put_vectors("m", [("id-1", first.digest, b"v")]) == 1
+        engine.commit(change(second, batch="b2"))
+        assert engine.put_vectors("m", [("id-1", first.digest, b"v")]) == 0
+        assert len(engine.events()) == 2
+        assert engine.check() == []
+
+    # --- E11: access ---
+
+    @pytest.mark.parametrize("access", [None, "", (), ("", None, None), {}])
+    def test_e11_a_read_without_an_access_raises(self, engine, access):
+        engine.commit(change(memory("id-1", visibility="shared"), session("ses-1"), relation("rel-1")))
+        reads = [
+            lambda: engine.search(Query(terms=(DEPLOY,)), access),
+            lambda: engine.search(Query(terms=(DEPLOY,), every=False), access),
+            *(lambda kind=kind: engine.scan(kind, Filter(), access) for kind in ("memory", "session", "relation")),
+            *(lambda kind=kind: engine.get(kind, ["id-1"], access) for kind in ("memory", "session", "relation")),
+            *(lambda ref=ref: engine.get("memory", [ref], access) for ref in ("mem-0001", "id-1x", "nope")),
+        ]
+        for read in reads:
+            with pytest.raises(TypeError):
+                read()
+
+    @pytest.mark.parametrize("call", ["get", "scan", "search"])
+    def test_e11_access_is_no_optional_argument(self, engine, call):
+        asked = {"get": ("memory", ["id-1"]), "scan": ("memory", Filter()), "search": (Query(terms=("x",)),)}
+        with pytest.raises(TypeError):
+            getattr(engine, call)(*asked[call])
+
+    def readable(self, engine: Engine, record: Memory, access: Access) -> set[bool]:
+        """What each way to read says: one answer, or the engine contradicts itself."""
+        refs = (record.id, "mem-0001", record.id[:-3])
+        return {
+            *(record in engine.get("memory", [ref], access).values() for ref in refs),
+            record in everything(engine, access=access),
+            record in engine.scan("memory", Filter(ids=(record.id,)), access, oldest=True).records,
+            record.id in found(engine, DEPLOY, access=access),
+        }
+
+    @pytest.mark.parametrize(
+        ("whose", "access", "may"),
+        [
+            (("ada", "private", "global"), Access("ada"), True),
+            (("ada", "private", "global"), Access("bob"), False),
+            (("ada", "private", "global"), Access(""), False),
+            (("", "private", "global"), Access(""), True),
+            (("", "private", "global"), Access("ada"), False),
+            (("ada", "shared", "global"), Access("bob"), True),
+            (("ada", "shared", "global"), Access("bob", frozenset()), True),
+            (("ada", "shared", "project:api"), Access("bob"), True),
+            (("ada", "shared", "project:api"), Access("bob", frozenset()), False),
+            (("ada", "shared", "project:api"), Access("bob", frozenset({"project:web", "agent:api"})), False),
+            (("ada", "shared", "project:api@run"), Access("bob", frozenset({"project:api"})), True),
+            (("ada", "private", "project:api"), Access("bob", frozenset({"project:api"})), False),
+            (("ada", "private", "project:api"), Access("ada", frozenset()), True),
+            (("ada", "shared", "team/project:api"), Access("bob", None, "team"), True),
+            (("ada", "shared", "team/project:api"), Access("bob", None, "other"), False),
+            (("ada", "shared", "team/project:api"), Access("bob", None, ""), False),
+            (("ada", "private", "team/project:api"), Access("ada", None, "other"), False),
+            (("ada", "private", "global"), Access("ada", None, "team"), False),
+            (("ada", "shared", "global"), Access("bob", None, ""), True),
+            ((None, "private", "global"), Access(""), False),
+            ((None, "shared", "global"), Access(""), False),
+            ((None, "shared", "global"), Access("ada"), False),
+        ],
+    )
+    def test_e11_who_may_read_may_by_every_way_and_who_may_not_by_none(self, engine, whose, access, may):
+        owner, visibility, scope = whose
+        record = memory("some-id-01", owner=owner, visibility=visibility, scope=Scope.parse(scope))
+        engine.commit(change(record))
+
+        assert self.readable(engine, record, access) == {may}
+
+    def test_e11_sessions_and_relations_are_their_owners_alone(self, engine):
+        engine.commit(change(session("ses-a", owner="ada"), relation("rel-a", owner="ada")))
+        for type, id in (("session", "ses-a"), ("relation", "rel-a")):
+            handle = f"{id[:3]}-0001"
+            assert set(engine.get(type, [id, handle], Access("ada"))) == {id, handle}
+            assert engine.get(type, [id, handle], Access("bob")) == {}
+            assert engine.get(type, [id], Access("")) == {}
+
+    def test_e11_a_filter_cannot_widen_access(self, engine):
+        engine.commit(change(memory("id-1", owner="ada")))
+        everyone = (Filter(owner="ada"), Filter(ids=("id-1",)), Filter(within=Scope()), Filter(kinds=("fact",)))
+        for where in everyone:
+            assert engine.scan("memory", where, Access("bob")).records == ()
+            assert found(engine, DEPLOY, access=Access("bob"), where=where) == []
+
+    # --- E12: check ---
+
+    def test_e12_check_of_an_empty_store_finds_nothing(self, engine):
+        assert engine.check() == []
+        assert engine.check(repair=True) == []
+
+    @pytest.mark.parametrize("seed", range(3))
+    def test_e12_check_of_a_healthy_store_finds_nothing_whatever_happened(self, engine, seed):
+        dice, story = random.Random(seed), Story(engine, caller=Caller(actor="Ada"))
+        texts = [f"The {thing} is {n}" for thing in ("port", "zebra", "limit") for n in range(6)]
+        for _ in range(120):
+            known = everything(engine)
+            try:
+                if not known or dice.random() < 0.5:
+                    kind = dice.choice(("fact", "identity", "decision"))
+                    key = dice.choice(("", "", "k1", "k2"))
+                    story.remember(dice.choice(texts), kind=kind, key=key, confirmed=dice.choice(("", "flag")))
+                else:
+                    act = dice.choice((story.forget, story.restore, story.promote, story.reject, story.purge))
+                    act(dice.choice(known))
+            except EngramError:
+                continue  # the rules or a claim refused it, which is no business of a check
+
+        assert engine.check() == []
+        assert len(engine.events(limit=1000)) > 40
+        before = snapshot(engine)
+        assert engine.check(repair=True) == []
+        assert snapshot(engine) == before
+
+    # --- names: handles, prefixes, refs ---
+
+    def test_handles_count_up_per_type_and_stay(self, engine):
+        first = engine.commit(change(memory("id-1"), memory("id-2"), session("ses-x"), relation("rel-x")))
+        again = engine.commit(change(memory("id-1", "more", revision=2), memory("id-3"), batch="b2"))
+
+        assert first.handles == {"id-1": "mem-0001", "id-2": "mem-0002"}
+        assert again.handles == {"id-1": "mem-0001", "id-3": "mem-0003"}
+        assert {each.id: each.handle for each in everything(engine)} == first.handles | again.handles
+        assert everything(engine, "session")[0].handle == "ses-0001"
+        assert everything(engine, "relation")[0].handle == "rel-0001"
+
+    def test_get_answers_by_the_ref_given(self, engine):
+        engine.commit(change(memory("abcdef-1"), memory("uvwxyz-1")))
+        refs = ["abcdef-1", "mem-0001", "MEM-1", "mem-00002", "uvwx", "absent", "mem-0009", "uvw", "", "ses-0001"]
+        got = engine.get("memory", refs, MINE)
+
+        assert {ref: record.id for ref, record in got.items()} == {
+            "abcdef-1": "abcdef-1",
+            "mem-0001": "abcdef-1",
+            "MEM-1": "abcdef-1",
+            "mem-00002": "uvwxyz-1",
+            "uvwx": "uvwxyz-1",
+        }
+        assert engine.get("memory", [], MINE) == {}
+        assert engine.get("session", ["mem-0001", "abcdef-1"], MINE) == {}
+
+    def test_an_ambiguous_prefix_is_a_conflict_among_the_readable_only(self, engine):
+        engine.commit(change(memory("abcd-1"), memory("abcd-2"), memory("efgh-1"), memory("efgh-2", owner="ada")))
+        with pytest.raises(Conflict) as refused:
+            engine.get("memory", ["abcd"], MINE)
+
+        assert "abcd-1" in refused.value.hint
+        assert engine.get("memory", ["efgh"], MINE)["efgh"].id == "efgh-1"
+        assert engine.get("memory", ["efgh"], Access("ada"))["efgh"].id == "efgh-2"
+        assert engine.get("memory", ["efgh"], Access("bob")) == {}
+
+    def test_a_whole_id_is_never_ambiguous(self, engine):
+        engine.commit(change(memory("abcd"), memory("abcdef")))
+
+        assert engine.get("memory", ["abcd"], MINE)["abcd"].id == "abcd"
+
+    @pytest.mark.parametrize(
+        "ref", ["%%%%", "____", "abc%", "abc_", "' OR 1", "ABCD", "abcd\x00", "*" * 5, "\U0010ffff" * 4]
+    )
+    def test_a_prefix_is_no_pattern(self, engine, ref):
+        engine.commit(change(memory("abcd-1")))
+
+        assert engine.get("memory", [ref], MINE) == {}

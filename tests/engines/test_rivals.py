@@ -1,0 +1,215 @@
+"""E8: several processes and threads on one store: no lost update, no half-seen Change, no error."""
+
+import json
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from engines.laws import found
+from engines.samples import MINE, Story, change, everything, memory
+from engines.stores import assert_whole, count, open_store
+from engram.engines.sqlite import SqliteEngine
+from engram.errors import Conflict
+from engram.model.filter import Filter
+from engram.model.record import replace
+
+CHILD = str(Path(__file__).with_name("children.py"))
+
+
+def start(*arguments: object) -> subprocess.Popen[str]:
+    command = [sys.executable, CHILD, *map(str, arguments)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def answers(children: list[subprocess.Popen[str]]) -> list[str]:
+    told = [child.communicate(timeout=120) for child in children]
+    assert [(child.returncode, said[1]) for child, said in zip(children, told, strict=True)] == [(0, "")] * len(
+        told
+    )
+    return [said[0] for said in told]
+
+
+def test_e8_eight_processes_with_two_hundred_writes_each_lose_none(tmp_path):
+    store = tmp_path / "store.db"
+    names = [f"rival{n}" for n in range(8)]
+    handles = [json.loads(said) for said in answers([start("write", store, name, 200) for name in names])]
+    engine = open_store(store)
+    records = everything(engine)
+
+    assert {record.text for record in records} == {f"{name} says {n}" for name in names for n in range(200)}
+    assert len(records) == 1600
+    given = [handle for each in handles for handle in each]
+    assert sorted(given) == sorted(record.handle for record in records) == [f"mem-{n:04d}" for n in range(1, 1601)]
+    assert [event.seq for event in engine.events(limit=10_000)] == list(range(1, 1601))
+    assert len({event.replica for event in engine.events(limit=10_000)}) == 1
+    engine.close()
+    assert_whole(store, MINE)
+
+
+def test_e8_two_processes_updating_one_record_lose_no_update(tmp_path):
+    store = tmp_path / "store.db"
+    engine = open_store(store)
+    engine.commit(change(memory("counter")))
+    tries = [int(said) for said in answers([start("count", store, f"rival{n}", 150) for n in range(2)])]
+    counter = engine.get("memory", ["counter"], MINE)["counter"]
+
+    assert (counter.seen, counter.revision) == (301, 301)
+    assert sum(tries) >= 300
+    assert count(store, "event") == 301
+    engine.close()
+
+
+@pytest.fixture
+def pairs(tmp_path):
+    """A store in which another process keeps putting two records, always both in one Change."""
+    store = tmp_path / "store.db"
+    engine = open_store(store)
+    child = start("pairs", store, 400)
+    yield engine, child
+    answers([child])
+    last = everything(engine)
+    assert [(record.seen, record.text) for record in last] == [(400, "zebra round400")] * 2
+    engine.close()
+
+
+def test_e8_a_scan_never_sees_half_a_change(pairs):
+    engine, child = pairs
+    looks = 0
+    while child.poll() is None:
+        seen = [record.seen for record in engine.scan("memory", Filter(), MINE).records]
+        assert seen == [] or (len(seen) == 2 and seen[0] == seen[1])
+        looks += 1
+    assert looks > 10
+
+
+def test_e8_a_search_never_sees_half_a_change(pairs):
+    engine, child = pairs
+    while child.poll() is None:
+        assert len(found(engine, "zebra")) in (0, 2)
+
+
+def test_e8_a_get_never_sees_half_a_change(pairs):
+    engine, child = pairs
+    while child.poll() is None:
+        both = engine.get("memory", ["pair-left", "pair-right"], MINE)
+        assert len(both) in (0, 2)
+        assert len({record.seen for record in both.values()}) <= 1
+
+
+def test_e8_a_check_beside_a_writer_finds_nothing(tmp_path):
+    engine = open_store(tmp_path / "store.db")
+    child = start("write", engine.path, "rival", 300)
+    while child.poll() is None:
+        assert engine.check() == []
+    answers([child])
+    engine.close()
+
+
+def in_threads(work: list) -> list[Exception]:
+    """Run all at once; what they raised."""
+    failures, gate = [], threading.Barrier(len(work))
+
+    def run(task) -> None:
+        gate.wait()
+        try:
+            task()
+        except Exception as error:  # noqa: BLE001 - whatever a thread raises must reach the test
+            failures.append(error)
+
+    threads = [threading.Thread(target=run, args=(task,)) for task in work]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return failures
+
+
+def test_e8_eight_threads_on_one_engine_lose_none(tmp_path):
+    engine = open_store(tmp_path / "store.db")
+
+    def writes(name: str) -> None:
+        story = Story(engine, name=name)
+        for n in range(40):
+            made = story.remember(f"{name} says {n}")
+            assert engine.get("memory", [made.handle], MINE)[made.handle] == made
+            assert made.id in found(engine, *(f"{n}", name), limit=100)
+            assert len(everything(engine)) > n
+
+    assert in_threads([lambda n=n: writes(f"thread{n}") for n in range(8)]) == []
+    assert len({record.handle for record in everything(engine)}) == len(everything(engine)) == 320
+    engine.close()
+    assert_whole(engine.path, MINE)
+
+
+def test_e8_eight_threads_updating_one_record_lose_no_update(tmp_path):
+    engine = open_store(tmp_path / "store.db")
+    engine.commit(change(memory("counter")))
+
+    def increments(name: str) -> None:
+        done = 0
+        while done < 25:
+            old = engine.get("memory", ["counter"], MINE)["counter"]
+            new = replace(old, seen=old.seen + 1, revision=old.revision + 1)
+            try:
+                engine.commit(change(new, batch=f"{name}-{done}"))
+                done += 1
+            except Conflict:
+                continue
+
+    assert in_threads([lambda n=n: increments(f"thread{n}") for n in range(8)]) == []
+    assert engine.get("memory", ["counter"], MINE)["counter"].seen == 201
+    engine.close()
+
+
+def test_e8_rivals_for_one_claim_leave_one_holder(tmp_path):
+    store = tmp_path / "store.db"
+    open_store(store).close()
+    engines = [SqliteEngine(store, new_replica=lambda: "r") for _ in range(8)]
+
+    def says(n: int) -> None:
+        story = Story(engines[n], name=f"rival{n}")
+        engines[n].commit(story.admission(story.request(), "We deploy on Fridays").change)
+
+    failures = in_threads([lambda n=n: says(n) for n in range(8)])
+
+    assert all(isinstance(each, Conflict) for each in failures)
+    record = everything(engines[0])
+    assert len(record) == 1
+    assert record[0].seen == 8 - len(failures)
+    for engine in engines:
+        engine.close()
+
+
+def test_e8_processes_that_make_one_store_at_once_share_it(tmp_path):
+    for n in range(4):
+        store = tmp_path / f"new{n}" / "store.db"
+        answers([start("open", store) for _ in range(6)])
+        assert_whole(store, MINE)
+        assert [each.name for each in store.parent.iterdir()] == ["store.db"]
+
+
+def test_e8_threads_that_make_one_store_at_once_share_it(tmp_path):
+    store = tmp_path / "store.db"
+    failures = in_threads([lambda: open_store(store).close() for _ in range(8)])
+
+    assert failures == []
+    assert_whole(store, MINE)
+
+
+def test_e8_threads_that_end_leave_no_connection_open(tmp_path):
+    engine = open_store(tmp_path / "store.db")
+    engine.commit(change(memory("id-1")))
+
+    def open_files() -> int:
+        return sum(1 for _ in Path("/proc/self/fd").iterdir())
+
+    assert in_threads([lambda: everything(engine)]) == []
+    before = open_files()
+    for _ in range(20):
+        assert in_threads([lambda: everything(engine)]) == []
+
+    assert open_files() <= before + 4
+    engine.close()

@@ -1,0 +1,238 @@
+"""`sqlite` against `ram`, the reference, over random histories made by the real rules."""
+
+import shutil
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+
+from engines.samples import Story, change, everything, relation, session
+from engines.stores import open_store
+from engines.strategies import ACCESSES, SCOPES, TAGS, TEXTS, filters
+from engram.engines.ram import RamEngine
+from engram.errors import EngramError
+from engram.model.caller import Caller
+from engram.model.change import Change, Token
+from engram.model.memory import Memory
+from engram.model.query import Query
+from engram.model.record import replace
+from engram.model.text import query_terms
+from engram.ports import Engine
+from engram.rules import lifecycle
+from engram.rules.admission import Policy
+
+CALLERS = tuple(Caller(owner=owner, actor=owner, human=human) for owner in ("", "ada") for human in (True, False))
+TERMS = tuple(dict.fromkeys(term for text in TEXTS for term in query_terms(text)))
+PICK = st.integers(0, 1000)
+
+
+class Twins(RuleBasedStateMachine):
+    """Two engines that get the same Changes and must give the same answers."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.folder = Path(tempfile.mkdtemp())
+        self.ram = RamEngine("replica")
+        self.sqlite = open_store(self.folder / "store.db", "replica")
+        self.clock = 0
+        self.last: Change | None = None
+
+    def teardown(self) -> None:
+        assert self.sqlite.check() == []
+        self.sqlite.close()
+        shutil.rmtree(self.folder)
+
+    # --- the same act on both ---
+
+    def both(self, act: Callable[[Engine], object]) -> object:
+        """What both answer: the same value, or the same error."""
+        first, second = (self.outcome(lambda e=engine: act(e)) for engine in (self.ram, self.sqlite))
+        assert first == second
+        return first
+
+    @staticmethod
+    def outcome(act: Callable[[], object]) -> object:
+        try:
+            return act()
+        except EngramError as error:
+            return type(error)
+
+    def commit(self, made: Change) -> None:
+        self.last = made
+        self.both(lambda engine: engine.commit(made))
+
+    def story(self, caller: Caller) -> Story:
+        self.clock += 1
+        return Story(self.ram, caller=caller, name=f"s{self.clock:04d}", start=self.clock * 1000)
+
+    def by_rule(self, make: Callable[[], Change]) -> None:
+        """Commit what a rule answers, unless the rule refuses."""
+        made = self.outcome(make)
+        if isinstance(made, Change):
+            self.commit(made)
+
+    def some_memory(self, caller: Caller, pick: int) -> Memory | None:
+        known = everything(self.ram, access=self.story(caller).access)
+        return known[pick % len(known)] if known else None
+
+    # --- writing ---
+
+    @rule(
+        caller=st.sampled_from(CALLERS),
+        text=st.sampled_from(TEXTS),
+        said=st.fixed_dictionaries(
+            {},
+            optional={
+                "key": st.sampled_from(("k1", "k2")),
+                "scope": st.sampled_from(SCOPES),
+                "kind": st.sampled_from(("decision", "identity")),
+                "tags": st.lists(st.sampled_from(TAGS), max_size=2, unique=True).map(tuple),
+                "visibility": st.sampled_from(("shared", "private")),
+                "pinned": st.booleans(),
+                "source": st.just("web:page"),
+                "branch": st.just("repo#topic"),
+                "apart": st.just(True),
+            },
+        ),
+        confirmed=st.sampled_from(("", "", "flag")),
+        token=st.one_of(
+            st.none(),
+            st.builds(Token, st.just(""), st.just("remember"), st.sampled_from("ab"), st.sampled_from("xy")),
+        ),
+        policy=st.sampled_from((Policy(), Policy(autopromote=False))),
+    )
+    def remember(self, caller, text, said, confirmed, token, policy):  # noqa: PLR0917 - one for each thing drawn
+        story = self.story(caller)
+        request = story.request(confirmed=confirmed)
+        self.by_rule(lambda: story.admission(request, text, policy, **said).change._replace(token=token))
+
+    @rule(
+        caller=st.sampled_from(CALLERS),
+        act=st.sampled_from(("forget", "restore", "promote", "reject", "purge", "verify")),
+        pick=PICK,
+        confirmed=st.sampled_from(("", "flag", "flag")),
+    )
+    def live_on(self, caller, act, pick, confirmed):
+        subject = self.some_memory(caller, pick)
+        if subject is None:
+            return
+        request = self.story(caller).request(confirmed=confirmed)
+
+        def make() -> Change:
+            if act == "promote":
+                amended = self.some_amended(caller, subject)
+                return lifecycle.promote(subject, request, amended=amended)[0]
+            return getattr(lifecycle, act)(subject, request)
+
+        self.by_rule(make)
+
+    def some_amended(self, caller: Caller, proposal: Memory) -> Memory | None:
+        refs = [proposal.amends] if proposal.amends else []
+        return next(iter(self.ram.get("memory", refs, self.story(caller).access).values()), None)
+
+    @rule(pick=PICK, text=st.sampled_from(TEXTS), claims=st.lists(st.sampled_from("cde"), max_size=2, unique=True))
+    def rewrite_by_hand(self, pick, text, claims):
+        old = self.some_memory(CALLERS[0], pick)
+        if old is not None and old.owner == "":
+            new = replace(old, text=text, revision=old.revision + 1)
+            self.commit(change(new, claims={old.id: tuple(claims)}, batch=self.story(CALLERS[0]).request().batch))
+
+    @rule(n=st.integers(0, 3), revision=st.integers(1, 3), owner=st.sampled_from(("", "ada", None)))
+    def keep_a_session(self, n, revision, owner):
+        self.commit(change(session(f"session-{n}", revision=revision, owner=owner, agent=f"a{revision}")))
+
+    @rule(n=st.integers(0, 3), revision=st.integers(1, 3), owner=st.sampled_from(("", "ada")))
+    def keep_a_relation(self, n, revision, owner):
+        self.commit(change(relation(f"relation-{n}", revision=revision, owner=owner), session("session-9")))
+
+    @rule(type=st.sampled_from(("session", "relation")), n=st.integers(0, 3), revision=st.integers(1, 3))
+    def drop_by_hand(self, type, n, revision):
+        id = f"{type}-{n}"
+        self.commit(change(drops=((type, id),), expects={id: revision}, batch="drop", action="forget"))
+
+    @precondition(lambda self: self.last is not None)
+    @rule()
+    def commit_the_same_again(self):
+        self.both(lambda engine: engine.commit(self.last))
+
+    @rule(pick=PICK, stale=st.booleans())
+    def put_vectors(self, pick, stale):
+        known = self.some_memory(CALLERS[0], pick)
+        if known is not None:
+            row = (known.id, "another digest" if stale else known.digest, b"vector")
+            self.both(lambda engine: engine.put_vectors("model", [row]))
+
+    @rule()
+    def close_and_open_again(self):
+        self.sqlite.close()
+        unused = "another" if self.ram.events(limit=1) else "replica"  # a replica is named by its first commit
+        self.sqlite = open_store(self.folder / "store.db", unused)
+
+    # --- reading ---
+
+    @rule(access=ACCESSES, n=st.integers(1, 30), pick=PICK, cut=st.integers(1, 14))
+    def get(self, access, n, pick, cut):
+        known = self.some_memory(CALLERS[pick % len(CALLERS)], pick)
+        refs = [f"mem-{n:04d}", f"MEM-{n}", "s000", *([known.id, known.id[:cut]] if known else [])]
+        for ref in refs:
+            self.both(lambda engine, ref=ref: with_handles(engine.get("memory", [ref], access)))
+        for kind in ("session", "relation"):
+            others = [f"{kind}-{n % 4}", f"{kind[:3]}-1"]
+            self.both(lambda e, kind=kind, others=others: with_handles(e.get(kind, others, access)))
+
+    @rule(
+        where=filters(),
+        access=ACCESSES,
+        size=st.integers(1, 4),
+        oldest=st.booleans(),
+        type=st.sampled_from(("memory", "session", "relation")),
+    )
+    def scan(self, where, access, size, oldest, type):
+        if type != "memory":
+            where = where.__class__(ids=where.ids)
+        after = None
+        while True:
+            page = self.both(
+                lambda e, after=after: e.scan(type, where, access, after=after, limit=size, oldest=oldest)
+            )
+            after = page.next
+            if after is None:
+                break
+
+    @rule(
+        where=filters(),
+        access=ACCESSES,
+        terms=st.lists(st.sampled_from(TERMS), min_size=1, max_size=3).map(tuple),
+        every=st.booleans(),
+    )
+    def search(self, where, access, terms, every):
+        query = Query(terms=terms, every=every, where=where, limit=1000)
+        self.both(lambda engine: {hit.memory for hit in engine.search(query, access)})
+
+    @rule(after=st.integers(0, 12), newest=st.booleans(), limit=st.integers(1, 5), pick=PICK)
+    def events(self, after, newest, limit, pick):
+        known = self.some_memory(CALLERS[0], pick)
+        self.both(lambda engine: engine.events(after=after, newest=newest, limit=limit))
+        if known is not None:
+            self.both(lambda engine: engine.events(subject=known.id, after=after, newest=newest))
+        if self.last is not None:
+            self.both(lambda engine: engine.events(batch=self.last.draft.batch))
+
+    @rule(name=st.sampled_from("ab"), request=st.sampled_from("xy"))
+    def ask_for_a_token(self, name, request):
+        self.both(lambda engine: engine.events(token=Token("", "remember", name, request)))
+
+    @invariant()
+    def history_is_the_same(self):
+        self.both(lambda engine: engine.events(limit=1000))
+
+
+def with_handles(found: dict) -> dict:
+    return {ref: (record, record.handle) for ref, record in found.items()}
+
+
+TestTwins = Twins.TestCase
+TestTwins.settings = settings(max_examples=250, stateful_step_count=40)

@@ -1,0 +1,66 @@
+"""The export's own form, line by line."""
+
+import hashlib
+import json
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engines.strategies import whole_memories
+from engram.errors import Corrupt, Invalid
+from engram.interop import jsonl
+from engram.model.memory import Memory
+
+START = datetime(2026, 1, 1, tzinfo=UTC)
+ONE = Memory(id="m", text="words", owner="", created_at=START, updated_at=START)
+
+
+@given(st.lists(whole_memories(), max_size=4))
+def test_memories_are_read_as_they_were_written(memories):
+    assert list(jsonl.read(jsonl.write(memories, START))) == memories
+
+
+def test_every_line_is_one_line_of_json_between_a_header_and_a_footer():
+    lines = list(jsonl.write([ONE, ONE], START))
+    assert all("\n" not in line for line in lines)
+    header, *rows, footer = [json.loads(line) for line in lines]
+    assert header == {"format": "engram.export", "version": 1, "exported_at": "2026-01-01T00:00:00.000000Z"}
+    assert [list(row) for row in rows] == [["memory"], ["memory"]]
+    assert footer["footer"]["memories"] == 2
+
+
+def test_line_ends_and_blank_lines_of_other_systems_do_no_harm():
+    lines = list(jsonl.write([ONE], START))
+    assert list(jsonl.read([f"{line}\r\n" for line in lines])) == [ONE]
+    assert list(jsonl.read([lines[0], "\n", *lines[1:], "\n"])) == [ONE]
+
+
+def test_memories_are_made_as_they_are_asked_for():
+    made = []
+
+    def some():
+        for _ in range(3):
+            made.append(1)
+            yield ONE
+
+    lines = jsonl.write(some(), START)
+    next(lines)
+    next(lines)
+    assert len(made) == 1
+
+
+def test_a_header_after_a_blank_line_is_checked_too():
+    newer = '{"format":"engram.export","version":2}'
+    sealed = hashlib.sha256(f"{newer}\n".encode()).hexdigest()
+    footer = json.dumps({"footer": {"memories": 0, "sha256": sealed}})
+    with pytest.raises(Invalid):
+        list(jsonl.read(["\n", newer, footer]))
+
+
+@pytest.mark.parametrize("line", ["{", "[]", '"x"', "null"])
+def test_a_line_that_is_no_object_is_named(line):
+    lines = list(jsonl.write([ONE], START))
+    with pytest.raises(Corrupt, match="Line 2"):
+        list(jsonl.read([lines[0], line, *lines[1:]]))

@@ -1,0 +1,102 @@
+"""The reference meaning of a filter, clause by clause."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from engram.errors import Invalid
+from engram.model.filter import ANYTHING, Filter, matches, matches_any
+from engram.model.memory import Memory
+from engram.model.outline import outline
+from engram.model.relation import Relation
+from engram.model.scope import GLOBAL, Scope
+from engram.model.session import Session
+from engram.model.text import digest
+
+START = datetime(2026, 1, 1, tzinfo=UTC)
+LATER = START + timedelta(days=1)
+
+ONE = Memory(
+    id="one",
+    key="k",
+    scope=Scope("project", "api", run="r"),
+    session="s",
+    text="The api port is 8080",
+    kind="infra",
+    tags=("a", "b"),
+    origin="said",
+    owner="alex",
+    amends="two",
+    replaced_by="three",
+    pinned=True,
+    status="promoted",
+    created_at=START,
+    updated_at=START,
+)
+
+
+@pytest.mark.parametrize(
+    ("holds", "fails"),
+    [
+        ({"ids": ("one", "x")}, {"ids": ("x",)}),
+        ({"ids": None}, {"ids": ()}),
+        ({"scopes": (GLOBAL, ONE.scope)}, {"scopes": (Scope("project", "api"),)}),
+        ({"within": GLOBAL}, {"within": Scope("agent", "x")}),
+        ({"within": Scope("project", "api")}, {"within": Scope("project", "api", run="q")}),
+        ({"kinds": ("fact", "infra")}, {"kinds": ("fact",)}),
+        ({"except_kinds": ("fact",)}, {"except_kinds": ("infra",)}),
+        ({"tags": ("a", "b")}, {"tags": ("a", "c")}),
+        ({"origin": "said"}, {"origin": "inferred"}),
+        ({"pinned": True}, {"pinned": False}),
+        ({"owner": "alex"}, {"owner": ""}),
+        ({"session": "s"}, {"session": "t"}),
+        ({"key": "k"}, {"key": ""}),
+        ({"digest": digest("the api port is 8080.")}, {"digest": digest("other")}),
+        ({"outline": outline("The api port is 9090")}, {"outline": "other"}),
+        ({"amends": "two"}, {"amends": ""}),
+        ({"replaced_by": "three"}, {"replaced_by": ""}),
+        ({"since": START}, {"since": LATER}),
+        ({"until": LATER}, {"until": START}),
+        ({"standings": ("replaced", "live"), "now": LATER}, {"standings": ("live",), "now": LATER}),
+    ],
+)
+def test_each_clause(holds, fails):
+    assert matches(ONE, Filter(**holds))
+    assert not matches(ONE, Filter(**fails))
+
+
+def test_no_clause_is_anything_and_all_clauses_must_hold():
+    assert matches(ONE, ANYTHING)
+    assert not matches(ONE, Filter(kinds=("infra",), key="other"))
+
+
+def test_a_standing_needs_its_moment_and_a_name_that_is_one():
+    with pytest.raises(Invalid, match="moment"):
+        matches(ONE, Filter(standings=("live",)))
+    with pytest.raises(Invalid, match="fresh"):
+        matches(ONE, Filter(standings=("fresh",), now=START))
+
+
+def test_what_is_near_is_the_same_text_or_the_same_statement_but_for_a_value():
+    for near in ("the api port is 8080.", "The api port is 9090"):
+        assert matches(ONE, Filter(near=near))
+    assert not matches(ONE, Filter(near="The web port is 8080"))
+
+
+def test_sessions_and_relations_answer_the_clauses_they_have_and_no_other():
+    session = Session(id="s", scope=Scope("project", "api"), owner="alex", started_at=START)
+    relation = Relation(id="r", from_id="a", to_id="b", kind="related", created_at=START, updated_at=START)
+    assert matches_any(session, Filter(within=GLOBAL, owner="alex", since=START))
+    assert not matches_any(session, Filter(scopes=(GLOBAL,)))
+    assert matches_any(relation, Filter(ids=("r",), scopes=(GLOBAL,), until=LATER))
+    assert matches_any(ONE, Filter(kinds=("infra",)))
+    for record in (session, relation):
+        with pytest.raises(Invalid, match="kinds"):
+            matches_any(record, Filter(kinds=("infra",)))
+
+
+def test_a_view_makes_what_is_staged_on_that_branch_live():
+    fields = {"id": "x", "text": "words", "created_at": START, "updated_at": START}
+    staged = Memory(**fields, held_for="unmerged_branch", branch="b")
+    assert matches(staged, Filter(standings=("live",), now=LATER, view="b"))
+    assert not matches(staged, Filter(standings=("live",), now=LATER))

@@ -1,0 +1,301 @@
+# ruff: noqa: RUF001 - texts in other scripts are the subject here
+import subprocess
+import sys
+import time
+import unicodedata
+
+import apsw
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from engram.model.outline import outline, statement
+from engram.model.text import digest, normalise, query_terms, terms, tokens
+
+anything = st.one_of(
+    st.text(max_size=60),
+    st.text(alphabet=st.characters(categories=["L", "M", "N", "P", "Cs", "Cc", "Co", "So"]), max_size=30),
+    st.text(alphabet="aAbB1_-./:@#+'’\" \n.!使用かがカ한글é\u0301ह\u093fไท\u0e37👍\0\ud800²ǅİßΣς", max_size=40),
+)
+ENGLISH = (
+    "The API server of the billing team listens on port 8080 and uses PostgreSQL 15.3 for storage,"
+    " while the nightly backups are written to /var/backups/db."
+)
+
+
+# --- normal form and digest ---
+
+
+@pytest.mark.parametrize(
+    ("text", "normal"),
+    [
+        ("  We   use\n\ttabs.  ", "we use tabs"),
+        ("“We use tabs!”", "we use tabs"),
+        ("'It works'.", "it works"),
+        ("Don't panic", "don't panic"),
+        ("I think, therefore I am", "i think, therefore i am"),
+        ("A plan B", "a plan B"),
+        ("Set PATH and HTTP_PROXY", "set PATH and HTTP_PROXY"),
+        ("Use camelCase, GitHub, E2E", "use camelCase, GitHub, E2E"),
+        ("Open (Settings)", "open (settings)"),
+        ("It costs 1,000.50", "it costs 1,000.50"),
+        ("Ärger über Öl.", "ärger über öl"),
+        ("Cafe\u0301", "café"),
+        ("x² is not x2", "x² is not x2"),
+        ("我们使用Docker。", "我们使用Docker"),
+        ('"a" or "b"', '"a" or "b"'),
+        ("cd ..", "cd .."),
+        ("...", "..."),
+        ("", ""),
+    ],
+)
+def test_the_normal_form_drops_style_and_keeps_meaning(text, normal):
+    assert normal == normalise(text)
+
+
+@given(anything)
+@example("İ.")
+@example("'\"a.\"!'")
+def test_normalising_twice_changes_nothing(text):
+    once = normalise(text)
+
+    assert once == normalise(once)
+
+
+@given(st.text(max_size=30), st.integers(0, 9), st.integers(0, 9), st.text(max_size=30))
+def test_a_digit_is_never_lost_in_the_normal_form(before, a, b, after):
+    assert (normalise(f"{before}{a}{after}") == normalise(f"{before}{b}{after}")) == (a == b)
+
+
+@given(anything)
+def test_a_digest_is_32_hex_characters_of_the_normal_form(text):
+    assert len(digest(text)) == 32
+    assert set(digest(text)) <= set("0123456789abcdef")
+    assert digest(text) == digest(normalise(text))
+
+
+# --- terms ---
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Deploys deployed deploying deploy", ["deploy"] * 4),
+        ("policies policy tries tried try", ["policy", "policy", "try", "try", "try"]),
+        ("cache caches cached caching", ["cach"] * 4),
+        ("use uses used using", ["use"] * 4),
+        ("name names named naming", ["name"] * 4),
+        ("run runs running", ["run"] * 3),
+        ("boxes matches classes databases", ["box", "match", "class", "databas"]),
+        ("status analysis this string thing need", ["status", "analysis", "this", "string", "thing", "need"]),
+        ("snake_case", ["snake_case", "snak", "case"]),
+        ("camelCase", ["camelcase", "camel", "case"]),
+        ("HTTPServer2", ["httpserver2", "http", "server", "2"]),
+        ("src/api/routes.py", ["src/api/routes.py", "routes.py", "src", "api", "rout", "py"]),
+        ("3.11.7", ["3.11.7", "3", "11", "7"]),
+        ("E1234", ["e1234", "e", "1234"]),
+        ("ERR_CONN_RESET", ["err_conn_reset", "err", "conn", "reset"]),
+        ("kebab-case", ["kebab-case", "kebab", "case"]),
+        ("user@host", ["user@host", "user", "host"]),
+        ("C++ and C#", ["c++", "c", "and", "c#", "c"]),
+        ("APIs URLs IDs", ["api", "url", "id"]),
+        ("__init__ _emphasis_", ["init", "emphasis"]),
+        ("don't Alice's we’re", ["dont", "alic", "we"]),
+        ("l'eau", ["l", "eau"]),
+        ("Café naïve Ångström Łódź Straße", ["cafe", "naiv", "angstrom", "lodz", "strasse"]),
+        ("ёлка ΆΛΦΑ ς", ["елка", "αλφα", "σ"]),
+        ("日本語", ["日", "本", "語", "日本", "本語"]),
+        ("が", ["が"]),
+        ("使用Python吗", ["使", "用", "使用", "python", "吗"]),
+        ("한국어", ["한국어", "한국", "국어"]),
+        ("1️⃣ 👍 ½ ①", ["1", "1", "2", "1"]),
+        ("\0\ud800\u200b", []),
+        ("", []),
+    ],
+)
+def test_terms_are_what_a_text_is_found_by(text, expected):
+    assert expected == terms(text)
+
+
+def test_marks_that_are_letters_keep_words_apart():
+    assert terms("कि") != terms("की")
+    assert terms("हिन्दी") == terms("हिन्दी")
+    assert len(terms("हिन्दी")) == 1
+
+
+def test_composed_and_decomposed_texts_have_equal_terms():
+    for text in ("Ångström", "が 한국어", "हिन्दी", "שָׁלוֹם", "ﾃｽﾄ"):
+        assert terms(unicodedata.normalize("NFC", text)) == terms(unicodedata.normalize("NFD", text))
+
+
+def test_long_identifiers_lose_their_whole_and_long_parts_are_cut():
+    assert terms("a" * 70) == ["a" * 64, "a" * 6]
+    assert terms("/".join(["deep"] * 20)) == ["deep"] * 20
+    assert all(len(term) <= 64 for term in terms("字" + "x1" * 100))
+
+
+def test_the_pairs_of_a_cjk_query_are_among_the_pairs_of_a_text_that_holds_it():
+    assert set(terms("端口")) <= set(terms("服务器的端口是8080"))
+    assert set(terms("ポート")) <= set(terms("サーバーのポートは8080です"))
+    assert "포트" in terms("포트는 8080")
+
+
+def test_a_question_is_asked_without_stop_words():
+    assert query_terms("Which port does the API listen on? The port!") == ["port", "api", "listen"]
+    assert query_terms("Why don't we deploy?") == ["deploy"]
+
+
+def test_a_question_of_stop_words_only_keeps_them():
+    assert query_terms("Who are you, you?") == ["who", "are", "you"]
+
+
+@given(anything)
+def test_query_terms_are_terms_of_the_text_each_once(text):
+    every, asked = terms(text), query_terms(text)
+
+    assert set(asked) <= set(every)
+    assert len(asked) == len(set(asked))
+    assert bool(asked) == bool(every)
+
+
+@pytest.fixture(scope="module")
+def fts():
+    connection = apsw.Connection(":memory:")
+    connection.execute(
+        "create virtual table t using fts5"
+        """(x, tokenize="unicode61 remove_diacritics 0 tokenchars '_-./:@#+'")"""
+    )
+    connection.execute("create virtual table v using fts5vocab(t, 'instance')")
+    yield connection
+    connection.close()
+
+
+def survivors(fts, found):
+    """Which terms are one token, equal to themselves, and found by a phrase."""
+    fts.execute("delete from t")
+    with fts:
+        fts.executemany("insert into t(rowid, x) values (?, ?)", enumerate(found))
+    seen = {}
+    for term, row in fts.execute("select term, doc from v"):
+        seen.setdefault(row, []).append(term)
+    return [term for row, term in enumerate(found) if seen.get(row) == [term]]
+
+
+@given(anything)
+def test_every_term_is_one_token_for_the_full_text_index(fts, text):
+    found = sorted(set(terms(text)))
+
+    assert found == survivors(fts, found)
+    for row, term in enumerate(found):
+        assert (row,) in list(fts.execute("select rowid from t where t match ?", (f'"{term}"',)))
+
+
+def test_every_letter_digit_and_mark_of_unicode_survives_the_full_text_index(fts):
+    found = set()
+    for point in range(0x20000):  # beyond lie Han, private use and tags only
+        char = chr(point)
+        if unicodedata.category(char)[0] in "LMN":
+            found.update(terms(f"a{char}b"), terms(f"க{char}"))
+
+    assert sorted(found) == survivors(fts, sorted(found))
+
+
+@given(anything)
+def test_terms_are_short_and_free_of_spaces_quotes_and_controls(text):
+    for term in terms(text):
+        assert 0 < len(term) <= 64
+        assert not any(char.isspace() or char in "'\"’\0" for char in term)
+        assert all(
+            unicodedata.category(char)[0] in "LN" or char in "_-./:@#+" or ord(char) >= 0xF0000 for char in term
+        )
+
+
+# --- outline ---
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("The API listens on port 8080", "the □ listen on port □"),
+        ("The team lead is Alice Smith", "the team lead is □"),
+        ("The meeting is on 3 May at 9:30", "the meet is on □ at □"),
+        ("We are at http://x.org/a?b=1 all week", "we are at □ all week"),
+        ('He calls it "a thing" every day', "he call it □ every day"),
+        ("The default branch is `main`", "the default branch is □"),
+        ("Monday is the release day", "□ is the releas day"),
+        ("We do not deploy on Fridays", "we deploy on □"),
+        ("We don't deploy on Fridays.", "we deploy on □"),
+        ("we never deploy on fridays", "we deploy on □"),
+        ("The job doesn't run nightly", "the job run nightly"),
+        ("They cannot see it", "they can see it"),
+        ("They won't see it", "they will see it"),
+        ("Wir nutzen das nicht mehr hier", "wir nutzen das hier"),
+        ("Ce n'est pas stable ici", "ce est stabl ici"),
+        ("没有服务器使用端口8080", "服务器使用端口 □"),
+        ("Set timeout=30 in the file", "set timeout = □ in the file"),
+        ("Port: 8080", ""),
+        ("Is the port of the API 8080?", ""),
+        ("One thing. Two things. Three more things.", ""),
+        ("word " * 130, ""),
+        ("the port\0 is 80 here", ""),
+        ("", ""),
+    ],
+)
+def test_an_outline_masks_values_and_drops_negations(text, expected):
+    assert expected == outline(text)
+
+
+def test_a_statement_keeps_the_values_that_its_outline_masks():
+    found = statement("The team lead of Project X isn't Alice Smith")
+
+    assert found is not None
+    assert found.values == (("Project", "X"), ("Alice", "Smith"))
+    assert found.negated
+
+
+@given(anything)
+@example("'" * 300)
+@example("=" * 600)
+@example("n'" * 300)
+@example("the a = = = 'x' is `` \x0b")
+def test_every_string_has_an_outline_or_none(text):
+    assert outline(text) == outline(text)
+    assert bool(outline(text)) == (statement(text) is not None)
+
+
+# --- tokens, cost ---
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("", 0), ("a", 1), ("abcd", 1), ("abcde", 2), ("日本", 2), ("日本ab", 3), ("éé", 1), ("한", 1)],
+)
+def test_tokens_are_estimated_by_bytes_and_cjk_characters(text, expected):
+    assert expected == tokens(text)
+
+
+@given(anything)
+def test_tokens_are_never_negative(text):
+    assert (tokens(text) > 0) == bool(text)
+
+
+def test_importing_the_module_compiles_no_pattern():
+    code = (
+        "import re, functools, hashlib, itertools, typing, unicodedata, engram.errors\n"
+        "re.compile = re._compile = lambda *a, **k: 1 / 0\n"
+        "import engram.model.text, engram.rules.likeness\n"
+    )
+
+    subprocess.run([sys.executable, "-c", code], check=True, env={"PYTHONPATH": ":".join(sys.path)})
+
+
+@settings(deadline=None)
+@given(st.just(ENGLISH))
+def test_a_sentence_is_read_within_a_fraction_of_a_millisecond(text):
+    def once():
+        start = time.perf_counter()
+        normalise(text), digest(text), outline(text), terms(text)
+        return time.perf_counter() - start
+
+    # The aim is 50 µs; the bound is loose because test machines are busy, and catches lost fast paths only.
+    assert min(once() for _ in range(50)) < 0.0005

@@ -1,0 +1,140 @@
+"""Recall: live and readable, best first, with reasons; what was held back is counted, and nothing known is said."""
+
+from datetime import timedelta
+
+import pytest
+
+from engram.errors import Invalid
+from engram.model.scope import Scope
+from rules.world import World
+
+
+@pytest.fixture
+def world() -> World:
+    return World(home=Scope("project", "api"))
+
+
+def found(world: World, question: str, **said: object) -> list[str]:
+    return [hit.memory.text for hit in world.agent.recall(question, **said).hits]
+
+
+def test_the_best_answer_comes_first_with_its_reasons_and_cost(world):
+    world.agent.remember("We deploy the api on Fridays")
+    world.agent.remember("The api has a health check")
+    hit, *_ = world.agent.recall("when do we deploy the api").hits
+    assert hit.memory.text == "We deploy the api on Fridays"
+    assert hit.reasons["words"] == 1.0
+    assert hit.tokens > 0
+    assert 0 < hit.score <= 1
+
+
+def test_scores_descend_and_ties_are_stable(world):
+    for number in range(12):
+        world.agent.remember(f"The port of service {'x' * (number + 1)} is open")
+    scores = [hit.score for hit in world.agent.recall("port service", limit=50).hits]
+    assert scores == sorted(scores, reverse=True)
+    assert found(world, "port service", limit=50) == found(world, "port service", limit=50)
+
+
+def test_pinned_and_important_memories_come_before_their_equals(world):
+    world.agent.remember("The port of the web is open", importance=1)
+    world.agent.remember("The port of the api is open", importance=10, pinned=True)
+    assert found(world, "port")[0] == "The port of the api is open"
+
+
+def test_held_back_counts_say_what_was_left_out_by_standing(world):
+    now = world.clock()
+    world.agent.remember("The harbour has a port", decay="1d")
+    world.agent.remember("My port is starboard", kind="identity")
+    world.agent.remember("A port that was", valid_until=now + timedelta(hours=1))
+    world.agent.remember("A port to come", valid_from=now + timedelta(days=9))
+    world.agent.remember("The api port is 8080", decay="none")
+    world.person.remember("The api port is 9090", decay="none", confirm=True)
+    gone = world.agent.remember("A port to forget").memory
+    world.agent.forget(gone.id)
+    world.clock.pass_by(days=2)
+    answer = world.agent.recall("port")
+    assert [hit.memory.text for hit in answer.hits] == ["The api port is 9090"]
+    assert answer.held_back == {"stale": 1, "pending": 1, "expired": 1, "scheduled": 1, "replaced": 1}
+
+
+def test_what_is_not_readable_is_never_counted(world):
+    world.other.remember("The port of another", decay="1d")
+    world.clock.pass_by(days=2)
+    assert world.agent.recall("port", everywhere=True).held_back == {}
+
+
+def test_nothing_known_is_said(world):
+    answer = world.agent.recall("quantum gravity")
+    assert (answer.hits, answer.held_back) == ((), {})
+    assert "Nothing is known" in answer.hint
+
+
+def test_a_question_without_a_word_is_told_so(world):
+    assert "no word" in world.agent.recall("?!…").hint
+    for question in ("", "  \n"):
+        with pytest.raises(Invalid, match="empty"):
+            world.agent.recall(question)
+
+
+def test_words_that_do_not_occur_together_are_relaxed_to_any_and_that_is_told(world):
+    world.agent.remember("We deploy on Fridays")
+    answer = world.agent.recall("deploy zeppelin")
+    assert answer.relaxed
+    assert len(answer.hits) == 1
+
+
+@pytest.mark.parametrize("kind", ["map", "finding", "prompt", "insight"])
+def test_kinds_on_demand_come_only_when_asked_for_by_name(world, kind):
+    world.agent.remember("The api is laid out by layers", kind=kind, cite=["src/api.py"])
+    assert found(world, "api layers") == []
+    assert found(world, "api layers", kind=["decision"]) == []
+    assert found(world, "api layers", kind=[kind]) == ["The api is laid out by layers"]
+
+
+def test_recall_looks_at_the_project_and_global_one_scope_or_everywhere(world):
+    for scope in ("project:api", "global", "agent:codex", "project:web", "project:api@run"):
+        world.agent.remember(f"A note that holds in {scope.replace(':', ' ').replace('@', ' ')}", scope=scope)
+    assert len(found(world, "note")) == 3
+    assert found(world, "note", scope="project:web") == ["A note that holds in project web"]
+    assert len(found(world, "note", scope="project:api")) == 2
+    assert len(found(world, "note", everywhere=True)) == 5
+
+
+def test_the_same_text_in_two_scopes_comes_once(world):
+    world.agent.remember("We deploy on Fridays")
+    world.agent.remember("We deploy on Fridays", scope="global")
+    assert found(world, "deploy") == ["We deploy on Fridays"]
+
+
+def test_recall_is_narrowed_by_tag_and_cut_at_the_limit(world):
+    for number in range(9):
+        world.agent.remember(f"Port number {'x' * (number + 1)} is open", tag=["odd" if number % 2 else "even"])
+    assert len(found(world, "port")) == 5
+    assert len(found(world, "port", tag=["odd"])) == 4
+    assert len(found(world, "port", limit=7)) == 7
+    for limit in (0, 51):
+        with pytest.raises(Invalid, match="limit"):
+            world.agent.recall("port", limit=limit)
+
+
+def test_key_kind_summary_and_tags_are_searched_too(world):
+    world.agent.remember("First text", key="release-train")
+    world.agent.remember("Second text", summary="about zeppelins")
+    world.agent.remember("Third text", tag=["harbour"])
+    world.agent.remember("Fourth text", kind="gotcha")
+    assert [found(world, word) for word in ("train", "zeppelin", "harbour", "gotcha")] == [
+        *(["First text"], ["Second text"], ["Third text"], ["Fourth text"]),
+    ]
+
+
+def test_reading_changes_nothing(world):
+    made = world.agent.remember("We deploy on Fridays").memory
+    past = world.events()
+    world.agent.recall("deploy")
+    world.agent.context()
+    world.agent.list()
+    world.agent.get(made.id)
+    world.agent.stats()
+    assert world.events() == past
+    assert world.now(made.id) == made

@@ -1,0 +1,161 @@
+"""Remember, get, list and revise as a caller meets them: the text alone does the right thing."""
+
+from datetime import timedelta
+
+import pytest
+
+import engram
+from engram.errors import Conflict, Forbidden, Invalid, NotFound
+from engram.model.scope import Scope
+from rules.world import PERSON, World, texts
+
+
+@pytest.fixture
+def world() -> World:
+    return World(home=Scope("project", "github.com/acme/api"))
+
+
+def test_the_text_alone_is_enough(world):
+    told = world.agent.remember("We deploy on Fridays")
+    memory = told.memory
+    assert (told.outcome, told.hint, told.replayed) == ("new", "", False)
+    assert str(memory.scope) == "project:github.com/acme/api"
+    assert (memory.kind, memory.status, memory.visibility, memory.seen) == ("fact", "promoted", "private", 1)
+    assert [hit.memory.id for hit in world.agent.recall("when do we deploy").hits] == [memory.id]
+
+
+def test_a_person_and_an_agent_are_told_apart_by_default(world):
+    by_agent, by_person = world.agent.remember("Said by one").memory, world.person.remember("Said by two").memory
+    assert (by_agent.source, by_agent.origin, by_agent.confidence) == ("tool:remember", "inferred", 0.6)
+    assert (by_person.source, by_person.origin, by_person.confidence) == ("manual", "said", 1.0)
+    assert by_agent.owner == by_person.owner == PERSON.owner
+
+
+def test_a_curated_text_says_what_to_do_next(world):
+    told = world.agent.remember("My name is Alex", kind="identity")
+    assert told.outcome == "held"
+    assert told.hint == "A person decides about it: engram review."
+    again = world.person.remember("My name is Alex", kind="identity")
+    assert again.hint == f"Decide about it: engram review, or engram promote {told.memory.handle} --confirm."
+
+
+def test_what_was_taken_out_is_told(world):
+    told = world.agent.remember("The key is AKIAIOSFODNN7EXAMPLQ for the bucket")
+    assert told.redacted
+    assert "AKIA" not in told.memory.text
+
+
+def test_a_scope_can_be_named_and_a_wrong_one_is_refused(world):
+    assert str(world.agent.remember("Everywhere the same", scope="global").memory.scope) == "global"
+    with pytest.raises(Invalid):
+        world.agent.remember("Nowhere", scope="somewhere")
+
+
+@pytest.mark.parametrize(
+    ("said", "kind", "ref", "locator"),
+    [
+        ("src/api.py", "file", "src/api.py", ""),
+        ("src/api.py:200-240", "file", "src/api.py", "200-240"),
+        ("src/api.py:L7", "file", "src/api.py", "L7"),
+        ("https://example.org/a:1", "url", "https://example.org/a:1", ""),
+        ("commit:abc123", "commit", "abc123", ""),
+        ("repo:github.com/acme/api", "repo", "github.com/acme/api", ""),
+        ("message:42", "message", "42", ""),
+    ],
+)
+def test_citations_are_written_as_people_write_them(world, said, kind, ref, locator):
+    (cited,) = world.agent.remember("Something that rests on that", cite=[said]).memory.citations
+    assert (cited.kind, cited.ref, cited.locator) == (kind, ref, locator)
+
+
+def test_a_memory_is_found_by_handle_id_or_prefix(world):
+    made = world.agent.remember("A thing").memory
+    for ref in (made.handle, "mem-1", made.id, made.id[:8], f" {made.id} "):
+        assert world.now(ref).id == made.id
+    for ref in ("mem-0002", made.id[:3], "", "nothing"):
+        with pytest.raises(NotFound):
+            world.now(ref)
+
+
+def test_an_ambiguous_prefix_is_a_conflict(world):
+    world.agent.remember("A thing")
+    world.agent.remember("Another thing")
+    with pytest.raises(Conflict):
+        world.now("0000")
+
+
+def test_a_list_is_newest_first_live_only_and_goes_on(world):
+    made = []
+    for number in range(5):
+        world.clock.pass_by(seconds=1)
+        made.append(world.agent.remember(f"Thing number {'x' * number} of five").memory.id)
+    world.agent.forget(made[2])
+    first = world.agent.list(limit=3)
+    rest = world.agent.list(limit=3, after=first.next)
+    assert [one.id for one in (*first.memories, *rest.memories)] == [made[4], made[3], made[1], made[0]]
+    assert rest.next is None
+    assert texts(world.agent.list(standing=["forgotten"]).memories) == ["Thing number xx of five"]
+    assert len(world.agent.list(standing=["all"]).memories) == 5
+
+
+def test_a_list_is_narrowed_by_kind_tag_session_and_pin(world):
+    world.agent.remember("One", kind="infra", tag=["a", "b"], session="s1")
+    world.agent.remember("Two", kind="gotcha", tag=["a"], pinned=True)
+    assert texts(world.agent.list(kind=["infra"]).memories) == ["One"]
+    assert texts(world.agent.list(tag=["a"]).memories) == ["One", "Two"]
+    assert texts(world.agent.list(tag=["a", "b"]).memories) == ["One"]
+    assert texts(world.agent.list(session="s1").memories) == ["One"]
+    assert texts(world.agent.list(pinned=True).memories) == ["Two"]
+
+
+def test_a_list_looks_at_the_project_and_global_unless_told_otherwise(world):
+    world.agent.remember("Here")
+    world.agent.remember("Everywhere", scope="global")
+    world.agent.remember("Of the agent", scope="agent:codex")
+    world.agent.remember("Elsewhere", scope="project:web")
+    assert texts(world.agent.list().memories) == ["Everywhere", "Here", "Of the agent"]
+    assert texts(world.person.list().memories) == ["Everywhere", "Here"]
+    assert texts(world.agent.list(scope="project:web").memories) == ["Elsewhere"]
+    assert len(world.agent.list(everywhere=True).memories) == 4
+
+
+@pytest.mark.parametrize("wrong", [{"limit": 0}, {"limit": 1001}, {"standing": ["fresh"]}, {"after": "x"}])
+def test_a_list_that_makes_no_sense_is_refused(world, wrong):
+    world.agent.remember("A thing")
+    with pytest.raises(Invalid):
+        world.agent.list(**wrong)
+
+
+def test_validity_is_half_open(world):
+    start, end = world.clock() + timedelta(days=1), world.clock() + timedelta(days=2)
+    made = world.agent.remember("The freeze is on", valid_from=start, valid_until=end).memory
+    assert world.stands(made.id) == "scheduled"
+    world.clock.pass_by(days=1)
+    assert world.stands(made.id) == "live"
+    world.clock.pass_by(days=1)
+    assert world.stands(made.id) == "expired"
+
+
+def test_what_is_shared_can_be_read_and_not_written_by_others(world):
+    made = world.agent.remember("For all of us", visibility="shared").memory
+    assert world.now(made.id, world.other).text == "For all of us"
+    with pytest.raises(Forbidden):
+        world.other.revise(made.id, text="Mine now")
+
+
+def test_several_memories_are_judged_at_once(world):
+    held = [world.agent.remember(f"My friend is called {name}", kind="people").memory.id for name in ("Al", "Bo")]
+    done = world.person.promote(held, confirm=True)
+    assert {one.id for one in done.memories} == set(held)
+    assert {world.stands(id) for id in held} == {"live"}
+
+
+def test_doing_something_to_no_memory_is_refused(world):
+    with pytest.raises(Invalid):
+        world.agent.forget([])
+
+
+def test_the_public_face_opens_a_ram_store(tmp_path):
+    with engram.open("ram:", folder=tmp_path, environment={"HOME": str(tmp_path)}) as memory:
+        memory.remember("We deploy on Fridays", kind="convention")
+        assert memory.recall("when do we deploy?").hits[0].memory.text == "We deploy on Fridays"

@@ -1,0 +1,147 @@
+"""Idempotency: a retry with the same token returns the first answer and does nothing again."""
+# ruff: noqa: ARG005, S106 - every act takes the same arguments, and a token here is a name, no secret
+
+import pytest
+
+from engram.errors import Conflict, Invalid, Unconfirmed
+from engram.service import OPERATIONS, Engram
+from rules.world import World
+
+
+@pytest.fixture
+def world() -> World:
+    return World()
+
+
+def setting(world: World) -> dict[str, str]:
+    """One memory for each thing that can be done to one."""
+    person, agent = world.person, world.agent
+    gone = person.remember("A forgotten thing").memory.id
+    person.forget(gone)
+    return {
+        "live": person.remember("A live thing").memory.id,
+        "gone": gone,
+        "held": agent.remember("My name is Alex", kind="identity").memory.id,
+        "refused": agent.remember("My city is Rome", kind="location").memory.id,
+        "erased": person.remember("A thing to erase").memory.id,
+    }
+
+
+ACTS = {
+    "remember": lambda who, refs, token: who.remember("A new thing", tag=["a"], token=token),
+    "revise": lambda who, refs, token: who.revise(refs["live"], importance=9, token=token),
+    "verify": lambda who, refs, token: who.verify(refs["live"], token=token),
+    "forget": lambda who, refs, token: who.forget(refs["live"], reason="no", token=token),
+    "restore": lambda who, refs, token: who.restore(refs["gone"], token=token),
+    "promote": lambda who, refs, token: who.promote(refs["held"], confirm=True, token=token),
+    "reject": lambda who, refs, token: who.reject(refs["refused"], reason="no", token=token),
+    "purge": lambda who, refs, token: who.purge(refs["erased"], confirm=True, token=token),
+    "undo": lambda who, refs, token: who.undo(token=token),
+}
+OTHER = {
+    "remember": lambda who, refs, token: who.remember("Another thing", tag=["a"], token=token),
+    "revise": lambda who, refs, token: who.revise(refs["live"], importance=8, token=token),
+    "verify": lambda who, refs, token: who.verify(refs["held"], token=token),
+    "forget": lambda who, refs, token: who.forget(refs["held"], reason="no", token=token),
+    "restore": lambda who, refs, token: who.restore(refs["live"], token=token),
+    "promote": lambda who, refs, token: who.promote(refs["refused"], confirm=True, token=token),
+    "reject": lambda who, refs, token: who.reject(refs["refused"], reason="other", token=token),
+    "purge": lambda who, refs, token: who.purge(refs["live"], confirm=True, token=token),
+    "undo": lambda who, refs, token: who.undo(last=2, token=token),
+}
+
+
+def test_every_writing_operation_takes_a_token_but_import_which_knows_its_ids():
+    assert {name for name, operation in OPERATIONS.items() if operation.writes} - set(ACTS) == {"import"}
+
+
+@pytest.mark.parametrize("name", ACTS)
+def test_a_retry_returns_the_first_answer_and_leaves_no_event(world, name):
+    refs = setting(world)
+    first = ACTS[name](world.person, refs, "t-1")
+    past, kept = len(world.events()), world.everything()
+    world.clock.pass_by(minutes=1)
+    again = ACTS[name](world.person, refs, "t-1")
+    assert again.event == first.event
+    assert len(world.events()) == past
+    assert world.everything() == kept
+    if name == "remember":
+        assert (again.memory, again.outcome, again.replayed) == (first.memory, first.outcome, True)
+    elif name == "purge":
+        assert (again.erased, again.event_id) == (first.erased, first.event_id)
+    elif name == "undo":
+        assert [event.id for event in again.events] == [event.id for event in first.events]
+        assert again.gone == first.gone
+    elif name != "revise":
+        assert {one.id for one in again.memories} == {one.id for one in first.memories}
+
+
+@pytest.mark.parametrize("name", ACTS)
+def test_the_same_token_for_another_request_is_a_conflict_and_changes_nothing(world, name):
+    refs = setting(world)
+    ACTS[name](world.person, refs, "t-1")
+    past = len(world.events())
+    with pytest.raises(Conflict, match="another request"):
+        OTHER[name](world.person, refs, "t-1")
+    assert len(world.events()) == past
+
+
+@pytest.mark.parametrize("outcome", ["new", "held", "repeated", "revised", "proposed", "restored"])
+def test_a_retried_remember_tells_the_same_outcome(world, outcome):
+    said = {"text": "The first text"}
+    if outcome == "held":
+        said = {"text": "My name is Alex", "kind": "identity"}
+    elif outcome == "repeated":
+        world.person.remember("The first text")
+    elif outcome == "revised":
+        world.person.remember("An earlier text", key="k")
+        said["key"] = "k"
+    elif outcome == "proposed":
+        world.person.remember("My name is Alex", kind="identity", key="k", confirm=True)
+        said["key"] = "k"
+    elif outcome == "restored":
+        world.person.forget(world.person.remember("The first text").memory.id)
+    told = [world.agent.remember(**said, token="t") for _ in range(2)]
+    assert [one.outcome for one in told] == [outcome, outcome]
+    assert [one.replayed for one in told] == [False, True]
+    assert told[0].memory == told[1].memory
+
+
+def test_the_same_argument_by_place_or_by_name_is_the_same_request(world):
+    first = world.agent.remember("A thing", token="t")
+    assert world.agent.remember(text="A thing", token="t").event == first.event
+
+
+def test_tokens_of_two_owners_or_two_operations_do_not_meet(world):
+    mine = world.person.remember("A thing", token="t")
+    theirs = world.other.remember("A thing", token="t")
+    assert mine.memory.id != theirs.memory.id
+    world.person.forget(mine.memory.id, token="t")
+
+
+def test_a_refused_request_does_not_use_up_its_token(world):
+    held = world.agent.remember("My name is Alex", kind="identity").memory
+    with pytest.raises(Unconfirmed):
+        world.person.promote(held.id, token="t")
+    world.person.promote(held.id, confirm=True, token="t")
+    assert world.stands(held.id) == "live"
+
+
+def test_several_memories_under_one_token_are_all_changed(world):
+    ids = [world.person.remember(text).memory.id for text in ("One thing", "Another thing")]
+    for _ in range(2):
+        world.person.forget(ids, token="t")
+        assert {world.stands(id) for id in ids} == {"forgotten"}
+
+
+def test_a_token_is_limited_in_length(world):
+    world.person.remember("A thing", token="t" * 256)
+    with pytest.raises(Invalid, match="token is 257 bytes"):
+        world.person.remember("A thing", token="t" * 257)
+
+
+def test_a_token_survives_another_caller_of_the_same_owner(world):
+    def say(who: Engram) -> int:
+        return who.remember("A thing", token="t").event
+
+    assert say(world.agent) == say(world.person)

@@ -1,0 +1,124 @@
+"""Who may read and who may change what."""
+
+import itertools
+
+import pytest
+
+from engram.errors import Forbidden, NotFound, Unconfirmed
+from engram.model.caller import Caller
+from engram.model.filter import Access
+from engram.model.scope import GLOBAL, Scope
+from engram.rules.access import access_of, require_confirmation, require_judge, require_owner, require_person
+from rules.world import AGENT, CHECKER, OTHER, PERSON, World, memory, request
+
+
+@pytest.fixture
+def world() -> World:
+    return World()
+
+
+API = Scope("project", "api")
+
+
+@pytest.mark.parametrize(
+    ("access", "owner", "visibility", "scope", "may"),
+    [
+        (Access("a"), "a", "private", API, True),
+        (Access("a"), "b", "private", API, False),
+        (Access("a"), "b", "shared", API, True),
+        (Access("a"), None, "shared", GLOBAL, False),
+        (Access(""), "", "private", GLOBAL, True),
+        (Access(""), None, "private", GLOBAL, False),
+        (Access("a", frozenset()), "b", "shared", API, False),
+        (Access("a", frozenset()), "b", "shared", GLOBAL, True),
+        (Access("a", frozenset({"project:api"})), "b", "shared", API, True),
+        (Access("a", frozenset({"project:api"})), "b", "shared", Scope("project", "api", run="x"), True),
+        (Access("a", frozenset({"project:api"})), "b", "shared", Scope("project", "web"), False),
+        (Access("a", None, "team"), "a", "private", API, False),
+        (Access("a", None, "team"), "a", "private", Scope("project", "api", "team"), True),
+        (Access("a", None, ""), "a", "private", API, True),
+    ],
+)
+def test_one_reads_what_is_own_or_shared_and_in_reach_within_the_workspace(access, owner, visibility, scope, may):
+    assert access.allows(owner, visibility, scope) is may
+
+
+def test_access_is_made_from_the_caller_and_nothing_else():
+    caller = Caller(owner="a", reach=frozenset({"project:api"}), workspace="team")
+    assert access_of(caller) == Access("a", frozenset({"project:api"}), "team")
+
+
+def test_only_the_owner_writes_and_a_memory_without_owner_is_nobodys():
+    require_owner(PERSON, memory())
+    require_owner(AGENT, memory())
+    for caller, one in itertools.product((OTHER, CHECKER), (memory(), memory(visibility="shared"))):
+        with pytest.raises(Forbidden):
+            require_owner(caller, one)
+    with pytest.raises(Forbidden):
+        require_owner(Caller(owner=""), memory(owner=None))
+
+
+def test_a_verdict_comes_from_the_owner_or_a_reviewer():
+    require_judge(PERSON, memory())
+    require_judge(CHECKER, memory())
+    with pytest.raises(Forbidden):
+        require_judge(OTHER, memory())
+
+
+def test_an_agent_is_no_person_and_its_confirmation_does_not_count():
+    require_person(request(PERSON), "do it")
+    with pytest.raises(Forbidden, match="Only a person may do it"):
+        require_person(request(AGENT), "do it")
+    require_confirmation(request(PERSON, confirmed="terminal"), "why")
+    for asked in (request(PERSON), request(AGENT, confirmed="terminal")):
+        with pytest.raises(Unconfirmed):
+            require_confirmation(asked, "why")
+
+
+def test_what_is_not_readable_is_told_like_what_is_absent(world):
+    private = world.person.remember("A private thing").memory
+    with pytest.raises(NotFound) as hidden:
+        world.other.get(private.id)
+    world.person.purge(private.id, confirm=True)
+    with pytest.raises(NotFound) as absent:
+        world.other.get(private.id)
+    assert hidden.value.body() == absent.value.body()
+
+
+def test_sharing_lets_others_read_and_taking_it_back_hides_it_again(world):
+    mine = world.person.remember("A thing to share").memory
+    assert world.other.recall("share").hits == ()
+    world.person.revise(mine.id, visibility="shared")
+    assert [hit.memory.id for hit in world.other.recall("share").hits] == [mine.id]
+    with pytest.raises(Forbidden):
+        world.other.revise(mine.id, text="Something else")
+    world.person.revise(mine.id, visibility="private")
+    assert world.other.recall("share").hits == ()
+
+
+def test_what_waits_is_counted_for_its_owner_only(world):
+    world.agent.remember("My name is Alex", kind="identity", visibility="shared")
+    assert world.person.recall("name").held_back == {"pending": 1}
+    assert world.other.recall("name").held_back == {}
+    assert world.other.review().candidates == ()
+    assert len(world.reviewer.review().candidates) == 1
+
+
+def test_history_of_what_is_private_is_not_shown_to_others(world):
+    world.person.remember("A private thing")
+    assert world.other.history().events == ()
+
+
+def test_history_of_what_is_private_is_not_shown_to_another_owner_of_the_same_name(world):
+    one = world.as_(Caller(owner="a", agent="codex", human=False))
+    two = world.as_(Caller(owner="b", agent="codex", human=False))
+    one.remember("A private thing")
+    assert two.history().events == ()
+
+
+def test_another_owner_of_the_same_name_cannot_purge_the_history_of_a_memory(world):
+    one, two = (world.as_(Caller(owner=owner)) for owner in "ab")
+    mine = one.remember("A private thing").memory
+    with pytest.raises(NotFound):
+        two.purge(mine.id, confirm=True)
+    assert world.events()[0].payload is not None

@@ -1,0 +1,275 @@
+"""How a text becomes a memory: new, repeated, revised, held or proposed."""
+
+from datetime import timedelta
+
+import pytest
+
+from engram.errors import Conflict, Forbidden, Invalid
+from engram.model.memory import Citation, standing
+from engram.rules.admission import Known, Policy, Proposal, admit, prepare
+from rules.world import AGENT, PERSON, START, World, memory, request
+
+
+@pytest.fixture
+def world() -> World:
+    return World()
+
+
+def decided(said: Proposal, known: Known = Known(), *, caller=AGENT, confirmed="", policy=Policy()):  # noqa: B008
+    asked = request(caller, confirmed=confirmed)
+    return admit(prepare(said, asked, policy), known, policy, asked)
+
+
+# --- prepare ---
+
+
+def test_credentials_and_private_spans_are_taken_out_of_every_text_field():
+    key = "AKIAIOSFODNN7EXAMPLQ"
+    said = Proposal(
+        text=f"The key is {key}, <private>not this</private> and more",
+        summary=f"key {key}",
+        tags=("deploy", "<private>x</private>"),
+        citations=(Citation("file", "a.py", excerpt=f"k = {key}"),),
+    )
+    clean = prepare(said, request(), Policy())
+    stored = f"{clean.text} {clean.summary} {clean.tags} {clean.citations[0].excerpt}"
+    assert key not in stored
+    assert "not this" not in stored
+    assert "and more" in clean.text
+    assert clean.redacted
+
+
+def test_a_text_that_is_wholly_private_is_refused():
+    with pytest.raises(Invalid, match="Nothing is left"):
+        prepare(Proposal(text="<private>all of it</private>"), request(), Policy())
+
+
+def test_tags_are_cleaned_and_joined():
+    assert prepare(Proposal(text="x", tags=(" a ", "", "b", "a")), request(), Policy()).tags == ("a", "b")
+
+
+@pytest.mark.parametrize("kind", ["Fact", "two words", "", "ünicode", "-x", "x" * 65])
+def test_a_kind_is_one_lower_case_word(world, kind):
+    with pytest.raises(Invalid, match="kind"):
+        world.agent.remember("Some words", kind=kind)
+
+
+# --- new ---
+
+
+def test_what_was_not_said_takes_the_default_of_caller_and_kind():
+    by_agent = decided(Proposal(text="Some words")).memory
+    by_person = decided(Proposal(text="Some words"), caller=PERSON).memory
+    assert (by_agent.origin, by_agent.source, by_agent.confidence) == ("inferred", "tool:remember", 0.6)
+    assert (by_person.origin, by_person.source, by_person.confidence) == ("said", "manual", 1.0)
+    assert decided(Proposal(text="x", kind="identity")).memory.decay == "365d"
+
+
+def test_owner_and_actor_come_from_the_caller_alone():
+    made = decided(Proposal(text="Some words")).memory
+    assert (made.owner, made.actor) == (AGENT.owner, AGENT.actor)
+
+
+# --- contradiction ---
+
+
+@pytest.mark.parametrize("kind", ["preference", "fact", "infra", "a-word"])
+@pytest.mark.parametrize("rival", ["preference", "fact", "rule"])
+def test_a_contradiction_holds_any_tier(world, kind, rival):
+    world.person.remember("The api port is 8080", kind=rival, confirm=True)
+    held = world.agent.remember("The api port is 9090", kind=kind)
+    assert (held.outcome, held.memory.held_for) == ("held", "conflict")
+    assert [one.text for one in held.conflicts] == ["The api port is 8080"]
+    assert "8080" in held.why
+    assert "9090" in held.why
+
+
+def test_what_contradicts_only_a_memory_that_is_not_live_is_not_held(world):
+    old = world.person.remember("The api port is 8080").memory
+    world.person.forget(old.id)
+    assert world.agent.remember("The api port is 9090").outcome == "new"
+
+
+def test_what_contradicts_in_another_scope_is_not_held(world):
+    world.person.remember("The api port is 8080", scope="project:one")
+    assert world.agent.remember("The api port is 9090", scope="project:two").outcome == "new"
+
+
+def test_a_confirmed_word_replaces_what_it_contradicts_at_once(world):
+    old = world.agent.remember("The api port is 8080").memory
+    new = world.person.remember("The api port is 9090", confirm=True)
+    assert new.outcome == "new"
+    assert world.stands(old.id) == "replaced"
+    assert world.now(old.id).replaced_by == new.memory.id
+
+
+def test_text_from_an_untrusted_origin_replaces_nothing_even_when_confirmed(world):
+    old = world.agent.remember("The api port is 8080").memory
+    held = world.person.remember("The api port is 9090", source="web:example.org", confirm=True)
+    assert held.memory.held_for == "untrusted_origin"
+    assert world.stands(old.id) == "live"
+
+
+# --- the same again ---
+
+
+def test_a_repeat_adds_tags_and_citations_and_takes_weights_as_said(world):
+    first = world.agent.remember("We build with pnpm", tag=["build"], importance=3).memory
+    again = world.agent.remember(
+        "We build with pnpm.", tag=["js"], cite=["package.json"], importance=8, pinned=True
+    )
+    assert again.outcome == "repeated"
+    after = world.now(first.id)
+    assert (after.text, after.seen, after.tags) == ("We build with pnpm", 2, ("build", "js"))
+    assert (after.importance, after.pinned, len(after.citations)) == (8, True, 1)
+
+
+def test_a_repeat_does_not_change_a_curated_memory(world):
+    first = world.person.remember("My name is Alex", kind="identity", tag=["me"], confirm=True).memory
+    world.agent.remember("My name is Alex", tag=["x"], importance=1)
+    after = world.now(first.id)
+    assert (after.tags, after.importance, after.seen) == (("me",), 5, 2)
+
+
+def test_a_repeat_makes_a_stale_memory_fresh(world):
+    first = world.agent.remember("We build with pnpm").memory
+    world.clock.pass_by(days=181)
+    world.agent.remember("We build with pnpm")
+    assert world.stands(first.id) == "live"
+
+
+def test_a_repeat_does_not_make_a_stale_curated_memory_fresh_unless_confirmed(world):
+    first = world.person.remember("My name is Alex", kind="identity", confirm=True).memory
+    world.clock.pass_by(days=366)
+    world.agent.remember("My name is Alex")
+    assert world.stands(first.id) == "stale"
+    world.person.remember("My name is Alex", confirm=True)
+    assert world.stands(first.id) == "live"
+
+
+def test_a_forgotten_text_said_again_returns_under_its_id(world):
+    first = world.agent.remember("We build with pnpm").memory
+    world.agent.forget(first.id)
+    back = world.agent.remember("We build with pnpm")
+    assert (back.outcome, back.memory.id, world.stands(first.id)) == ("restored", first.id, "live")
+
+
+def test_an_expired_text_said_again_returns_under_its_id(world):
+    until = world.clock() + timedelta(days=1)
+    first = world.agent.remember("The freeze is on", valid_until=until).memory
+    world.clock.pass_by(days=2)
+    assert world.agent.remember("The freeze is on").outcome == "restored"
+    assert world.stands(first.id) == "live"
+
+
+def test_a_replaced_text_said_again_waits_for_a_person(world):
+    old = world.agent.remember("The api port is 8080").memory
+    new = world.person.remember("The api port is 9090", confirm=True).memory
+    back = world.agent.remember("The api port is 8080")
+    assert (back.outcome, back.memory.held_for) == ("held", "conflict")
+    assert world.stands(new.id) == "live"
+    world.person.promote(old.id)
+    assert (world.stands(old.id), world.stands(new.id)) == ("live", "replaced")
+
+
+def test_a_forgotten_memory_said_again_keeps_the_decay_of_its_kind(world):
+    first = world.person.remember("My name is Alex", kind="identity", confirm=True).memory
+    world.person.forget(first.id)
+    world.person.remember("My name is Alex", confirm=True)
+    assert (world.now(first.id).kind, world.now(first.id).decay) == ("identity", "365d")
+
+
+# --- the same key ---
+
+
+def test_the_same_key_revises_in_place_and_keeps_what_was_not_said(world):
+    first = world.agent.remember("Deploys are on Fridays", key="deploy", tag=["ops"], importance=8).memory
+    again = world.agent.remember("Deploys are whenever we like", key="deploy")
+    assert (again.outcome, again.memory.id, again.memory.tags, again.memory.importance) == (
+        *("revised", first.id, ("ops",), 8),
+    )
+
+
+def test_the_same_key_in_another_scope_or_of_another_owner_is_another_memory(world):
+    made = [
+        world.person.remember("Text one", key="k"),
+        world.person.remember("Text two", key="k", scope="project:api"),
+        world.other.remember("Text three", key="k"),
+    ]
+    assert len({one.memory.id for one in made}) == 3
+
+
+def test_dedupe_create_makes_a_memory_of_its_own(world):
+    first = world.agent.remember("We build with pnpm", key="build").memory
+    other = world.agent.remember("We build with pnpm", key="build", dedupe="create")
+    assert (other.outcome, other.memory.apart) == ("new", True)
+    assert other.memory.id != first.id
+    assert world.agent.remember("We build with bun", key="build").memory.id == first.id
+
+
+def test_a_key_of_someone_elses_memory_cannot_be_taken():
+    theirs = memory(owner="kim", key="k")
+    with pytest.raises(Forbidden):
+        decided(Proposal(text="Some words", key="k"), Known(keyed=theirs))
+
+
+# --- proposals ---
+
+
+def test_an_edit_of_a_live_curated_memory_is_a_proposal_and_the_approved_text_stays(world):
+    live = world.person.remember("My name is Alex", kind="identity", confirm=True).memory
+    asked = world.agent.revise(live.id, text="My name is Alexandra")
+    assert (asked.outcome, asked.memory.amends, asked.memory.held_for) == (
+        *("proposed", live.id, "edits_curated_node"),
+    )
+    assert [hit.memory.text for hit in world.agent.recall("name").hits] == ["My name is Alex"]
+    world.person.promote(asked.memory.id, confirm=True)
+    assert [hit.memory.text for hit in world.agent.recall("name").hits] == ["My name is Alexandra"]
+    assert world.stands(asked.memory.id) == "replaced"
+
+
+def test_an_edit_by_key_of_a_live_curated_memory_is_a_proposal_too(world):
+    live = world.person.remember("My name is Alex", kind="identity", key="name", confirm=True).memory
+    asked = world.agent.remember("My name is Alexandra", key="name")
+    assert (asked.outcome, asked.memory.amends) == ("proposed", live.id)
+    assert world.now(live.id).text == "My name is Alex"
+
+
+def test_a_confirmed_edit_of_a_curated_memory_is_made_in_place(world):
+    live = world.person.remember("My name is Alex", kind="identity", confirm=True).memory
+    assert world.person.revise(live.id, text="My name is Alexandra", confirm=True).outcome == "revised"
+    assert world.now(live.id).text == "My name is Alexandra"
+
+
+def test_a_revision_of_a_live_memory_that_contradicts_another_is_a_proposal(world):
+    world.agent.remember("The api port is 8080")
+    live = world.agent.remember("The web server has a port", key="web").memory
+    asked = world.agent.revise(live.id, text="The api port is 9090")
+    assert (asked.outcome, asked.memory.held_for) == ("proposed", "conflict")
+    assert world.now(live.id).text == "The web server has a port"
+
+
+def test_weight_alone_moves_on_a_curated_memory_without_a_confirmation(world):
+    live = world.person.remember("My name is Alex", kind="identity", confirm=True).memory
+    assert world.agent.revise(live.id, importance=9, pinned=True).outcome == "revised"
+    assert (world.now(live.id).importance, world.stands(live.id)) == (9, "live")
+
+
+def test_a_revision_of_nothing_is_refused(world):
+    live = world.agent.remember("Some words").memory
+    with pytest.raises(Invalid, match="Nothing to revise"):
+        world.agent.revise(live.id)
+
+
+def test_a_revision_decided_on_an_older_one_is_refused(world):
+    live = world.agent.remember("Some words").memory
+    world.agent.revise(live.id, importance=9, revision=1)
+    with pytest.raises(Conflict, match="revision 2, not 1"):
+        world.agent.revise(live.id, importance=2, revision=1)
+
+
+def test_a_memory_made_on_an_unmerged_branch_is_staged_and_live_on_that_branch_only():
+    made = decided(Proposal(text="The new flag is on", branch="acme/api@feature")).memory
+    assert standing(made, START, "acme/api@feature") == "live"
+    assert standing(made, START) == "staged"
+    assert (made.status, made.held_for, made.branch) == ("pending", "unmerged_branch", "acme/api@feature")

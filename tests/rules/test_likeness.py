@@ -1,0 +1,247 @@
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from engram.rules.likeness import contradiction, same, similarity
+
+texts = st.text(max_size=80)
+WORDS = """
+    the The a port server API is are not never no uses runs Alice Bob 8080 9090 3.11 on at Monday and was fixed
+    10:00 ~/a 'x' `y` = : -> don't isn't n'est 是 不 サーバーは です , . ?
+"""
+sentences = st.lists(st.sampled_from(WORDS.split()), max_size=14).map(" ".join)
+anything = st.one_of(texts, sentences, st.text(alphabet=st.characters(), max_size=20))
+
+CONTRADICTIONS = [
+    ("The API listens on port 8080", "The API listens on port 9090", "number: 8080 → 9090"),
+    ("The team lead is Alice", "The team lead is Bob", "name: Alice → Bob"),
+    ("The team lead is Alice Smith.", "The team lead is Bob Smith.", "name: Alice → Bob"),
+    ("We deploy on Fridays", "We do not deploy on Fridays", "negation"),
+    ("We deploy on Fridays", "We never deploy on Fridays", "negation"),
+    ("We don't deploy on Fridays", "We deploy on Fridays", "negation"),
+    ("Python version is 3.11", "Python version is 3.12", "version: 3.11 → 3.12"),
+    ("The standup is at 9:30", "The standup is at 10:00", "time: 9:30 → 10:00"),
+    ("My timezone is UTC+1", "My timezone is UTC+2", "number: UTC+1 → UTC+2"),
+    ("Backups run nightly", "Backups do not run nightly", "negation"),
+    ("The backup job runs nightly", "The backup job doesn't run nightly", "negation"),
+    ("The staging cluster is stable", "The staging cluster isn't stable", "negation"),
+    ("Users can delete their posts", "Users cannot delete their posts", "negation"),
+    ("Users can delete their posts", "Users can't delete their posts.", "negation"),
+    ("There is a staging server", "There is no staging server", "negation"),
+    ("The old endpoint is used", "The old endpoint is no longer used", "negation"),
+    ("There are 5 servers in the pool", "There are 6 servers in the pool", "number: 5 → 6"),
+    ("There are two servers in the pool", "There are three servers in the pool", "number: two → three"),
+    ("The office is in Berlin", "The office is in Munich", "name: Berlin → Munich"),
+    ("My sister lives in Berlin", "My sister lives in Munich", "name: Berlin → Munich"),
+    ("The default branch is `main`", "The default branch is `master`", "value: `main` → `master`"),
+    ("The default branch is called 'main'", "The default branch is called 'trunk'", "value: 'main' → 'trunk'"),
+    ("The request timeout is set to 30s", "The request timeout is set to 60s", "number: 30s → 60s"),
+    ("The default request timeout = 30", "The default request timeout = 60", "number: 30 → 60"),
+    (
+        "The certificate expires on 2026-05-03",
+        "The certificate expires on 2026-06-03",
+        "date: 2026-05-03 → 2026-06-03",
+    ),
+    ("The code freeze starts on 3 May", "The code freeze starts on 5 May", "date: 3 May → 5 May"),
+    ("The weekly review is on Mondays", "The weekly review is on Tuesdays", "date: Mondays → Tuesdays"),
+    ("The service requires Python 3.11", "The service requires Python 3.12", "version: 3.11 → 3.12"),
+    ("The app needs 4 GB of memory", "The app needs 8 GB of memory", "number: 4 → 8"),
+    ("The basic plan costs $5 a month", "The basic plan costs $7 a month", "number: $5 → $7"),
+    ("The config file is at ~/a.toml", "The config file is at ~/b.toml", "path: ~/a.toml → ~/b.toml"),
+    ("The database host is 10.0.0.1", "The database host is 10.0.0.2", "address: 10.0.0.1 → 10.0.0.2"),
+    ("The primary region is us-east-1", "The primary region is eu-west-2", "id: us-east-1 → eu-west-2"),
+    ("The dark mode flag is enabled", "The dark mode flag is disabled", "value: enabled → disabled"),
+    ("Backups of the wiki run at 02:00", "Backups of the wiki run at 03:00", "time: 02:00 → 03:00"),
+    ("The meeting is Monday at 10:00 for us", "The meeting is Monday at 11:00 for us", "time: 10:00 → 11:00"),
+    ("The user works at Google", "The user works at Meta", "name: Google → Meta"),
+    ("Bug 12 is assigned to Alice", "Bug 12 is assigned to Bob", "name: Alice → Bob"),
+    ("The launch date was 3 May", "The launch date was 5 May", "date: 3 May → 5 May"),
+    ("La oficina está en Madrid", "La oficina está en Bogotá", "name: Madrid → Bogotá"),
+    ("团队负责人是Alice", "团队负责人是Bob", "name: Alice → Bob"),
+    ("Der Server läuft auf Port 80", "Der Server läuft auf Port 443", "number: 80 → 443"),
+    ("Das Treffen ist immer um 9:30 Uhr", "Das Treffen ist immer um 10:30 Uhr", "time: 9:30 → 10:30"),
+    ("Wir deployen freitags ohne Aufsicht", "Wir deployen freitags nicht ohne Aufsicht", "negation"),
+    ("El puerto del servidor es 8080", "El puerto del servidor es 9090", "number: 8080 → 9090"),
+    ("Los viernes no usamos el servidor nuevo", "Los viernes usamos el servidor nuevo", "negation"),
+    ("Le serveur utilise le port 80", "Le serveur utilise le port 443", "number: 80 → 443"),
+    ("Le serveur est stable ici", "Le serveur n'est pas stable ici", "negation"),
+    ("服务器的端口是8080", "服务器的端口是9090", "number: 8080 → 9090"),
+    ("我们在生产环境使用Docker", "我们在生产环境不使用Docker", "negation"),
+    ("サーバーのポートは8080です", "サーバーのポートは9090です", "number: 8080 → 9090"),
+    ("本番環境では使います", "本番環境では使いません", "negation"),
+]
+
+NO_CONTRADICTIONS = [
+    # the subject differs
+    ("Ticket 12 is done", "Ticket 13 is done"),
+    ("Ticket 12 is almost done", "Ticket 13 is almost done"),
+    ("Alice prefers tabs", "Bob prefers tabs"),
+    ("My colleague Alice prefers tabs", "My colleague Bob prefers tabs"),
+    ("The api repo is at ~/a", "The web repo is at ~/b"),
+    ("The API repo is at ~/a", "The WEB repo is at ~/b"),
+    ("A depends on B", "B depends on A"),
+    ("Service A depends on Service B", "Service B depends on Service A"),
+    ("チケット12は完了しています", "チケット13は完了しています"),
+    ("任务12已经是完成的", "任务13已经是完成的"),
+    # events
+    ("Fixed bug 12", "Fixed bug 13"),
+    ("Fixed the bug in the parser: 12", "Fixed the bug in the parser: 13"),
+    ("Released 1.2 on 3 May", "Released 1.3 on 5 June"),
+    ("Met Alice on Monday", "Met Bob on Monday"),
+    ("We met with Alice at the office", "We met with Bob at the office"),
+    ("The parser bug was fixed in 1.2", "The parser bug was fixed in 1.3"),
+    ("The build took 5 minutes to finish", "The build took 6 minutes to finish"),
+    ("Yesterday the queue length was 12", "Yesterday the queue length was 15"),
+    ("The last deploy was at 10:00", "The last deploy was at 11:00"),
+    ("She was in Berlin on Monday", "She was in Paris on Monday"),
+    ("I was at the office at 9:00", "I was at the office at 10:00"),
+    # both may hold
+    ("The user has a dog named Rex", "The user has a dog named Max"),
+    ("The user works on Apollo with us", "The user works on Gemini with us"),
+    ("See the discussion in issue: #12", "See the discussion in issue: #13"),
+    ("To do for the team: fix 12", "To do for the team: fix 13"),
+    ("The user has a meeting on Monday", "The user has a meeting on Tuesday"),
+    ("The user is a Python developer", "The user is a Rust developer"),
+    ("The build is failing on Windows", "The build is failing on Linux"),
+    ("私たちはDockerを使っています", "私たちはPodmanを使っています"),
+    ("We support Python 3.11", "We support Python 3.12"),
+    ("The library supports Python 3.11", "The library supports Python 3.12"),
+    ("CI also runs on 3.12", "CI also runs on 3.13"),
+    ("The test suite runs on 3.12", "The test suite runs on 3.13"),
+    ("The test suite is tested on 3.12", "The test suite is tested on 3.13"),
+    ("The plugin is compatible with 3.12", "The plugin is compatible with 3.13"),
+    ("We use Postgres in all projects", "We use Redis in all projects"),
+    ("The server can listen on port 80", "The server can listen on port 443"),
+    ("There is a server at 10.0.0.1", "There is a server at 10.0.0.2"),
+    ("A backup is stored at /mnt/a", "A backup is stored at /mnt/b"),
+    ("One of the servers is 10.0.0.1", "One of the servers is 10.0.0.2"),
+    ("She is a friend of Alice", "She is a friend of Bob"),
+    ("He is interested in Rust", "He is interested in Go"),
+    ("The owner is Alice and Bob", "The owner is Alice and Carol"),
+    ("The maintainers are Alice", "The maintainers are Bob"),
+    ("Our standup is on Monday and Friday", "Our standup is on Monday and Thursday"),
+    ("The port is not 8080 here", "The port is not 9090 here"),
+    ("Another port of the server is 80", "Another port of the server is 443"),
+    ("Der Server läuft auch auf Port 80", "Der Server läuft auch auf Port 443"),
+    # more detail or another notation
+    ("The team lead is Alice", "The team lead is Alice Smith"),
+    ("The Python version is 3.11", "The Python version is 3.11.7"),
+    ("The standup is at 9:30", "The standup is at 09:30"),
+    ("The limit of rows is 1000", "The limit of rows is 1,000"),
+    ("The request timeout is 60s", "The request timeout is 1m"),
+    ("The code freeze is on 3 May", "The code freeze is on 2026-05-03"),
+    ("The code freeze is on 3 May", "The code freeze is on May 3"),
+    ("There are two servers here", "There are 2 servers here"),
+    ("The default branch is `main`", 'The default branch is "main"'),
+    ("The weekly review is on Monday", "The weekly review is on Mondays"),
+    # the same, or something else
+    ("The API listens on port 8080", "The API listens on port 8080."),
+    ("The API listens on port 8080 in staging", "The API listens on port 9090 in production"),
+    ("The API listens on port 8080 in Berlin", "The API listens on port 8080 in Paris"),
+    ("The office is in Berlin since 2023", "The office is in Berlin since 2024"),
+    ("The port of the API is 8080", "The name of the API is Alice"),
+    ("The port is 8080 and the host is A1", "The port is 9090 and the host is B2"),
+    ("The port of the API is not 8080", "The port of the API is 9090"),
+    ("Is the port of the API 8080?", "Is the port of the API 9090?"),
+    ("Port: 8080", "Port: 9090"),
+    ("I like tabs", "I like spaces"),
+    ("", "The API listens on port 8080"),
+]
+
+
+@pytest.mark.parametrize(("old", "new", "reason"), CONTRADICTIONS)
+def test_a_changed_value_or_negation_of_a_state_is_a_contradiction(old, new, reason):
+    assert reason == contradiction(old, new)
+
+
+@pytest.mark.parametrize(("old", "new"), [pair[:2] for pair in CONTRADICTIONS])
+def test_a_contradiction_is_seen_from_both_sides(old, new):
+    assert contradiction(new, old) is not None
+
+
+@pytest.mark.parametrize(("old", "new"), NO_CONTRADICTIONS)
+def test_what_may_stand_beside_the_other_is_no_contradiction(old, new):
+    assert contradiction(old, new) is None
+    assert contradiction(new, old) is None
+
+
+@pytest.mark.parametrize(("old", "new"), [pair[:2] for pair in CONTRADICTIONS])
+def test_contradicting_texts_are_never_the_same(old, new):
+    assert not same(old, new)
+    assert similarity(old, new) < 1
+
+
+@pytest.mark.parametrize(
+    ("a", "b"),
+    [
+        ("A depends on B", "B depends on A"),
+        ("the cat sees the dog", "the dog sees the cat"),
+        ("port 8080", "port 8081"),
+        ("at 9:30", "at 9:31"),
+        ("Ask Alice", "Ask Bob"),
+        ("set PATH", "set path"),
+        ("x²", "x2"),
+        ("it works", "it does not work"),
+        ("1.5", "15"),
+        ("is it?", "is it"),
+        ("cd ..", "cd ."),
+        ("Maße", "Masse"),
+    ],
+)
+def test_order_numbers_times_names_and_identifiers_keep_texts_apart(a, b):
+    assert not same(a, b)
+
+
+@pytest.mark.parametrize(
+    ("a", "b"),
+    [
+        ("We use tabs.", "  we  use\ntabs "),
+        ("“We use tabs.”", "We use tabs!"),
+        ("Cafe\u0301 is open", "café is open"),
+        ("我们使用Docker。", "我们使用Docker"),
+    ],
+)
+def test_spacing_quotes_final_stops_and_plain_capitals_do_not_keep_texts_apart(a, b):
+    assert same(a, b)
+
+
+@given(anything, anything)
+def test_any_two_strings_are_accepted(a, b):
+    same(a, b)
+    contradiction(a, b)
+    similarity(a, b)
+
+
+@given(anything, anything, anything)
+def test_same_is_an_equivalence(a, b, c):
+    assert same(a, a)
+    assert same(a, b) == same(b, a)
+    assert not (same(a, b) and same(b, c)) or same(a, c)
+
+
+@given(anything, anything)
+@example("a", "b")
+@example("", "x")
+def test_similarity_is_symmetric_bounded_and_one_only_for_the_same(a, b):
+    value = similarity(a, b)
+
+    assert 0 <= value <= 1
+    assert value == similarity(b, a)
+    assert (value == 1) == same(a, b)
+
+
+@given(anything)
+def test_no_text_contradicts_itself(text):
+    assert contradiction(text, text) is None
+    assert contradiction(text, f"  {text}  ") is None
+
+
+@given(st.text(max_size=40), st.integers(0, 9), st.integers(0, 9), st.text(max_size=40))
+def test_a_changed_digit_anywhere_makes_texts_different(before, a, b, after):
+    assert same(f"{before}{a}{after}", f"{before}{b}{after}") == (a == b)
+
+
+def test_similarity_orders_nearer_texts_first():
+    text = "The API listens on port 8080"
+
+    assert similarity(text, "The API listens on port 9090") > similarity(text, "We deploy on Fridays")

@@ -1,0 +1,409 @@
+import subprocess
+import sys
+import time
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from engram.rules.redact import Redaction, redact
+
+# No sample below is a literal key: each is put together at run time, so that secret scanners stay quiet.
+LOWER = "abcdefghijklmnopqrstuvwxyz"
+MIXED = "q7ZxK2mV9tR4bN8wYcH3sLpD6gJfA1uXeQ5oTiM0kBvSzWnEr7UyGh2PaCj4F"
+HEX = "9f3b" * 2 + "07ce" * 3 + "a1d86" + "5e2b4" * 8
+
+
+def some(length):
+    return (MIXED * 4)[:length]
+
+
+def hexed(length):
+    return (HEX * 3)[:length]
+
+
+def word(*parts):
+    return "".join(parts)
+
+
+UUID = "-".join((hexed(8), hexed(4), hexed(4), hexed(4), hexed(12)))
+DASHES = "-" * 5
+
+
+def armour(name, body, *, closed=True):
+    lines = [f"{DASHES}BEGIN {name}{DASHES}", *body]
+    return "\n".join([*lines, f"{DASHES}END {name}{DASHES}"] if closed else lines)
+
+
+TOKENS = [
+    ("aws-access-key", word("AK", "IA", "Q7ZXK2MV9TR4BN8W")),
+    ("aws-access-key", word("AS", "IA", "Q7ZXK2MV9TR4BN8W")),
+    *(("github-token", word("gh", letter, "_", some(36))) for letter in "pousr"),
+    ("github-token", word("github", "_pat_", some(22), "_", some(59))),
+    ("gitlab-token", word("gl", "pat-", some(20))),
+    *(("slack-token", word("xo", "x", letter, "-", "1234567890-", some(24))) for letter in "bpase"),
+    ("slack-token", word("xa", "pp-1-", some(40))),
+    ("stripe-key", word("sk", "_live_", some(24))),
+    ("stripe-key", word("rk", "_live_", some(24))),
+    ("stripe-key", word("sk", "_test_", some(24))),
+    ("stripe-webhook-secret", word("wh", "sec_", some(32))),
+    ("anthropic-key", word("sk", "-ant-", "api03-", some(80))),
+    ("openrouter-key", word("sk", "-or-v1-", hexed(64))),
+    ("openai-key", word("sk", "-", some(48))),
+    ("openai-key", word("sk", "-proj-", some(60))),
+    ("google-api-key", word("AI", "za", some(35))),
+    ("google-oauth-secret", word("GOC", "SPX-", some(28))),
+    ("google-oauth-token", word("ya", "29.", some(60))),
+    ("huggingface-token", word("h", "f_", some(34))),
+    ("npm-token", word("np", "m_", some(36))),
+    ("pypi-token", word("py", "pi-Ag", "EI", some(60))),
+    ("rubygems-key", word("ruby", "gems_", hexed(48))),
+    ("docker-token", word("dckr", "_pat_", some(27))),
+    ("sendgrid-key", word("S", "G.", some(22), ".", some(43))),
+    ("twilio-key", word("S", "K", hexed(32))),
+    ("twilio-key", word("A", "C", hexed(32))),
+    ("mailgun-key", word("ke", "y-", hexed(32))),
+    ("mailchimp-key", word(hexed(32), "-us", "12")),
+    ("brevo-key", word("xkey", "sib-", hexed(64), "-", some(16))),
+    ("digitalocean-token", word("do", "p_v1_", hexed(64))),
+    ("shopify-token", word("shp", "at_", hexed(32))),
+    ("square-token", word("sq0", "atp-", some(22))),
+    ("square-token", word("EA", "AA", some(60))),
+    ("telegram-token", word("123456789", ":A", "A", some(33))),
+    ("discord-token", word("M", some(23), ".", some(6), ".", some(38))),
+    ("databricks-token", word("da", "pi", hexed(32))),
+    ("linear-key", word("lin", "_api_", some(40))),
+    ("notion-token", word("nt", "n_", some(46))),
+    ("notion-token", word("sec", "ret_", some(43))),
+    ("figma-token", word("fi", "gd_", some(40))),
+    ("sentry-token", word("sn", "trys_", some(60))),
+    ("vault-token", word("hv", "s.", some(24))),
+    ("terraform-token", word(some(14), ".atlas", "v1.", some(60))),
+    ("doppler-token", word("dp", ".pt.", some(43))),
+    ("postman-key", word("PM", "AK-", hexed(24), "-", hexed(34))),
+    ("grafana-token", word("gl", "sa_", some(32), "_", hexed(8))),
+    ("grafana-token", word("gl", "c_", some(48))),
+    ("atlassian-token", word("ATA", "TT3", some(80))),
+    ("airtable-token", word("pa", "t", some(14), ".", hexed(64))),
+    ("newrelic-key", word("NR", "AK-", "Q7ZXK2MV9TR4BN8WYCH3SLPD6GJ")),
+    ("groq-key", word("gs", "k_", some(52))),
+    ("xai-key", word("xa", "i-", some(80))),
+    ("replicate-token", word("r", "8_", some(37))),
+    ("supabase-token", word("sb", "p_", hexed(40))),
+    ("tailscale-key", word("ts", "key-auth-", some(40))),
+    ("age-key", word("AGE-SEC", "RET-KEY-1", "Q7ZX" * 15)),
+    ("jwt", word("ey", "J", some(30), ".ey", "J", some(60), ".", some(43))),
+    ("private-key", armour("RSA PRIVATE KEY", [some(64), some(64), some(20)])),
+    ("private-key", armour("OPENSSH PRIVATE KEY", [some(64)])),
+    ("private-key", armour("PRIVATE KEY", [some(64)])),
+    ("pgp-private-key", armour("PGP PRIVATE KEY BLOCK", ["Version: GnuPG v2", "", some(64), "=" + some(4)])),
+    ("secret", some(32)),
+    ("secret", some(64)),
+    ("secret", some(40)[:19] + "/" + some(40)[20:]),
+]
+
+# Kind, what stands before the secret, the secret, what stands after it.
+LABELLED = [
+    ("aws-secret-key", "aws_secret_access_key = ", some(40), ""),
+    ("aws-secret-key", 'AWS_SECRET_ACCESS_KEY="', some(40), '"'),
+    ("aws-session-token", "aws_session_token=", some(120), ""),
+    ("azure-key", "AccountName=x;AccountKey=", some(86) + "==", ";EndpointSuffix=y"),
+    ("azure-key", "SharedAccessKeyName=a;SharedAccessKey=", some(43) + "=", ""),
+    ("azure-signature", "https://x.blob.core.windows.net/c?sv=2022&sig=", some(40) + "%3D", "&se=2030"),
+    (
+        "slack-webhook",
+        "https://hooks.slack.com/services/",
+        "T0" + some(8) + "/B0" + some(8) + "/" + some(24),
+        "",
+    ),
+    ("discord-webhook", "https://discord.com/api/webhooks/" + "1" * 18 + "/", some(68), ""),
+    ("heroku-key", "HEROKU_API_KEY=", UUID, ""),
+    ("cloudflare-token", "cloudflare api token: ", some(40), ""),
+    ("cloudflare-token", "CF_API_TOKEN=", some(40), ""),
+    ("url-password", "postgres://app:", "hunter2", "@db.internal:5432/x"),
+    ("url-password", "https://me:", "s3cr3t@s3cr3t", "@example.org/a?b=c"),
+    ("url-password", "redis://:", "pass1word", "@localhost"),
+    ("authorization", "Authorization: Bearer ", some(20), ""),
+    ("authorization", "authorization: basic ", "dXNlcjpw" + "YXNz", ""),
+    ("authorization", '{"Authorization": "Bearer ', "abc-123-def-456", '"}'),
+    ("authorization", "curl with bearer ", some(24), " works"),
+    ("password", "password = ", "hunter2", ""),
+    ("password", "password: ", "P@ssw0rd", "."),
+    ("password", 'DB_PASSWORD="', "summer-2024", '"'),
+    ("password", "Server=x;Pwd=", "Abc!12", ";Database=y"),
+    ("password", "passwd=", "12345678", ""),
+    ("password", "SMTP_PASS=", "kitten99", ""),
+    ("password", "<password>", "kitten99", "</password>"),
+    ("password", "the password is ", "Kitten-99!x", " for now"),
+    ("password", "mysql --password ", "kitten99", " -u root"),
+    ("password", "密码：", "kitten99", "，请勿外传"),  # noqa: RUF001
+    ("password", "パスワードは password=", "kitten99", "です"),
+    ("credential", 'api_key: "', "abc123def456", '"'),
+    ("credential", "secret=", "s3cr3tV4lue", ""),
+    ("credential", "token: ", hexed(40), ""),
+    ("credential", "client_secret = '", some(20), "'"),
+    ("credential", "X-Api-Key: ", UUID, ""),
+    ("credential", "deploy --token ", "abc123def456", " now"),
+    ("credential", "?access_token=", "abc123def456", "&page=2"),
+    ("credential", "token: your://api_key=", "abc123def456", ""),
+]
+
+LEFT_ALONE = [
+    "",
+    "the user prefers dark mode",
+    "password reset flow is in auth/reset.py",
+    "the token expires after 15 minutes",
+    "secret santa on Friday",
+    "api_key: see 1Password",
+    "set PASSWORD from the environment",
+    "password: required",
+    "password: 1Password",
+    "Password: must contain 8-char minimum",
+    "password: argon2id-hashed",
+    "the password is hashed with argon2id and 16-byte salts",
+    "password = os.environ['DB_PASSWORD_2']",
+    "password = config.db_password2",
+    "password = getpass()",
+    "user_pass = (self.username + ':' + self.password)",
+    "util._assertion_pass = call_assertion_pass_hook",
+    "the fuse NODE_SEA_FUSE_" + hexed(32) + " is flipped",
+    "password=${DB_PASSWORD_2}",
+    "password: <your-password-1>",
+    "password=$DB_PASS2",
+    "password=********",
+    "PASSWORD=changeme123",
+    "api_key = 'YOUR_API_KEY_123'",
+    "token: gpt-4o-mini-2024-07-18",
+    "token: https://example.com/login2",
+    "max_tokens: 128000, token=4096",
+    "secret: projects/123/secrets/my-secret/versions/2",
+    "arn:aws:secretsmanager:us-east-1:123456789012:secret:prod/db-A1b2Cd",
+    "Authorization: Bearer YOUR_TOKEN",
+    "Authorization: Basic authentication is enough",
+    "Bearer token authentication with refresh",
+    "postgres://user:password@localhost/db",
+    "postgres://user:${DB_PASS}@localhost/db",
+    "http://localhost:8080/path and me@example.org",
+    "ssh://git@github.com:22/acme/api.git",
+    "a file begins with " + DASHES + "BEGIN PRIVATE KEY" + DASHES + " and must not be committed",
+    hexed(32),
+    hexed(40),
+    hexed(64),
+    hexed(40).upper(),
+    "sha256:" + hexed(64),
+    "commit " + hexed(40) + " fixed it",
+    "sha512-" + some(86) + "==",
+    "golang.org/x/text v0.3.0 h1:" + some(43) + "=",
+    "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAA" + some(43) + " me@host",
+    "data:image/png;base64," + some(200),
+    armour("CERTIFICATE", [some(64), some(64)]),
+    armour("PUBLIC KEY", [some(64), some(64)]),
+    UUID,
+    UUID.upper(),
+    "01ARZ3NDEKTSV4RRFFQ69G5FAV",
+    "src/engram/rules/redact.py:120",
+    "/Users/JohnSmith/Projects/MyApp2/Sources/AppDelegate+Extensions.swift",
+    "C:\\Program Files\\Microsoft Visual Studio\\2022\\Community\\Common7\\IDE\\devenv.exe",
+    "https://docs.google.com/document/d/" + some(44) + "/edit",
+    "https://example.org/Some/Long/Path2/With-Many-Segments/index.html?page=2#top",
+    "some_really_long_snake_case_identifier_name_v2",
+    "someReallyLongCamelCaseIdentifierNameForVersion2Handlers",
+    "AbstractSingletonProxyFactoryBeanWithOAuth2Support",
+    "HTTP2ConnectionPoolManagerForUpstreamServers",
+    "some-really-long-kebab-case-identifier-name-2024",
+    "sk-learn-contrib-lightning-extension",
+    "MAX_CONCURRENT_CONNECTIONS_PER_HOST_V2",
+    "com.example.someproject.infrastructure.persistence.Jpa2Repository",
+    "1.2.3-alpha.1+build.20240101.sha.5114f85",
+    "v20.11.1-linux-x64, python-3.11.7-macosx_14_0_arm64.whl",
+    "123456789012345678901234567890123456789",
+    "2024-01-01T12:34:56.789012+00:00 until 2024-12-31T23:59:59Z",
+    "aGVsbG8gd29ybGQ=",
+    "| key | value |\n|-----|-------|\n| token | 15 minutes |\n| ---------------------------------- | --- |",
+    "Donaudampfschifffahrtsgesellschaftskapitän und Rindfleischetikettierungsüberwachungsgesetz",
+    "用户喜欢深色模式，密码重置流程在认证模块里。密钥：见保险箱",  # noqa: RUF001
+    "パスワード：環境変数から読み込みます。トークンは15分で切れます",  # noqa: RUF001
+    "Пароль: смотри в хранилище. Пользователь предпочитает тёмную тему",
+    "비밀번호: 관리자에게 문의하세요",
+    "the <privateer> sailed; <private-note> is no tag; a private matter",
+    "password=[redacted:password] and https://u:[redacted:url-password]@host",
+]
+
+
+@pytest.mark.parametrize(("kind", "secret"), TOKENS)
+def test_a_token_is_known_by_its_shape(kind, secret):
+    assert redact(f"it is {secret} as agreed") == Redaction(f"it is [redacted:{kind}] as agreed", (kind,))
+
+
+@pytest.mark.parametrize(("kind", "before", "secret", "after"), LABELLED)
+def test_a_secret_is_known_by_what_stands_around_it(kind, before, secret, after):
+    assert redact(f"{before}{secret}{after}") == Redaction(f"{before}[redacted:{kind}]{after}", (kind,))
+
+
+@pytest.mark.parametrize("text", LEFT_ALONE)
+def test_plain_text_is_left_alone(text):
+    assert redact(text) == Redaction(text, ())
+
+
+@pytest.mark.parametrize(
+    ("before", "after"), [("「キーは", "です」"), ("密钥", "。"), ("열쇠는", "입니다"), ("ключ«", "»")]
+)
+@pytest.mark.parametrize(("kind", "secret"), TOKENS)
+def test_a_secret_beside_letters_of_another_script_is_found(before, after, kind, secret):
+    assert redact(before + secret + after) == Redaction(f"{before}[redacted:{kind}]{after}", (kind,))
+
+
+@pytest.mark.parametrize(
+    ("text", "left", "kinds"),
+    [
+        ("a <private>b</private> c", "a [redacted:private] c", ("private",)),
+        ("a<PRIVATE reason='x'>b\nb< / Private >c", "a[redacted:private]c", ("private",)),
+        ("<private>all of it</private>", "[redacted:private]", ("private",)),
+        ("<private>a<private>b</private>c</private>d", "[redacted:private]d", ("private",)),
+        (
+            "<private>a</private>b<private>c</private>",
+            "[redacted:private]b[redacted:private]",
+            ("private",) * 2,
+        ),
+        ("a <private>never closed", "a [redacted:private]", ("private",)),
+        ("<private>a<private>b</private>still inside", "[redacted:private]", ("private",)),
+        ("a </private> b", "a  b", ()),
+        ("a<pri</private>vate>hidden", "a[redacted:private]", ("private",)),
+        ("a<private\n>b</private\n>c", "a[redacted:private]c", ("private",)),
+        ("秘密<private>隠す</private>です", "秘密[redacted:private]です", ("private",)),
+    ],
+)
+def test_private_spans_are_removed(text, left, kinds):
+    assert redact(text) == Redaction(left, kinds)
+
+
+def test_kinds_are_listed_in_the_order_of_the_text():
+    token = word("gh", "p_", some(36))
+    found = redact(f"password=hunter2 then {token} then <private>{token}</private> then {some(32)}")
+    assert found.kinds == ("password", "github-token", "private", "secret")
+
+
+def test_the_kinds_keep_their_order_when_a_later_reading_finds_more():
+    found = redact(f"{some(32)} and <pri</private>vate>x")
+    assert found == Redaction("[redacted:secret] and [redacted:private]", ("secret", "private"))
+
+
+def test_a_key_without_its_end_line_is_removed_as_far_as_it_goes():
+    cut = armour("RSA PRIVATE KEY", ["Proc-Type: 4,ENCRYPTED", "", some(64), some(64), some(9)], closed=False)
+    assert redact(cut) == Redaction("[redacted:private-key]", ("private-key",))
+    assert redact(cut + "\n\nThis is the key.").text.endswith("This is the key.")
+
+
+def test_a_key_written_in_one_line_is_removed():
+    line = armour("PRIVATE KEY", [some(64), some(30)]).replace("\n", "\\n")
+    assert redact(f'{{"k": "{line}"}}').text == '{"k": "[redacted:private-key]"}'
+
+
+def test_a_text_that_never_settles_is_withheld():
+    found = redact("</pri" * 50 + "vate>" * 50)
+    assert found == Redaction("[redacted:unreadable]", ("unreadable",))
+
+
+def test_importing_the_module_compiles_no_pattern():
+    program = (
+        "import re, importlib, engram\n"  # the standard library compiles some of its own
+        "import engram.rules.redact as redact\n"
+        "def refuse(*_): raise SystemExit('compiled at import')\n"
+        "re.compile = re._compile = refuse\n"
+        "importlib.reload(redact)\n"
+    )
+    environment = {"PYTHONPATH": ":".join(filter(None, sys.path))}
+    subprocess.run([sys.executable, "-c", program], check=True, env=environment)
+
+
+HOSTILE = [
+    "a" * 1_000_000,
+    "<private>" * 50_000,
+    "<private " * 100_000,
+    "</private>" * 100_000,
+    "<" + " " * 1_000_000 + "private",
+    "</pri" * 80_000 + "vate>" * 80_000,
+    "eyJ" * 300_000,
+    "eyJ-" * 250_000,
+    "eyJaaaaaaaaaaa." * 60_000,
+    "-----BEGIN PRIVATE KEY-----" * 20_000,
+    "-----BEGIN PRIVATE KEY-----\n" + "A" * 1_000_000 + "!",
+    "-----BEGIN CERTIFICATE-----" * 38_000,
+    "---- BEGIN A A A A " * 50_000,
+    "password=" * 100_000,
+    "password:" * 100_000,
+    "token=" * 150_000,
+    "token=a-b-" * 100_000,
+    "https://" * 100_000,
+    "https://a:" * 100_000,
+    "x:" * 500_000,
+    "sk-" * 300_000,
+    "aB3/" * 250_000,
+    "SG.aaaaaaaaaaaaaaaaaaaa-" * 40_000,
+    "aws" * 300_000 + "key",
+    "heroku " * 140_000 + "=",
+    "aaaaaaaaaaaaaaaaaaa!" * 50_000,
+    "-" * 1_000_000,
+]
+
+
+@pytest.mark.parametrize("text", HOSTILE, ids=lambda text: repr(text[:20]))
+def test_hostile_text_costs_no_more_than_its_length(text):
+    # What is guarded against takes minutes; the bound is wide so that a busy machine does not fail.
+    begun = time.perf_counter()
+    redact(text)
+    assert time.perf_counter() - begun < 20
+
+
+PARTS = st.sampled_from([
+    *(secret for _, secret in TOKENS),
+    *(before + secret + after for _, before, secret, after in LABELLED),
+    *LEFT_ALONE,
+    "<private>", "</private>", "<private ", ">", "<", "</pri", "vate>", "password=", "token: ", "密码",
+    "：", "[redacted:", "]", "://", "a:", "@", '"', "'", " ", "\n", ".", "-", "_", "/", "=", "eyJ",  # noqa: RUF001
+    DASHES, "BEGIN PRIVATE KEY", "END ",
+])  # fmt: skip
+
+
+@given(st.lists(PARTS | st.text(max_size=8), max_size=8).map("".join))
+@settings(max_examples=400, deadline=None)
+def test_redacting_twice_changes_nothing_more(text):
+    once = redact(text)
+    assert redact(once.text) == Redaction(once.text, ())
+
+
+@given(st.text())
+@settings(deadline=None)
+def test_redacting_any_text_twice_changes_nothing_more(text):
+    once = redact(text)
+    assert redact(once.text) == Redaction(once.text, ())
+
+
+@given(st.text(st.characters(exclude_characters="<=:：-"), max_size=19))  # noqa: RUF001
+def test_a_short_text_without_signs_is_unchanged(text):
+    assert redact(text) == Redaction(text, ())
+
+
+@given(
+    st.lists(st.text(LOWER, min_size=1, max_size=30) | st.text("的是在ひらがなカタ한국어яё", max_size=30)).map(
+        " ".join
+    )
+)
+def test_words_of_any_script_are_unchanged(text):
+    assert redact(text) == Redaction(text, ())
+
+
+APART = st.characters(
+    exclude_characters="ABCDEFGHIJKLMNOPQRSTUVWXYZ_-0123456789" + LOWER,
+    exclude_categories=("Cs",),
+)
+SURROUNDING = st.text() | st.sampled_from(
+    ["キーは", "https://x/", "password=", "token: '", "[redacted:", "<private>"]
+)
+SHAPED = st.sampled_from([secret for kind, secret in TOKENS if kind != "secret"])
+
+
+@given(SURROUNDING, APART, SHAPED, APART, st.text())
+@settings(max_examples=600, deadline=None)
+def test_a_secret_set_apart_never_survives(before, left, secret, right, after):
+    assert secret not in redact(before + left + secret + right + after).text

@@ -1,0 +1,191 @@
+"""Taking back what was done: the last step, several, any one, a batch; and saying why where it cannot be."""
+
+import pytest
+
+from engram.errors import Conflict, Forbidden, Invalid, NotFound, Unconfirmed
+from engram.rules.undo import reversed_by
+from rules.world import World, texts
+
+
+@pytest.fixture
+def world() -> World:
+    return World()
+
+
+def test_undo_takes_back_the_last_action(world):
+    world.person.remember("The first thing")
+    world.person.remember("The second thing")
+    undone = world.person.undo()
+    assert [event.action for event in undone.events] == ["remember"]
+    assert len(undone.gone) == 1
+    assert texts(world.person.list().memories) == ["The first thing"]
+
+
+def test_undo_again_goes_one_step_further_back_and_never_back_and_forth(world):
+    for text in ("The first thing", "The second thing", "The third thing"):
+        world.person.remember(text)
+    world.person.undo()
+    world.person.undo()
+    assert texts(world.person.list().memories) == ["The first thing"]
+
+
+def test_undo_last_3_takes_back_three_actions_in_one_step(world):
+    kept = world.person.remember("A thing to keep").memory
+    world.person.revise(kept.id, importance=9)
+    world.person.forget(kept.id)
+    world.person.remember("Another thing")
+    past = len(world.events())
+    undone = world.person.undo(last=3)
+    assert [event.action for event in undone.events] == ["remember", "forget", "revise"]
+    assert len(world.events()) == past + 1
+    assert (world.now(kept.id).importance, world.stands(kept.id)) == (5, "live")
+
+
+def test_undo_of_more_than_there_is_says_how_much_there_is(world):
+    with pytest.raises(Conflict, match="nothing"):
+        world.person.undo()
+    world.person.remember("The only thing")
+    with pytest.raises(Conflict, match="only 1"):
+        world.person.undo(last=2)
+    for absurd in (0, -1, 1001):
+        with pytest.raises(Invalid):
+            world.person.undo(last=absurd)
+
+
+def test_undo_of_any_event_on_which_nothing_stands(world):
+    first = world.person.remember("The first thing")
+    world.person.remember("The second thing")
+    world.person.undo(str(first.event))
+    assert texts(world.person.list().memories) == ["The second thing"]
+
+
+def test_an_event_is_named_by_number_or_by_the_beginning_of_its_id(world):
+    world.person.remember("The first thing")
+    event = world.events()[0]
+    with pytest.raises(NotFound):
+        world.person.undo("99")
+    with pytest.raises(NotFound):
+        world.person.undo(event.id[:3])
+    world.person.undo(event.id[:10])
+    with pytest.raises(Conflict, match="undone already"):
+        world.person.undo("1")
+
+
+def test_undo_of_an_undo_does_it_again(world):
+    made = world.person.remember("A thing", tag=["x"], importance=7).memory
+    undone = world.person.undo()
+    world.person.undo(str(undone.event))
+    assert world.now(made.id).tags == ("x",)
+    assert world.now(made.id).handle != ""
+
+
+def test_undo_says_that_a_later_step_stands_on_it(world):
+    first = world.person.remember("The first wording", key="k")
+    world.person.remember("The second wording", key="k")
+    with pytest.raises(Conflict, match=r"text of .* changed since") as refused:
+        world.person.undo(str(first.event))
+    assert "Undo the later steps first" in refused.value.hint
+
+
+def test_undo_of_a_repeat_is_possible_whatever_was_counted_since(world):
+    made = world.person.remember("A thing").memory
+    second = world.person.remember("A thing")
+    world.person.remember("A thing")
+    world.person.undo(str(second.event))
+    assert world.now(made.id).seen == 2
+
+
+def test_undo_says_that_a_purge_erased_it(world):
+    made = world.person.remember("A thing")
+    world.person.purge(made.memory.id, confirm=True)
+    for ref in (str(made.event), str(made.event + 1)):
+        with pytest.raises(Conflict, match="purge"):
+            world.person.undo(ref)
+
+
+def test_undo_of_one_of_two_steps_on_different_fields_leaves_the_other(world):
+    made = world.person.remember("A thing").memory
+    first = world.person.revise(made.id, importance=9)
+    world.person.revise(made.id, pinned=True)
+    world.person.undo(str(first.event))
+    after = world.now(made.id)
+    assert (after.importance, after.pinned) == (5, True)
+
+
+def test_undo_of_a_promotion_makes_it_wait_again_and_frees_what_it_replaced(world):
+    old = world.agent.remember("The api port is 8080").memory
+    held = world.agent.remember("The api port is 9090").memory
+    world.person.promote(held.id)
+    world.person.undo()
+    assert (world.stands(old.id), world.stands(held.id)) == ("live", "pending")
+
+
+def test_undo_of_a_batch_takes_back_all_of_it_at_once(world, tmp_path):
+    elsewhere = World(name="elsewhere")
+    for number in range(5):
+        elsewhere.person.remember(f"Thing number {'x' * number} of five")
+    elsewhere.person.export(str(tmp_path / "five.jsonl"))
+    kept = world.person.remember("A thing of mine").memory
+    taken = world.person.import_(str(tmp_path / "five.jsonl"))
+    assert len(world.everything()) == 6
+    past = len(world.events())
+    world.person.undo(taken.batch)
+    assert set(world.everything()) == {kept.id}
+    assert len(world.events()) == past + 1
+
+
+def test_undo_of_what_makes_a_curated_memory_live_needs_a_confirmation(world):
+    held = world.agent.remember("My name is Alex", kind="identity").memory
+    world.person.promote(held.id, confirm=True)
+    undone = world.person.undo()
+    with pytest.raises(Unconfirmed):
+        world.person.undo(str(undone.event))
+
+
+def test_undo_is_a_persons_alone_and_only_of_what_is_his(world):
+    world.agent.remember("A thing", visibility="shared")
+    with pytest.raises(Forbidden):
+        world.agent.undo()
+    with pytest.raises((Forbidden, Conflict)):
+        world.other.undo()
+    with pytest.raises((Forbidden, NotFound)):
+        world.other.undo("1")
+
+
+def test_undo_without_a_name_takes_back_the_callers_own_last_action(world):
+    mine = world.other.remember("A thing of mine").memory
+    world.person.remember("A thing of another", visibility="shared")
+    undone = world.other.undo()
+    assert undone.gone == (mine.id,)
+
+
+def test_undo_says_that_another_memory_has_taken_the_text(world):
+    made = world.person.remember("The first wording").memory
+    revised = world.person.revise(made.id, text="The second wording")
+    world.person.remember("The first wording")
+    with pytest.raises(Conflict, match="another memory has taken"):
+        world.person.undo(str(revised.event))
+
+
+def test_history_shows_newest_first_and_which_events_stand_undone(world):
+    made = world.person.remember("A thing").memory
+    world.person.revise(made.id, importance=9)
+    world.person.undo()
+    told = world.person.history()
+    assert [event.action for event in told.events] == ["undo", "revise", "remember"]
+    assert told.undone == (told.events[1].id,)
+    assert reversed_by(world.events()) == {told.events[1].id}
+    assert told.handles == {made.id: "mem-0001"}
+    assert [event.action for event in world.person.history(made.id, limit=1).events] == ["undo"]
+
+
+def test_history_goes_on_page_by_page(world):
+    for number in range(7):
+        world.person.remember(f"Thing number {'x' * number} of seven")
+    seen, before = [], None
+    while True:
+        page = world.person.history(limit=3, before=before)
+        seen += [event.seq for event in page.events]
+        if (before := page.next) is None:
+            break
+    assert seen == [7, 6, 5, 4, 3, 2, 1]

@@ -1,0 +1,573 @@
+"""The command as a person meets it: every command's plain use, help, colour and pipes."""
+
+import json
+import os
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from engram import __version__
+from engram.service import OPERATIONS
+from engram.surfaces.parsing import RENDERING, parameters
+from surfaces.driving import COMMAND, Driver, at_terminal, child, environment
+
+DEPLOY = "We deploy on Fridays"
+
+
+class TestMemories:
+    def test_remember_with_the_text_alone_does_the_right_thing(self, engram: Driver):
+        memory = engram.remember(DEPLOY)["memory"]
+
+        assert memory["handle"] == "mem-0001"
+        assert (memory["text"], memory["kind"], memory["scope"]) == (DEPLOY, "fact", "global")
+        assert (memory["confidence"], memory["origin"], memory["owner"]) == (1.0, "said", "")
+        assert (memory["status"], memory["standing"], memory["visibility"]) == ("promoted", "live", "private")
+
+    def test_remember_lands_in_the_project_of_the_folder(self, engram: Driver):
+        (engram.folder / "api" / ".git").mkdir(parents=True)
+        os.chdir(engram.folder / "api")
+
+        assert engram.remember(DEPLOY)["memory"]["scope"] == "project:api"
+
+    def test_an_agent_is_less_sure_than_a_person(self, engram: Driver):
+        engram.set(ENGRAM_AGENT="bot")
+
+        assert engram.remember(DEPLOY)["memory"]["confidence"] == 0.6
+
+    def test_remember_says_handle_kind_scope_and_text(self, engram: Driver):
+        done = engram("remember", DEPLOY, "--kind", "convention")
+
+        assert done.code == 0
+        assert done.out == f"✓ Remembered: mem-0001  convention · global\n  {DEPLOY}\n"
+        assert done.err == ""
+
+    def test_remember_takes_every_option(self, engram: Driver):
+        words = "--kind gotcha --scope project:api --key deploy.day --summary Fridays --tag a --tag b"
+        words += " --cite src/ci.py:3-9 --importance 8 --pinned --confidence 0.75 --visibility shared --decay 30d"
+        words += " --valid-from 2026-01-01 --valid-until 2199-01-01T12:00:00Z --session s1 --source manual"
+        words += " --origin said --dedupe create --token t1"
+        memory = engram.remember(DEPLOY, *words.split())["memory"]
+
+        said = (
+            "kind",
+            "scope",
+            "key",
+            "summary",
+            "tags",
+            "importance",
+            "pinned",
+            "confidence",
+            "visibility",
+            "decay",
+        )
+        assert [memory[name] for name in said] == [
+            "gotcha", "project:api", "deploy.day", "Fridays", ["a", "b"], 8, True, 0.75, "shared", "30d",
+        ]  # fmt: skip
+        assert memory["valid_from"] == "2026-01-01T00:00:00.000000Z"
+        assert memory["valid_until"] == "2199-01-01T12:00:00.000000Z"
+        assert (memory["session"], memory["source"], memory["origin"]) == ("s1", "manual", "said")
+        assert memory["citations"] == [
+            {"kind": "file", "ref": "src/ci.py", "locator": "3-9", "pin": "", "excerpt": ""}
+        ]
+
+    def test_options_may_stand_before_and_after_the_text(self, engram: Driver):
+        assert engram("remember", "--kind", "decision", DEPLOY, "--tag", "x").code == 0
+
+    def test_a_text_may_look_like_an_option_behind_two_dashes(self, engram: Driver):
+        assert engram("remember", "--", "--json is an option").out.endswith("  --json is an option\n")
+
+    @pytest.mark.parametrize("words", [["--", "--json"], ["--", "-x"], ["--kind", "fact", "--", "--yes"]], ids=str)
+    def test_a_text_may_be_an_option_behind_two_dashes(self, engram: Driver, words: list[str]):
+        assert engram("remember", *words).code == 0
+
+    def test_remember_reads_standard_input(self, engram: Driver):
+        done = engram("remember", "-", "--json", stdin="Größe: 日本語\nzweite Zeile\n".encode())
+
+        assert done.json["memory"]["text"] == "Größe: 日本語\nzweite Zeile"
+
+    def test_the_same_text_again_is_counted(self, engram: Driver):
+        engram.remember(DEPLOY)
+        done = engram("remember", DEPLOY)
+
+        assert "Known already: mem-0001" in done.out
+        assert "Said 2 times now" in done.out
+
+    def test_a_curated_memory_waits_and_says_what_to_do(self, engram: Driver):
+        done = engram("remember", "My legal name is Alex", "--kind", "identity")
+
+        assert done.code == 0
+        assert "Waits for review: mem-0001" in done.out
+        assert "curated" in done.out
+        assert "engram promote mem-0001 --confirm" in done.out
+
+    def test_a_contradiction_waits_beside_what_it_contradicts(self, engram: Driver):
+        engram.remember("The port of the database is 5432")
+        done = engram("remember", "The port of the database is 5433")
+
+        assert "it contradicts something known" in done.out
+        assert "Against mem-0001: The port of the database is 5432  number: 5432 → 5433" in done.out
+
+    def test_a_secret_is_taken_out_and_said_so(self, engram: Driver):
+        done = engram("remember", "The key is <private>hunter2</private>, ask Kim")
+
+        assert "Taken out before storing" in done.out
+        assert "hunter2" not in done.out
+        assert b"hunter2" not in engram.store.read_bytes()
+
+    def test_get_shows_everything(self, engram: Driver):
+        engram.remember(DEPLOY, "--tag", "ops", "--cite", "https://example.org/x")
+        done = engram("get", "mem-0001")
+
+        assert done.code == 0
+        for word in ("mem-0001", "live", DEPLOY, "ops", "url https://example.org/x", "manual", "importance 5"):
+            assert word in done.out
+
+    def test_get_takes_several_by_handle_id_and_prefix(self, engram: Driver):
+        ids = [engram.remember(f"Memory number {word}")["memory"]["id"] for word in ("one", "two", "three")]
+        done = engram("get", "mem-0001", ids[1], ids[2], "--json")
+
+        assert [one["id"] for one in done.json["memories"]] == ids
+
+    def test_list_shows_live_ones_newest_first_in_aligned_columns(self, engram: Driver):
+        engram.remember(DEPLOY, "--kind", "convention")
+        engram.remember("The office is in Lisbon", "--pinned")
+        engram.remember("I am Alex", "--kind", "identity")
+        done = engram("list")
+
+        assert done.out == (
+            "mem-0002  fact        just now  ★ The office is in Lisbon\n"
+            "mem-0001  convention  just now  We deploy on Fridays\n"
+        )
+
+    def test_list_narrows_by_kind_tag_standing_and_pin(self, engram: Driver):
+        engram.remember(DEPLOY, "--kind", "convention", "--tag", "ops")
+        engram.remember("The office is in Lisbon", "--pinned")
+        engram.remember("I am Alex", "--kind", "identity")
+
+        def handles(*words: str) -> list[str]:
+            return [one["handle"] for one in engram("list", *words, "--json").json["memories"]]
+
+        assert handles("--kind", "convention") == ["mem-0001"]
+        assert handles("--tag", "ops") == ["mem-0001"]
+        assert handles("--standing", "pending") == ["mem-0003"]
+        assert handles("--standing", "pending", "--standing", "live") == ["mem-0003", "mem-0002", "mem-0001"]
+        assert handles("--standing", "all") == ["mem-0003", "mem-0002", "mem-0001"]
+        assert handles("--pinned") == ["mem-0002"]
+        assert handles("--no-pinned") == ["mem-0001"]
+
+    def test_list_pages_with_the_cursor_it_prints(self, engram: Driver):
+        for word in ("one", "two", "three"):
+            engram.remember(f"Memory number {word}")
+        first = engram("list", "--limit", "2")
+        cursor = re.search(r"--after (\S+)", first.out)
+
+        assert cursor
+        assert engram("list", "--limit", "2", "--after", cursor[1]).out.startswith("mem-0001")
+
+    def test_list_looks_at_other_scopes_when_asked(self, engram: Driver):
+        engram.remember(DEPLOY, "--scope", "project:other")
+
+        assert engram("list").out.startswith("No memory matches here.")
+        assert DEPLOY in engram("list", "--everywhere").out
+        assert DEPLOY in engram("list", "--scope", "project:other").out
+
+    def test_revise_changes_words_and_weight(self, engram: Driver):
+        engram.remember(DEPLOY)
+        done = engram("revise", "mem-0001", "--text", "We deploy on Mondays", "--importance", "9", "--json")
+
+        assert done.json["outcome"] == "revised"
+        assert done.json["memory"]["text"] == "We deploy on Mondays"
+        assert done.json["memory"]["importance"] == 9
+
+    def test_revise_reads_the_new_text_from_standard_input(self, engram: Driver):
+        engram.remember(DEPLOY)
+        done = engram("revise", "mem-0001", "--text", "-", "--json", stdin=b"We deploy on Mondays\n")
+
+        assert done.json["memory"]["text"] == "We deploy on Mondays"
+
+    def test_verify_forget_and_restore_say_what_they_did_and_how_to_take_it_back(self, engram: Driver):
+        engram.remember(DEPLOY)
+
+        assert engram("verify", "mem-0001").out == f"✓ Verified mem-0001  {DEPLOY}\n  Take it back: engram undo 2\n"
+        assert engram("forget", "mem-0001", "--reason", "old").out.startswith("✓ Forgot mem-0001")
+        assert "No memory matches here" in engram("list").out
+        assert engram("restore", "mem-0001").out.startswith("✓ Restored mem-0001")
+        assert DEPLOY in engram("list").out
+
+    def test_several_memories_are_forgotten_by_one_command_and_brought_back_by_one_undo(self, engram: Driver):
+        engram.remember(DEPLOY)
+        engram.remember("The office is in Lisbon")
+
+        assert engram("forget", "mem-0001", "mem-0002").out.count("Forgot") == 2
+        assert engram("undo").code == 0
+        assert len(engram("list", "--json").json["memories"]) == 2
+
+    def test_purge_prints_a_receipt_and_leaves_no_trace(self, engram: Driver):
+        engram.remember("The zanzibarite clause is secret")
+        done = engram("purge", "mem-0001", "--confirm")
+
+        assert done.code == 0
+        assert "Traces left: none" in done.out
+        assert "Receipt: event 2" in done.out
+        raw = b"".join(path.read_bytes() for path in engram.folder.glob("store.db*"))
+        assert b"zanzibarite" not in raw
+
+
+class TestRecalls:
+    def test_recall_finds_by_words_and_names_scope_and_score(self, engram: Driver):
+        engram.remember(DEPLOY)
+        done = engram("recall", "when do we deploy?")
+
+        assert done.out.startswith(f"1. mem-0001  {DEPLOY}\n   fact · global · said · just now · score ")
+
+    def test_recall_explains_itself_when_asked(self, engram: Driver):
+        engram.remember(DEPLOY)
+
+        assert "why: " not in engram("recall", "deploy").out
+        assert re.search(r"why: words .* tokens", engram("recall", "deploy", "--explain").out)
+
+    def test_recall_says_when_nothing_is_known(self, engram: Driver):
+        done = engram("recall", "quantum")
+
+        assert done.code == 0
+        assert done.out.startswith("Nothing is known about that here.")
+
+    def test_recall_counts_what_is_held_back(self, engram: Driver):
+        engram.remember("I am called Alex", "--kind", "identity")
+
+        assert "Held back: 1 pending." in engram("recall", "called Alex").out
+
+    def test_context_fits_its_budget(self, engram: Driver):
+        engram.remember(DEPLOY, "--pinned")
+        done = engram("context", "--budget", "200", "--query", "deploy", "--json")
+
+        assert DEPLOY in done.json["text"]
+        assert done.json["tokens"] <= done.json["budget"] == 200
+
+    def test_context_of_an_empty_store_says_so(self, engram: Driver):
+        assert engram("context").out == "Nothing to begin with: no live memory fits here.\n"
+
+
+class TestReviews:
+    def test_review_lists_what_waits_away_from_a_terminal(self, engram: Driver):
+        engram.remember("I am Alex", "--kind", "identity")
+        done = engram("review")
+
+        assert "mem-0001" in done.out
+        assert "Why it waits: this kind is curated" in done.out
+        assert engram("review", "--list").out == done.out
+
+    def test_review_of_nothing_says_so(self, engram: Driver):
+        assert engram("review").out == "Nothing waits for review.\n"
+
+    def test_review_refuses_a_limit_that_would_hide_what_waits(self, engram: Driver):
+        engram.remember("I am Alex", "--kind", "identity")
+
+        assert engram("review", "--limit", "0").code == 2
+
+    def test_promote_and_reject_decide(self, engram: Driver):
+        engram.remember("I am Alex", "--kind", "identity")
+        engram.remember("I am Kim", "--kind", "identity", "--dedupe", "create")
+
+        assert engram("promote", "mem-0001", "--confirm").out.startswith("✓ Promoted mem-0001")
+        assert engram("reject", "mem-0002", "--reason", "not me").out.startswith("✓ Rejected mem-0002")
+        assert "not me" in engram("history", "mem-0002").out
+
+    def test_promote_merges_into_another(self, engram: Driver):
+        engram.remember("The port of the database is 5432")
+        engram.remember("The port of the database is 5433")
+        done = engram("promote", "mem-0002", "--into", "mem-0001", "--text", "The ports are 5432 and 5433")
+
+        assert done.code == 0
+        assert "The ports are 5432 and 5433" in engram("get", "mem-0001").out
+
+
+class TestHistory:
+    def test_history_tells_newest_first(self, engram: Driver):
+        engram.remember(DEPLOY)
+        engram("forget", "mem-0001", "--reason", "moved")
+        lines = engram("history").out.splitlines()
+
+        assert [line.split()[0] for line in lines] == ["2", "1"]
+        assert "forget" in lines[0]
+        assert "moved" in lines[0]
+        assert DEPLOY in lines[1]
+
+    def test_history_of_nothing_says_so(self, engram: Driver):
+        assert engram("history").out == "Nothing has happened yet.\n"
+
+    def test_history_pages(self, engram: Driver):
+        for word in ("one", "two", "three"):
+            engram.remember(f"Memory number {word}")
+
+        assert "There is more: --before 2" in engram("history", "--limit", "2").out
+        assert engram("history", "--before", "2").out.startswith("1 ")
+
+    def test_undo_takes_back_and_can_be_undone(self, engram: Driver):
+        engram.remember(DEPLOY)
+        engram("forget", "mem-0001")
+        undone = engram("undo")
+
+        assert "Took back forget" in undone.out
+        assert "mem-0001 is live" in undone.out
+        assert engram("undo", "3").code == 0
+        assert "No memory matches here" in engram("list").out
+
+    def test_undo_takes_back_several(self, engram: Driver):
+        for word in ("one", "two", "three"):
+            engram.remember(f"Memory number {word}")
+
+        assert engram("undo", "--last", "2").out.count("Took back") == 2
+        assert [one["handle"] for one in engram("list", "--json").json["memories"]] == ["mem-0001"]
+
+
+class TestUpkeep:
+    def test_stats_count(self, engram: Driver):
+        engram.remember(DEPLOY)
+        engram.remember("I am Alex", "--kind", "identity")
+        done = engram("stats")
+
+        assert done.out.startswith(f"2 memories in {engram.store}, 2 events\n")
+        assert "by standing  1 live, 1 pending" in done.out
+
+    def test_doctor_finds_a_healthy_store_healthy(self, engram: Driver):
+        engram.remember(DEPLOY)
+        done = engram("doctor")
+
+        assert done.code == 0
+        assert "✓ Healthy" in done.out
+        assert "sqlite 3." in done.out
+
+    def test_doctor_mends_a_loose_mode(self, engram: Driver):
+        engram.remember(DEPLOY)
+        engram.store.chmod(0o644)
+
+        assert engram("doctor").code == 8
+        assert engram("doctor", "--fix").code == 0
+        assert engram.store.stat().st_mode & 0o777 == 0o600
+
+    def test_kinds_shows_the_table(self, engram: Driver):
+        lines = engram("kinds").out.splitlines()
+
+        assert lines[0].split() == ["kind", "goes", "live", "fresh", "for", "recalled"]
+        assert any(line.startswith("identity") and "when a person confirms" in line for line in lines)
+
+    def test_what_is_exported_can_be_taken_in_elsewhere_and_taken_back(self, engram: Driver):
+        engram.remember(DEPLOY)
+        done = engram("export", "all.jsonl", "--json")
+        elsewhere = ("--store", str(engram.folder / "other.db"))
+
+        assert done.json["memories"] == 1
+        assert (engram.folder / "all.jsonl").stat().st_mode & 0o777 == 0o600
+        assert "Would take in all.jsonl: 1 held" in engram("import", "all.jsonl", "--dry-run", *elsewhere).out
+        assert engram("import", "all.jsonl", "--json", *elsewhere).json["outcomes"] == {"held": 1}
+        assert engram("undo", *elsewhere).code == 0
+        assert engram("import", "all.jsonl", "--trust", "--json", *elsewhere).json["outcomes"] == {"new": 1}
+        assert DEPLOY in engram("list", *elsewhere).out
+
+    def test_the_way_back_that_an_import_prints_works(self, engram: Driver):
+        engram.remember(DEPLOY)
+        engram("export", "all.jsonl")
+        elsewhere = ("--store", str(engram.folder / "other.db"))
+        told = re.search(r"engram undo (\S+)", engram("import", "all.jsonl", "--trust", *elsewhere).out)
+
+        assert told
+        assert engram("undo", told[1], *elsewhere).code == 0
+
+    def test_an_import_that_changed_nothing_offers_no_way_back(self, engram: Driver):
+        engram.remember(DEPLOY)
+        engram("export", "all.jsonl")
+
+        assert "engram undo" not in engram("import", "all.jsonl").out
+
+    def test_export_prints_on_request_and_nothing_else(self, engram: Driver):
+        engram.remember(DEPLOY)
+        lines = [json.loads(line) for line in engram("export", "-").out.splitlines()]
+
+        assert len(lines) == 3
+        assert DEPLOY in json.dumps(lines[1])
+
+
+class TestSettings:
+    def test_config_shows_value_and_origin(self, engram: Driver):
+        engram.set(ENGRAM_AUTOPROMOTE="off")
+        folder = engram.folder / "config" / "engram"
+        folder.mkdir(parents=True)
+        (folder / "engram.toml").write_text("budget = 900\n")
+        shown = engram("config", "--json").json
+
+        assert shown["autopromote"] == {"value": False, "origin": "ENGRAM_AUTOPROMOTE"}
+        assert shown["budget"] == {"value": 900, "origin": str(folder / "engram.toml")}
+        assert shown["review_all"] == {"value": False, "origin": "default"}
+        told = engram("config").out
+        assert re.search(r"^autopromote +off +ENGRAM_AUTOPROMOTE ", told, re.MULTILINE)
+        assert f"Your file: {folder / 'engram.toml'}" in told
+        assert "New memories land in: global" in told
+
+    def test_config_names_the_default_store(self, engram: Driver):
+        engram.set(ENGRAM_STORE="")
+
+        assert str(engram.folder / "data" / "engram" / "engram.db") in engram("config").out
+
+    def test_config_takes_nothing_else(self, engram: Driver):
+        assert engram("config", "set").code == 2
+
+    def test_the_version_is_one_line(self, engram: Driver):
+        for word in ("--version", "-V", "version"):
+            assert engram(word).out == f"engram {__version__}\n"
+
+
+class TestHelp:
+    @pytest.mark.parametrize("words", [(), ("--help",), ("-h",), ("help",)], ids=str)
+    def test_help_names_every_command_with_its_sentence(self, engram: Driver, words: tuple[str, ...]):
+        done = engram(*words)
+
+        assert done.code == 0
+        for operation in OPERATIONS.values():
+            assert re.search(rf"^  {operation.name} +{re.escape(operation.summary)}$", done.out, re.MULTILINE)
+        assert "config" in done.out
+        assert "completion" in done.out
+        assert "Exit codes: 0 done" in done.out
+
+    @pytest.mark.parametrize("name", OPERATIONS)
+    def test_help_of_a_command_shows_an_example_and_the_prose_of_every_parameter(self, engram: Driver, name: str):
+        done = engram(name, "--help")
+        told = " ".join(done.out.split())
+
+        assert done.code == 0
+        assert OPERATIONS[name].summary in told
+        for example in OPERATIONS[name].examples:
+            assert " ".join(example.split()) in told
+        for each in parameters(OPERATIONS[name]):
+            assert each.about
+            assert " ".join(each.about.split()) in told
+        for _, about in RENDERING.get(name, ()):
+            assert about in told
+        assert "--json" in told
+        assert "--store PATH" in told
+        assert engram("help", name).out == done.out
+
+    @pytest.mark.parametrize("name", ["config", "completion"])
+    def test_help_of_the_other_commands_shows_an_example(self, engram: Driver, name: str):
+        done = engram(name, "--help")
+
+        assert done.code == 0
+        assert "Example:\n" in done.out
+
+    @pytest.mark.parametrize("name", OPERATIONS)
+    def test_the_examples_in_help_are_understood(self, name: str):
+        import shlex
+
+        from engram.surfaces.parsing import parse
+
+        for example in OPERATIONS[name].examples:
+            words = shlex.split(example.split("|")[-1] if "| engram" in example else example.split(" | ")[0])
+            assert words[:2] == ["engram", name]
+            parse(OPERATIONS[name], words[2:])
+
+
+class TestTerminal:
+    def test_there_is_no_colour_away_from_a_terminal(self, tmp_path: Path):
+        done = child(tmp_path, "remember", DEPLOY)
+
+        assert done.code == 0
+        assert "\x1b" not in done.out
+
+    def test_there_is_colour_on_a_terminal(self, tmp_path: Path):
+        code, shown = at_terminal(tmp_path, "remember", DEPLOY)
+
+        assert code == 0
+        assert "\x1b[32m✓\x1b[0m Remembered: \x1b[1mmem-0001\x1b[0m" in shown
+
+    @pytest.mark.parametrize("variables", [{"NO_COLOR": "1"}, {"TERM": "dumb"}], ids=str)
+    def test_a_wish_for_no_colour_is_honoured(self, tmp_path: Path, variables: dict[str, str]):
+        _, shown = at_terminal(tmp_path, "remember", DEPLOY, **variables)
+
+        assert "\x1b" not in shown
+        assert "Remembered" in shown
+
+    def test_an_error_is_red_on_a_terminal_and_plain_elsewhere(self, tmp_path: Path):
+        code, shown = at_terminal(tmp_path, "get", "mem-9999")
+
+        assert code == 3
+        assert "\x1b[31mengram: There is no memory 'mem-9999'.\x1b[0m" in shown
+        assert "\x1b" not in child(tmp_path, "get", "mem-9999").err
+        assert "\x1b" not in at_terminal(tmp_path, "get", "mem-9999", NO_COLOR="1")[1]
+
+    def test_an_error_is_plain_on_a_dumb_terminal(self, tmp_path: Path):
+        assert "\x1b" not in at_terminal(tmp_path, "get", "mem-9999", TERM="dumb")[1]
+
+    def test_a_long_text_is_cut_to_the_width_of_the_terminal(self, tmp_path: Path):
+        child(tmp_path, "remember", f"{DEPLOY}, {'and so on ' * 30}")
+        _, shown = at_terminal(tmp_path, "list", columns=60, NO_COLOR="1")
+
+        assert [len(line) for line in shown.splitlines()] == [60]
+        assert shown.endswith("…\n")
+
+    def test_a_terminal_that_does_not_tell_its_width_shows_texts(self, tmp_path: Path):
+        assert DEPLOY in at_terminal(tmp_path, "remember", DEPLOY, columns=0)[1]
+
+    def test_signs_survive_an_ascii_locale(self, tmp_path: Path):
+        done = child(tmp_path, "remember", DEPLOY, LANG="C", LC_ALL="C", PYTHONIOENCODING="ascii")
+
+        assert done.code == 0
+        assert done.out.startswith("✓ Remembered")
+
+
+class TestPipes:
+    def test_a_reader_that_leaves_after_one_line_is_no_error(self, tmp_path: Path):
+        with_many = [f"Memory number {n} is about {word}" for n, word in enumerate(("tea", "oak", "sea") * 40)]
+        fill = "import engram,sys\nwith engram.open() as e:\n for t in sys.stdin.read().splitlines(): e.remember(t)"
+        subprocess.run(
+            [COMMAND[0], "-c", fill],
+            input="\n".join(with_many),
+            check=True,
+            env=environment(tmp_path),
+            text=True,
+            cwd=tmp_path,
+        )
+        script = f"set -o pipefail; {' '.join(COMMAND)} list --limit 120 --json | head -1"
+        done = subprocess.run(
+            ["bash", "-c", script],
+            capture_output=True,
+            check=False,
+            env=environment(tmp_path),
+            text=True,
+            cwd=tmp_path,
+        )
+
+        assert done.stdout == "{\n"
+        assert done.stderr == ""
+        assert done.returncode == 0
+
+    @pytest.mark.parametrize("words", [["list"], ["--help"], ["config"]], ids=str)
+    def test_a_reader_that_never_read_is_no_error(self, tmp_path: Path, words: list[str]):
+        ours, theirs = os.pipe()
+        os.close(ours)
+        done = subprocess.run(
+            [*COMMAND, *words],
+            stdout=theirs,
+            stderr=subprocess.PIPE,
+            check=False,
+            env=environment(tmp_path),
+            cwd=tmp_path,
+        )
+        os.close(theirs)
+
+        assert (done.returncode, done.stderr) == (0, b"")
+
+    def test_the_installed_command_and_the_module_are_one(self, tmp_path: Path):
+        done = subprocess.run(
+            ["engram", "remember", "-", "--json"],
+            input="Größe\n".encode(),
+            capture_output=True,
+            check=False,
+            env=environment(tmp_path),
+            cwd=tmp_path,
+        )
+
+        assert done.returncode == 0
+        assert json.loads(done.stdout)["memory"]["text"] == "Größe"
+        assert child(tmp_path, "list", "--json").json["memories"][0]["text"] == "Größe"

@@ -1,0 +1,101 @@
+"""Completion scripts: shells accept them, and bash completes what the command really takes."""
+
+import shutil
+import subprocess
+
+import pytest
+
+from engram.service import OPERATIONS
+from engram.surfaces.cli import EXTRA
+from engram.surfaces.completion import SHELLS, script
+from engram.surfaces.parsing import parser_for
+from surfaces.driving import Driver
+
+
+def completed(*words: str) -> list[str]:
+    """What bash offers after these words, the last of which is being typed."""
+    line = "\n".join(
+        [
+            script("bash", list(EXTRA)),
+            f"COMP_WORDS=({' '.join(repr(word) for word in ('engram', *words))})",
+            f"COMP_CWORD={len(words)}",
+            "_engram",
+            'printf "%s\\n" "${COMPREPLY[@]}"',
+        ]
+    )
+    done = subprocess.run(["bash", "--norc", "-c", line], capture_output=True, check=True, text=True)
+    return done.stdout.split()
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_the_command_prints_a_script_for(engram: Driver, shell: str):
+    done = engram("completion", shell)
+
+    assert done.code == 0
+    assert done.out == script(shell, list(EXTRA)) + "\n"
+    for name in (*OPERATIONS, *EXTRA):
+        assert name in done.out
+
+
+def test_without_a_shell_it_shows_how_it_is_used(engram: Driver):
+    done = engram("completion")
+
+    assert done.code == 2
+    assert "bash|zsh|fish" in done.out
+
+
+@pytest.mark.parametrize("shell", [shell for shell in SHELLS if shutil.which(shell)])
+def test_every_shell_of_this_machine_accepts_its_script(shell: str):
+    done = subprocess.run(
+        [shell, "-n"], input=script(shell, list(EXTRA)), capture_output=True, check=False, text=True
+    )
+
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_the_zsh_script_is_the_bash_one_behind_its_adapter():
+    zsh = script("zsh", list(EXTRA))
+
+    assert zsh.startswith("autoload -U +X bashcompinit && bashcompinit\n")
+    assert zsh.endswith(script("bash", list(EXTRA)))
+
+
+def test_every_line_for_fish_is_a_complete_command_with_closed_quotes():
+    for line in script("fish", list(EXTRA)).splitlines():
+        assert line.startswith("complete -c engram ")
+        assert line.replace("\\'", "").count("'") % 2 == 0
+
+
+def test_bash_is_told_which_command_it_completes():
+    told = f"{script('bash', list(EXTRA))}\ncomplete -p engram"
+    done = subprocess.run(["bash", "--norc", "-c", told], capture_output=True, check=True, text=True)
+
+    assert done.stdout == "complete -F _engram engram\n"
+
+
+def test_bash_completes_commands():
+    assert completed("re") == ["remember", "revise", "restore", "recall", "review", "reject"] or set(
+        completed("re")
+    ) == {"remember", "revise", "restore", "recall", "review", "reject"}
+    assert completed("conf") == ["config"]
+    assert set(completed("")) == {*OPERATIONS, *EXTRA}
+
+
+def test_bash_completes_the_options_of_a_command():
+    assert completed("remember", "--vis") == ["--visibility"]
+    assert completed("recall", "deploy", "--ex") == ["--explain"]
+    assert completed("doctor", "--") == ["--fix", "--json", "--store", "--help"]
+
+
+def accepted(name: str) -> set[str]:
+    return {word for action in parser_for(OPERATIONS[name])._actions for word in action.option_strings}
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_bash_offers_only_what_the_command_takes(name: str):
+    assert set(completed(name, "--")) <= accepted(name)
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_bash_offers_all_that_the_command_takes(name: str):
+    assert {word for word in accepted(name) if not word.startswith("--no-")} - {"-h"} <= set(completed(name, "--"))

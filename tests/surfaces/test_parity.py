@@ -1,0 +1,272 @@
+"""One operation, many doors: the command and the Python method ask and answer the same."""
+
+import inspect
+import json
+import re
+import shutil
+import typing
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import engram as package
+from engram.model import answers
+from engram.operations import parameters as prose
+from engram.service import OPERATIONS, Engram, Operation
+from engram.surfaces.parsing import parameters, parse, parser_for
+from engram.surfaces.render import RENDERERS, Paper, render
+from engram.surfaces.shapes import shape
+from surfaces.driving import Driver
+
+NAMED = pytest.mark.parametrize("operation", OPERATIONS.values(), ids=OPERATIONS)
+
+
+def method_of(operation: Operation) -> str:
+    """`import` is a word of Python's own."""
+    return "import_" if operation.name == "import" else operation.name
+
+
+def answer_types() -> set[type]:
+    return {typing.get_type_hints(operation.function)["return"] for operation in OPERATIONS.values()}
+
+
+def test_the_operations_of_the_core_are_all_there():
+    assert set(OPERATIONS) == {
+        "remember", "get", "list", "revise", "verify", "forget", "restore", "purge", "recall", "context", "review",
+        "promote", "reject", "history", "undo", "stats", "doctor", "kinds", "export", "import",
+    }  # fmt: skip
+
+
+@NAMED
+def test_an_operation_is_a_method_with_its_words(operation: Operation):
+    with package.open("ram:") as memory:
+        method = getattr(memory, method_of(operation))
+
+        assert callable(method)
+        assert method.__doc__ == operation.function.__doc__
+    bound = inspect.getattr_static(Engram, method_of(operation))
+    assert bound._function is operation.function
+
+
+def test_every_method_made_from_an_operation_is_in_the_table():
+    bound = {name for name in vars(Engram) if hasattr(inspect.getattr_static(Engram, name), "_function")}
+
+    assert bound == {method_of(operation) for operation in OPERATIONS.values()}
+
+
+@NAMED
+def test_the_command_takes_the_parameters_of_the_operation(operation: Operation):
+    signature = list(inspect.signature(operation.function).parameters)[1:]
+    taken = {action.dest for action in parser_for(operation)._actions}
+
+    assert [each.name for each in parameters(operation)] == signature
+    assert set(signature) <= taken
+    assert taken - set(signature) <= {"help", "json", "store", "explain", "list"}
+
+
+@NAMED
+def test_the_command_has_the_defaults_of_the_operation(operation: Operation):
+    given = ["x" for each in parameters(operation) if each.required]
+    asked = parse(operation, given)
+    signature = inspect.signature(operation.function)
+
+    for each in list(signature.parameters.values())[1:]:
+        if each.default is not inspect.Parameter.empty:
+            assert asked[each.name] == each.default
+            assert type(asked[each.name]) is type(each.default)
+
+
+@NAMED
+def test_an_operation_says_what_it_does_how_and_with_what(operation: Operation):
+    first = operation.summary
+
+    assert first.endswith(".")
+    assert first[0].isupper()
+    assert operation.examples
+    for example in operation.examples:
+        assert re.search(rf"(^|\| )engram {operation.name}(\s|$)", example), example
+    assert operation.examples[0].startswith(f"engram {operation.name}")
+    for each in parameters(operation):
+        assert each.about.endswith("."), f"{operation.name} {each.name}"
+
+
+@NAMED
+def test_an_operation_has_a_route_and_flags_that_agree(operation: Operation):
+    verb, _, path = operation.route.partition(" ")
+
+    assert verb in ("GET", "POST", "PATCH", "DELETE")
+    assert path.startswith("/v1/")
+    assert (verb == "GET") is not operation.writes
+    assert not operation.destructive or (operation.writes and operation.human)
+
+
+def test_no_two_operations_share_a_route():
+    assert len({operation.route for operation in OPERATIONS.values()}) == len(OPERATIONS)
+
+
+@NAMED
+def test_a_parameters_prose_is_written_once(operation: Operation):
+    known = {
+        typing.get_args(each)[1] for each in vars(prose).values() if typing.get_origin(each) is typing.Annotated
+    }
+
+    for each in parameters(operation):
+        assert each.about in known
+
+
+@NAMED
+def test_what_writes_can_be_retried_with_a_token(operation: Operation):
+    names = [each.name for each in parameters(operation)]
+
+    by_itself = operation.name == "import"  # a second import finds everything known
+    assert ("token" in names) is (operation.writes and not by_itself)
+
+
+def test_every_type_of_answer_has_one_renderer_and_no_renderer_is_idle():
+    assert set(RENDERERS) == answer_types()
+
+
+def test_every_type_of_answer_tells_its_moment_first():
+    for each in answer_types():
+        assert each._fields[0] == "at"
+        assert each.__module__ == answers.__name__
+        assert each.__doc__
+
+
+def words_of(operation: Operation, said: dict[str, Any]) -> list[str]:
+    """The command line that asks what a Python call with these arguments asks."""
+    alone = {each.name for each in parameters(operation) if each.required or each.name in ("memory", "event")}
+    words: list[str] = []
+    for name, value in said.items():
+        flag = f"--{name.replace('_', '-')}"
+        if name in alone:
+            words += [value] if isinstance(value, str) else list(value)
+        elif isinstance(value, bool):
+            words += [flag if value else f"--no-{flag[2:]}"]
+        elif isinstance(value, list | tuple):
+            words += [part for each in value for part in (flag, str(each))]
+        else:
+            words += [flag, str(value)]
+    return words
+
+
+MASKS = (
+    (r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}", "ID"),
+    (r"[0-9a-f]{64}", "HASH"),
+    (r"\d{4}-\d\d-\d\dT[\d:.]+Z", "TIME"),
+    (r"\d{15,}[\w.:-]*", "CLOCK"),
+    (r"/[^\"]*/(one|two)\.db", "STORE"),
+)
+"""What differs between two equal stores: ids, hashes, moments and places."""
+
+
+def masked(value: Any) -> Any:
+    text = json.dumps(value, ensure_ascii=False)
+    for pattern, name in MASKS:
+        text = re.sub(pattern, name, text)
+    return json.loads(text)
+
+
+@pytest.fixture(scope="module")
+def furnished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A closed store with live, waiting, forgotten and replaced memories."""
+    path = tmp_path_factory.mktemp("parity") / "store.db"
+    with package.open(path, environment={"HOME": str(path.parent)}, folder=path.parent) as memory:
+        memory.remember("We deploy on Fridays", kind="convention", tag=["ops"], pinned=True)
+        memory.remember("The port of the database is 5432", cite=["src/db.py:3-9"])
+        memory.remember("The port of the database is 5433")
+        memory.remember("My name is Alex", kind="identity")
+        memory.remember("The office is in Lisbon", importance=9)
+        memory.forget("mem-0005", reason="moved")
+    return path
+
+
+@pytest.fixture
+def doors(engram: Driver, furnished: Path) -> Iterator[tuple[Driver, Engram]]:
+    """Two equal stores: one for the command, one for Python."""
+    for name in ("one.db", "two.db"):
+        shutil.copy(furnished, engram.folder / name)
+    engram.set(ENGRAM_STORE=str(engram.folder / "one.db"))
+    with package.open(engram.folder / "two.db", channel="flag") as memory:
+        yield engram, memory
+
+
+CALLS: list[tuple[str, dict[str, Any]]] = [
+    ("remember", {"text": "Tea is at four"}),
+    ("remember", {"text": "My town is Porto", "kind": "location", "tag": ["a", "b"], "pinned": False}),
+    ("remember", {"text": "We deploy on Fridays"}),
+    ("get", {"memory": ["mem-0001", "mem-0002"]}),
+    ("list", {}),
+    ("list", {"standing": ["pending", "forgotten"], "limit": 2}),
+    ("revise", {"memory": "mem-0002", "text": "The port of the database is 5439", "importance": 8}),
+    ("verify", {"memory": "mem-0001"}),
+    ("forget", {"memory": ["mem-0001", "mem-0002"], "reason": "old"}),
+    ("restore", {"memory": "mem-0005"}),
+    ("purge", {"memory": "mem-0002", "confirm": True}),
+    ("recall", {"question": "which port has the database", "limit": 3}),
+    ("recall", {"question": "deploy", "kind": ["convention"], "tag": ["ops"], "everywhere": True}),
+    ("context", {"query": "database", "budget": 400}),
+    ("review", {}),
+    ("promote", {"memory": "mem-0004", "confirm": True}),
+    ("promote", {"memory": "mem-0003", "into": "mem-0002", "text": "The ports are 5432 and 5433"}),
+    ("reject", {"memory": "mem-0003", "reason": "typo"}),
+    ("history", {"limit": 4}),
+    ("history", {"memory": "mem-0005"}),
+    ("undo", {"last": 2}),
+    ("undo", {"event": "6"}),
+    ("stats", {}),
+    ("doctor", {}),
+    ("kinds", {}),
+    ("export", {"path": "all.jsonl", "standing": ["live"], "overwrite": True}),
+    ("import", {"path": "given.jsonl", "trust": True}),
+    ("import", {"path": "given.jsonl", "dry_run": True}),
+]
+
+
+@pytest.mark.parametrize(("name", "said"), CALLS, ids=[f"{name}-{len(said)}" for name, said in CALLS])
+def test_the_command_answers_what_python_answers(doors: tuple[Driver, Engram], name: str, said: dict[str, Any]):
+    command, memory = doors
+    operation = OPERATIONS[name]
+    if name == "import":
+        with package.open("ram:") as other:
+            other.remember("A text from elsewhere")
+            other.export(str(command.folder / "given.jsonl"))
+    done = command(name, *words_of(operation, said), "--json")
+    answer = getattr(memory, method_of(operation))(**said)
+
+    assert done.code == 0, done.err
+    assert masked(done.json) == masked(shape(answer, answer.at))
+    assert type(answer) is typing.get_type_hints(operation.function)["return"]
+    assert render(answer, Paper())
+
+
+def test_every_operation_is_compared():
+    assert {name for name, _ in CALLS} == set(OPERATIONS)
+
+
+REFUSED: list[tuple[str, dict[str, Any]]] = [
+    ("remember", {"text": "  "}),
+    ("remember", {"text": "x", "kind": "Two Words"}),
+    ("get", {"memory": "mem-9999"}),
+    ("promote", {"memory": "mem-0004"}),
+    ("promote", {"memory": "mem-0001"}),
+    ("purge", {"memory": "mem-0001"}),
+    ("restore", {"memory": "mem-0001"}),
+    ("undo", {"event": "99"}),
+    ("list", {"limit": 0}),
+]
+
+
+@pytest.mark.parametrize(("name", "said"), REFUSED, ids=[f"{name}-{'-'.join(said)}" for name, said in REFUSED])
+def test_the_command_refuses_what_python_refuses_in_the_same_words(
+    doors: tuple[Driver, Engram], name: str, said: dict[str, Any]
+):
+    command, memory = doors
+    done = command(name, *words_of(OPERATIONS[name], said), "--json")
+
+    with pytest.raises(package.EngramError) as refused:
+        getattr(memory, method_of(OPERATIONS[name]))(**said)
+    assert done.code == refused.value.exit_code
+    assert done.error == refused.value.body()

@@ -1,0 +1,148 @@
+"""The JSON of every command: its keys and types are a promise, kept in `shapes.json`.
+
+A difference is a decision. Having decided, write the file anew:
+
+    SHAPES=write .venv/bin/pytest tests/surfaces/test_shapes.py
+"""
+
+import json
+import os
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from engram.service import OPERATIONS
+from engram.surfaces.cli import EXTRA
+from surfaces.driving import Driver
+
+FILE = Path(__file__).with_name("shapes.json")
+
+COUNTED = {"held_back", "standings", "kinds", "scopes", "outcomes", "handles", "reasons", "note"}
+"""Objects whose keys are data, not fields."""
+
+NOUNS = {"Memory": {"handle", "standing"}, "Event": {"seq", "edits"}}
+"""Objects that many answers carry, and keys they are known by: their fields are listed once."""
+
+ANY = {"old", "new"}
+"""Fields that carry any value."""
+
+
+def paths(value: Any, at: str = "") -> Iterator[tuple[str, str]]:
+    """Every field of a JSON value with its type: `memory.tags[]` → string."""
+    name = at.rpartition(".")[2]
+    if name in ANY:
+        yield at, "any"
+    elif isinstance(value, dict) and at and (noun := noun_of(value)):
+        yield at, noun
+    elif isinstance(value, dict):
+        yield at, "object"
+        if name in COUNTED and not any(isinstance(part, dict) for part in value.values()):
+            yield from (pair for part in value.values() for pair in paths(part, f"{at}.*"))
+            return
+        for key, part in value.items():
+            yield from paths(part, f"{at}.{key}".lstrip("."))
+    elif isinstance(value, list):
+        yield at, "array"
+        for part in value:
+            yield from paths(part, f"{at}[]")
+    else:
+        kinds = {bool: "boolean", int: "number", float: "number", str: "string", type(None): "null"}
+        yield at, kinds[type(value)]
+
+
+def noun_of(value: dict[str, Any]) -> str:
+    return next((noun for noun, keys in NOUNS.items() if keys <= value.keys()), "")
+
+
+def nouns(value: Any) -> Iterator[tuple[str, Any]]:
+    """Every memory and every event inside a JSON value."""
+    if isinstance(value, dict):
+        if noun := noun_of(value):
+            yield noun, value
+        value = list(value.values())
+    if isinstance(value, list):
+        for part in value:
+            yield from nouns(part)
+
+
+def shape_of(*values: Any) -> dict[str, str]:
+    found: defaultdict[str, set[str]] = defaultdict(set)
+    for value in values:
+        for path, kind in paths(value):
+            found[path or "."].add(kind)
+    return {path: " or ".join(sorted(found[path])) for path in sorted(found)}
+
+
+def tour(engram: Driver) -> dict[str, list[Any]]:
+    """Every command once or more, so that each field has a value at least once."""
+    answers: defaultdict[str, list[Any]] = defaultdict(list)
+
+    def run(*words: str) -> Any:
+        done = engram(*words, "--json")
+        assert done.code == 0, (words, done.err)
+        answers[words[0]].append(done.json)
+        return done.json
+
+    run("remember", "The port of the database is 5432", "--tag", "db", "--cite", "src/db.py:3", "--pinned")
+    run("remember", "The port of the database is 5433")
+    run("remember", "The host key is <private>x</private>", "--valid-until", "2199-01-01")
+    run("remember", "I am Alex", "--kind", "identity", "--token", "t")
+    run("remember", "I am Alex", "--kind", "identity", "--token", "t")
+    run("recall", "port of the database")
+    run("recall", "nothing like it")
+    run("promote", "mem-0004", "--confirm")
+    run("revise", "mem-0004", "--text", "I am Alex Rivera")
+    run("revise", "mem-0001", "--importance", "9")
+    run("review")
+    run("review", "--limit", "1")
+    run("reject", "mem-0002", "--reason", "typo")
+    run("verify", "mem-0001")
+    run("forget", "mem-0003")
+    run("restore", "mem-0003")
+    run("get", "mem-0001")
+    run("list", "--standing", "all")
+    run("list", "--limit", "1")
+    run("context")
+    run("undo", "--last", "1")
+    run("purge", "mem-0003", "--confirm")
+    run("history", "--limit", "50")
+    run("history", "--limit", "1")
+    run("stats")
+    run("doctor")
+    run("kinds")
+    run("export", "all.jsonl")
+    run("import", "all.jsonl")
+    (engram.folder / "more.jsonl").write_bytes((engram.folder / "all.jsonl").read_bytes())
+    run("import", "more.jsonl", "--dry-run", "--store", "other.db")
+    run("config")
+    return answers
+
+
+@pytest.fixture
+def shapes(engram: Driver) -> dict[str, dict[str, str]]:
+    answers = tour(engram)
+    shared: dict[str, list[Any]] = {noun: [] for noun in NOUNS}
+    for noun, value in nouns(list(answers.values())):
+        shared[noun].append(value)
+    return {name: shape_of(*values) for name, values in [*shared.items(), *sorted(answers.items())]}
+
+
+def test_the_json_of_every_command_keeps_its_shape(shapes: dict[str, dict[str, str]]):
+    if os.environ.get("SHAPES") == "write":
+        FILE.write_text(json.dumps(shapes, indent=1) + "\n", encoding="utf-8")
+
+    assert set(shapes) == {*NOUNS, *OPERATIONS, *EXTRA} - {"completion"}
+    assert shapes == json.loads(FILE.read_text(encoding="utf-8"))
+
+
+def test_an_answer_tells_its_moment_first(engram: Driver):
+    for name, values in tour(engram).items():
+        if name != "config":
+            assert all(next(iter(value)) == "at" for value in values), name
+
+
+def test_json_is_readable_text_in_any_language(engram: Driver):
+    assert "日本語 ñ" in engram("remember", "日本語 ñ", "--json").out

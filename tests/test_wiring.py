@@ -1,0 +1,193 @@
+"""Where parts meet: ids, store names, default places and their modes."""
+
+import os
+import re
+import subprocess
+import sys
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from uuid import UUID
+
+import pytest
+
+from engram.engines.ram import RamEngine
+from engram.engines.sqlite import SqliteEngine
+from engram.errors import Corrupt, Invalid
+from engram.model.caller import Caller
+from engram.wiring import new_id, now
+from engram.wiring import open as open_memory
+
+
+def opened(folder: Path, store: str | os.PathLike[str] = "", **variables: str):
+    return open_memory(store, environment={"HOME": str(folder), **variables}, folder=folder)
+
+
+class TestIds:
+    def test_an_id_is_a_uuid_of_version_7(self):
+        for _ in range(200):
+            one = UUID(text := new_id())
+
+            assert str(one) == text
+            assert one.version == 7
+            assert one.variant == "specified in RFC 4122"
+
+    def test_an_id_carries_its_moment(self):
+        before = datetime.now(UTC) - timedelta(milliseconds=2)
+        stamp = datetime.fromtimestamp((UUID(new_id()).int >> 80) / 1000, UTC)
+
+        assert before <= stamp <= datetime.now(UTC)
+
+    def test_ids_are_unique(self):
+        assert len({new_id() for _ in range(20_000)}) == 20_000
+
+    def test_ids_sort_by_age_to_the_millisecond(self):
+        ids = [new_id() for _ in range(5_000)]
+        stamps = [one[:13] for one in ids]
+
+        assert stamps == sorted(stamps)
+
+    def test_ids_of_two_processes_differ(self):
+        command = [sys.executable, "-c", "from engram.wiring import new_id; print(new_id())"]
+        told = {subprocess.run(command, capture_output=True, check=True, text=True).stdout for _ in range(2)}
+
+        assert len(told) == 2
+
+    def test_the_clock_is_in_utc(self):
+        assert now().tzinfo is UTC
+
+
+class TestStores:
+    def test_ram_is_a_memory_of_this_process(self, tmp_path: Path):
+        with opened(tmp_path, "ram:") as memory:
+            assert isinstance(memory.engine, RamEngine)
+            assert memory.store == "ram:"
+        assert list(tmp_path.iterdir()) == []
+
+    def test_two_rams_share_nothing(self, tmp_path: Path):
+        with opened(tmp_path, "ram:") as one, opened(tmp_path, "ram:") as two:
+            one.remember("We deploy on Fridays")
+
+            assert two.list().memories == ()
+
+    @pytest.mark.parametrize("form", ["{}", "sqlite:{}", "sqlite://{}"])
+    def test_a_path_is_a_file_of_sqlite(self, tmp_path: Path, form: str):
+        path = tmp_path / "deep" / "store.db"
+        with opened(tmp_path, form.format(path)) as memory:
+            assert isinstance(memory.engine, SqliteEngine)
+            assert memory.store == str(path)
+        assert path.stat().st_mode & 0o777 == 0o600
+
+    def test_a_path_may_be_a_path(self, tmp_path: Path):
+        with opened(tmp_path, tmp_path / "store.db") as memory:
+            assert memory.store == str(tmp_path / "store.db")
+
+    def test_a_tilde_is_the_home_folder(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+        monkeypatch.setenv("HOME", str(tmp_path))
+        with opened(tmp_path, "~/store.db") as memory:
+            assert memory.store == str(tmp_path / "store.db")
+
+    def test_a_relative_path_is_seen_from_the_working_folder(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+        monkeypatch.chdir(tmp_path)
+        with opened(tmp_path, "store.db") as memory:
+            assert memory.store == str(tmp_path / "store.db")
+
+    def test_the_environment_names_the_store(self, tmp_path: Path):
+        with opened(tmp_path, ENGRAM_STORE=f"sqlite:{tmp_path}/named.db") as memory:
+            assert memory.store == f"{tmp_path}/named.db"
+
+    def test_an_argument_goes_before_the_environment(self, tmp_path: Path):
+        with opened(tmp_path, "ram:", ENGRAM_STORE=f"{tmp_path}/named.db") as memory:
+            assert memory.store == "ram:"
+        assert not (tmp_path / "named.db").exists()
+
+    @pytest.mark.parametrize("name", ["files:/mem", "postgres://db/x", "postgresql://db/x", "qdrant:x"])
+    def test_a_store_of_a_later_version_is_refused_with_a_clear_word(self, tmp_path: Path, name: str):
+        with pytest.raises(Invalid, match="not part of this version yet") as refused:
+            opened(tmp_path, name)
+        assert name.partition(":")[0] in refused.value.message
+        assert "sqlite:PATH" in refused.value.hint
+
+    @pytest.mark.parametrize("name", ["mysql://db", "redis:x", "ram:x", "RAM:"])
+    def test_a_store_of_no_kind_is_refused(self, tmp_path: Path, name: str):
+        with pytest.raises(Invalid, match="is no store"):
+            opened(tmp_path, name)
+        assert list(tmp_path.iterdir()) == []
+
+    def test_a_folder_of_plain_files_is_refused_with_a_clear_word(self, tmp_path: Path):
+        (tmp_path / "mem").mkdir()
+        (tmp_path / "mem" / "memory.md").write_text("# memory\n")
+
+        with pytest.raises(Invalid, match="plain Markdown files, which this version cannot open yet"):
+            opened(tmp_path, tmp_path / "mem")
+        assert [path.name for path in (tmp_path / "mem").iterdir()] == ["memory.md"]
+
+    def test_another_folder_is_refused_with_a_name_to_use(self, tmp_path: Path):
+        with pytest.raises(Invalid, match="is a directory") as refused:
+            opened(tmp_path, tmp_path)
+        assert f"{tmp_path}/engram.db" in refused.value.hint
+
+
+class TestDefaultPlace:
+    def test_it_lies_under_the_data_folder_and_is_private(self, tmp_path: Path):
+        umask = os.umask(0)
+        try:
+            with opened(tmp_path, XDG_DATA_HOME=str(tmp_path / "data")) as memory:
+                memory.remember("We deploy on Fridays")
+                files = list((tmp_path / "data" / "engram").iterdir())
+                modes = {path.name: path.stat().st_mode & 0o777 for path in files}
+        finally:
+            os.umask(umask)
+
+        assert memory.store == str(tmp_path / "data" / "engram" / "engram.db")
+        assert (tmp_path / "data" / "engram").stat().st_mode & 0o777 == 0o700
+        assert set(modes.values()) == {0o600}
+
+    def test_it_lies_under_the_home_folder_otherwise(self, tmp_path: Path):
+        with opened(tmp_path) as memory:
+            assert memory.store == str(tmp_path / ".local" / "share" / "engram" / "engram.db")
+
+    def test_a_folder_that_others_may_look_into_is_refused_with_the_fix(self, tmp_path: Path):
+        opened(tmp_path).close()
+        folder = tmp_path / ".local" / "share" / "engram"
+        folder.chmod(0o755)
+
+        with pytest.raises(Corrupt, match="mode 0755") as refused:
+            opened(tmp_path)
+        assert f"chmod 700 {folder}" in refused.value.hint
+
+    def test_what_was_remembered_is_there_again(self, tmp_path: Path):
+        with opened(tmp_path) as memory:
+            memory.remember("We deploy on Fridays")
+        with opened(tmp_path) as memory:
+            assert memory.recall("deploy").hits[0].memory.text == "We deploy on Fridays"
+
+
+class TestCallers:
+    def test_a_person_speaks_unless_an_agent_is_named(self, tmp_path: Path):
+        with opened(tmp_path, "ram:") as memory:
+            assert (memory.caller.human, memory.caller.owner) == (True, "")
+        with opened(tmp_path, "ram:", ENGRAM_AGENT="bot") as memory:
+            assert (memory.caller.human, memory.caller.agent) == (False, "bot")
+
+    def test_a_given_caller_is_taken_as_it_is(self, tmp_path: Path):
+        kim = Caller(owner="kim", actor="Kim")
+        with open_memory("ram:", caller=kim, environment={"HOME": str(tmp_path)}, folder=tmp_path) as memory:
+            assert memory.remember("We deploy on Fridays").memory.owner == "kim"
+
+    def test_memories_land_in_the_project_of_the_folder(self, tmp_path: Path):
+        (tmp_path / "api" / ".git").mkdir(parents=True)
+        with open_memory("ram:", environment={"HOME": str(tmp_path)}, folder=tmp_path / "api") as memory:
+            assert str(memory.remember("We deploy on Fridays").memory.scope) == "project:api"
+
+    def test_a_setting_names_the_project(self, tmp_path: Path):
+        with opened(tmp_path, "ram:", ENGRAM_PROJECT="acme") as memory:
+            assert str(memory.home) == "project:acme"
+
+    def test_a_confirmation_records_its_channel(self, tmp_path: Path):
+        with opened(tmp_path, "ram:") as memory:
+            memory.remember("I am Alex", kind="identity")
+            memory.promote("mem-0001", confirm=True)
+            payload = memory.history().events[0].payload
+
+            assert payload is not None
+            assert re.search(r"\bapi\b", str(payload.note))

@@ -1,0 +1,517 @@
+"""Write the generated pages of docs/: architecture and reference, from the code they describe.
+
+python tools/docs.py            write them
+python tools/docs.py --check    exit 1 and name the stale ones
+"""
+
+import argparse
+import ast
+import contextlib
+import inspect
+import io
+import os
+import re
+import sys
+import textwrap
+import types
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+
+import engram
+from engram import config, errors
+from engram.model import answers, limits
+from engram.operations.base import Operation
+from engram.rules.kinds import TABLE, Kind
+from engram.service import listed
+from engram.surfaces import cli
+from engram.surfaces.parsing import parser_for
+
+ROOT = Path(__file__).resolve().parent.parent
+SOURCE = ROOT / "src" / "engram"
+DOCS = ROOT / "docs"
+WIDTH = 110
+
+NOTICE = "<!-- Made by tools/docs.py from the code. Do not edit: run `make docs`. -->"
+
+FENCE = ROOT / "tests" / "architecture" / "test_fence.py"
+"""The test that holds the table of layers: the page shows what is enforced."""
+
+METHODS = {"import": "import_"}
+"""Operations whose name Python keeps for itself."""
+
+
+def pages() -> dict[Path, str]:
+    """Every generated page: its path and the text it should have."""
+    makers: dict[str, Callable[[], Iterable[str]]] = {
+        "architecture.md": architecture,
+        "reference/cli.md": commands,
+        "reference/python.md": python,
+        "reference/settings.md": settings,
+        "reference/errors.md": failures,
+        "reference/kinds.md": kinds,
+        "reference/limits.md": bounds,
+    }
+    with _wide():
+        return {DOCS / name: "\n".join((NOTICE, "", *make())).rstrip() + "\n" for name, make in makers.items()}
+
+
+@contextlib.contextmanager
+def _wide() -> Iterator[None]:
+    """Help texts are wrapped to the width of the terminal: give them one that never wraps, and no colour."""
+    before = dict(os.environ)
+    os.environ.update(COLUMNS="1000", NO_COLOR="1")
+    try:
+        yield
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
+
+
+def stale() -> list[str]:
+    """The pages that differ from what the code says, by their path in the repository."""
+    return [
+        str(path.relative_to(ROOT))
+        for path, text in pages().items()
+        if not path.is_file() or path.read_text(encoding="utf-8") != text
+    ]
+
+
+# --- architecture ---
+
+
+def architecture() -> Iterator[str]:
+    """The tree, a sentence a module, and who may import whom."""
+    yield from (
+        "# Architecture",
+        "",
+        "Engram is a core of pure decisions with input and output at its edge. An operation reads what is",
+        "there, asks a rule what should become of it, and hands the answer, a Change, to an engine, which",
+        "applies it whole or not at all. The [decisions](adr/) say why.",
+        "",
+        "## The tree",
+        "",
+        "Each line is the first sentence of the module's docstring.",
+        "",
+        "```",
+        *_tree(),
+        "```",
+        "",
+        "## Layers",
+        "",
+        "A test, `tests/architecture/test_fence.py`, reads every import and names the one that breaks this table.",
+        "",
+        *_table(("layer", "may import of ours", "because"), _layers()),
+        "",
+        "`wiring` may import everything. Only the public face and the command ask it for an Engram.",
+        "`__init__.py` is the public face: what it lists in `__all__` is the interface, the rest may change.",
+    )
+
+
+def _tree() -> Iterator[str]:
+    rows = [("engram/", _first_sentence(SOURCE / "__init__.py"))]
+    folders = sorted(each for each in SOURCE.iterdir() if (each / "__init__.py").is_file())
+    files = sorted(each for each in SOURCE.glob("*.py") if each.name != "__init__.py")
+    rows += [(f"  {file.name}", _first_sentence(file)) for file in files]
+    for folder in folders:
+        rows.append((f"  {folder.name}/", _first_sentence(folder / "__init__.py")))
+        inside = sorted(each for each in folder.glob("*.py") if each.name != "__init__.py")
+        rows += [(f"    {file.name}", _first_sentence(file)) for file in inside]
+    wide = max(len(name) for name, _ in rows) + 2
+    for name, about in rows:
+        first, *rest = textwrap.wrap(about, WIDTH - wide) or [""]
+        yield f"{name.ljust(wide)}{first}".rstrip()
+        yield from (" " * wide + line for line in rest)
+
+
+def _layers() -> Iterator[tuple[str, str, str]]:
+    """The table of the fence, without the layers that are not there."""
+    found = [
+        each.value
+        for each in ast.parse(FENCE.read_text(encoding="utf-8")).body
+        if isinstance(each, ast.AnnAssign) and ast.unparse(each.target) == "MAY_IMPORT" and each.value is not None
+    ]
+    rows = ast.literal_eval(found[0])
+    there = {name for name in rows if (SOURCE / name).is_dir() or (SOURCE / f"{name}.py").is_file()} | {"wiring"}
+    for name, (allowed, why) in rows.items():
+        if name in there or name == "face":
+            shown = "`__init__.py`" if name == "face" else f"`{name}`"
+            known = [one for one in [*rows, "wiring"] if one in allowed & there]
+            yield shown, ", ".join(known) or "nothing", why
+
+
+def _first_sentence(file: Path) -> str:
+    prose = ast.get_docstring(ast.parse(file.read_text(encoding="utf-8"))) or ""
+    paragraph = " ".join(prose.partition("\n\n")[0].split())
+    found = re.match(r".+?[.?!](?=\s|$)", paragraph)
+    return found[0] if found else paragraph
+
+
+# --- command line ---
+
+
+def commands() -> Iterator[str]:
+    """Every command, as `--help` prints it."""
+    yield from (
+        "# Commands",
+        "",
+        "`engram COMMAND --help` prints the same. Required parameters stand alone, the others are options; an",
+        "option that may be repeated says so. Every operation takes `--json` (one stable shape, times in UTC)",
+        "and `--store PATH`. Exit codes are those of the [table of errors](errors.md).",
+        "",
+    )
+    group = ""
+    for operation in listed():
+        if operation.group != group:
+            group = operation.group
+            yield from (f"## {group.capitalize()}", "")
+        yield from _command(operation)
+    yield from ("## Settings", "")
+    for name in cli.EXTRA:
+        yield from (f"### engram {name}", "", "```text", *_printed([name, "--help"]), "```", "")
+
+
+def _command(operation: Operation) -> Iterator[str]:
+    usage, _, rest = parser_for(operation).format_help().partition("\n\n")
+    flags = [
+        word for word, is_so in (("writes", operation.writes), ("meant for a person", operation.human)) if is_so
+    ]
+    flags += ["cannot be undone"] if operation.destructive else []
+    yield from (f"### engram {operation.name}", "")
+    yield from ((f"*{', '.join(flags)}*", "") if flags else ())
+    yield from ("```text", *_usage(usage), "", *rest.rstrip().splitlines(), "```", "")
+
+
+def _usage(text: str) -> list[str]:
+    """A usage text in which no line break falls inside brackets."""
+    whole: list[str] = []
+    for word in re.findall(r"\[[^\]]*\]|\S+", " ".join(text.split())):
+        if whole and len(whole[-1]) + 1 + len(word) <= WIDTH:
+            whole[-1] += f" {word}"
+        else:
+            whole.append(" " * 9 * bool(whole) + word)
+    return whole
+
+
+def _printed(words: list[str]) -> list[str]:
+    with contextlib.redirect_stdout(io.StringIO()) as out:
+        cli.main(words)
+    return out.getvalue().rstrip().splitlines()
+
+
+# --- Python ---
+
+
+def python() -> Iterator[str]:
+    """Signatures of everything that can be asked, and what is answered."""
+    yield from (
+        "# Python",
+        "",
+        "```python",
+        "import engram",
+        "",
+        "with engram.open() as memory:",
+        '    memory.remember("We deploy on Fridays", kind="convention")',
+        '    for hit in memory.recall("when do we deploy?").hits:',
+        "        print(hit.memory.text, hit.score)",
+        "```",
+        "",
+        "## Opening",
+        "",
+        "```python",
+        *_signature("engram.open", engram.open, skip=0),
+        "```",
+        "",
+        *_prose(engram.open),
+        "",
+        f"`Engram`: {_line(engram.Engram)}",
+        "",
+        "| member | what it does |",
+        "|---|---|",
+        *(
+            f"| `{name}()` | {_line(getattr(engram.Engram, name))} |"
+            for name in ("ask", "call", "close", "confirming_by")
+        ),
+        "",
+        "## Operations",
+        "",
+        "Each is a method of `Engram` and a [command](cli.md) of the same name. They raise the errors of",
+        "[this table](errors.md) and nothing else on purpose.",
+        "",
+    )
+    for operation in listed():
+        yield from _method(operation)
+    yield from ("## Answers", "", "Each operation has a type of answer, an immutable named tuple.", "")
+    for name, answer in inspect.getmembers(answers, inspect.isclass):
+        if answer.__module__ == answers.__name__:
+            yield from (f"### {name}", "", _line(answer), "", "```python")
+            yield from (f"{field}: {_type(hint)}" for field, hint in get_type_hints(answer).items())
+            yield from ("```", "")
+    yield from (
+        "## Records",
+        "",
+        f"`Memory`: {_line(engram.Memory)} The [format](../format.md) lists them all.",
+        "",
+        *_members(engram.Memory, ("digest", "stale_at", "effective_confidence")),
+        "",
+        f"`standing(memory, now, view)`: {_line(engram.standing)}",
+        "",
+        f"`Scope`: {_line(engram.Scope)}",
+        "",
+        f"`Citation`: {_line(engram.Citation)}",
+        "",
+        f"`Caller`: {_line(engram.Caller)}",
+    )
+
+
+def _method(operation: Operation) -> Iterator[str]:
+    name = METHODS.get(operation.name, operation.name)
+    yield from (f"### {name}", "", "```python", *_signature(name, operation.function, skip=1), "```", "")
+    yield from (*_prose(operation.function), "")
+    hints = get_type_hints(operation.function, include_extras=True)
+    for parameter in list(inspect.signature(operation.function).parameters.values())[1:]:
+        if get_origin(hints[parameter.name]) is Annotated:
+            yield f"- `{parameter.name}`: {get_args(hints[parameter.name])[1]}"
+    yield ""
+
+
+def _signature(name: str, function: Callable[..., Any], *, skip: int) -> Iterator[str]:
+    hints = get_type_hints(function)
+    parts, starred = [], False
+    for each in list(inspect.signature(function).parameters.values())[skip:]:
+        if each.kind is inspect.Parameter.KEYWORD_ONLY and not starred:
+            parts.append("*")
+            starred = True
+        default = "" if each.default is inspect.Parameter.empty else f" = {each.default!r}"
+        parts.append(f"{each.name}: {_type(hints[each.name])}{default}")
+    line = f"{name}({', '.join(parts)}) -> {_type(hints['return'])}"
+    if len(line) <= WIDTH:
+        yield line
+        return
+    yield f"{name}("
+    yield from (f"    {part}," for part in parts)
+    yield f") -> {_type(hints['return'])}"
+
+
+def _type(hint: Any) -> str:  # noqa: ANN401, PLR0911 - any type; a line a form
+    if hint is type(None):
+        return "None"
+    if hint is Any:
+        return "Any"
+    if hint is Ellipsis:
+        return "..."
+    origin, parts = get_origin(hint), get_args(hint)
+    if origin in (Union, types.UnionType):
+        return " | ".join(_type(part) for part in parts)
+    if origin is Literal:
+        return f"Literal[{', '.join(map(repr, parts))}]"
+    if origin is Annotated:
+        return _type(parts[0])
+    if origin is not None:
+        return f"{origin.__name__}[{', '.join(_type(part) for part in parts)}]"
+    return str(hint.__name__)
+
+
+def _members(owner: type, names: Sequence[str]) -> Iterator[str]:
+    yield from ("| member | what it is |", "|---|---|")
+    for name in names:
+        yield f"| `{name}` | {_line(getattr(owner, name))} |"
+
+
+def _prose(thing: object) -> list[str]:
+    """A docstring as Markdown: the list of what is raised becomes a sentence."""
+    lines = (inspect.getdoc(thing) or "").splitlines()
+    text = "\n".join(lines)
+    head, _, raised = text.partition("\n\nRaises:\n")
+    out = head.splitlines()
+    for line in raised.splitlines():
+        name, _, why = line.strip().partition(": ")
+        out += ["", f"Raises `{name}` {why}"] if why else [line.strip()]
+    return out
+
+
+def _line(thing: object) -> str:
+    """The first line of a docstring."""
+    return (inspect.getdoc(thing) or "").partition("\n")[0]
+
+
+# --- tables ---
+
+
+def settings() -> Iterator[str]:
+    """The table of settings."""
+    rows = [
+        (f"`{each.name}`", f"`{each.variable}`", _default(each.default), "yes" if each.shared else "no", each.about)
+        for each in config.SETTINGS
+    ]
+    aliases = ", ".join(f"`{old}` is read as the folder of `{new}`" for old, new in config.ALIASES.items())
+    yield from (
+        "# Settings",
+        "",
+        "An environment variable goes over a file, a file over the default. There may be two files, both called",
+        f"`{config.FILE}`: your own in `$XDG_CONFIG_HOME/engram/` (else `~/.config/engram/`), and one in the",
+        "project, found from the working directory upwards to the root of the repository. The project's file goes",
+        "over your own, but may hold only the settings marked so below, because others may have written it.",
+        "`engram config` shows every value and where it comes from.",
+        "",
+        *_table(("setting", "variable", "default", "in a project's file", "meaning"), rows),
+        "",
+        "With no `store`, memories rest in `$XDG_DATA_HOME/engram/engram.db` (else",
+        f"`~/.local/share/engram/engram.db`). In a file, {aliases}. A variable that is a switch takes",
+        "`1`, `true`, `yes`, `on` or their opposites. `kinds` can be set in a file only:",
+        "",
+        "```toml",
+        "autopromote = true",
+        "budget = 2000",
+        "",
+        "[kinds.runbook]",
+        "tier = 3",
+        'decay = "90d"',
+        'recall = "on_demand"',
+        'about = "Steps to take when something breaks."',
+        "```",
+    )
+
+
+def _default(value: object) -> str:
+    return {"": "none", "{}": "none"}.get(str(value), f"`{str(value).lower()}`")
+
+
+def failures() -> Iterator[str]:
+    """The table of errors."""
+    rows = [
+        (f"`{each.__name__}`", f"`{each.code}`", str(each.exit_code), str(each.http_status), _line(each))
+        for each in errors.TABLE
+    ]
+    rows.append(("anything else", "`internal`", "1", "500", "A bug. It is shown in full; please report it."))
+    yield from (
+        "# Errors",
+        "",
+        "Every failure is one of these. All are subclasses of `engram.EngramError` and carry `message`, what",
+        "happened, and `hint`, the next step. The HTTP status belongs to the class; no surface speaks HTTP yet.",
+        "",
+        *_table(("class", "code", "exit code", "HTTP status", "when"), rows),
+        "",
+        "On the command line the message and the hint go to standard error, one line each. With `--json` they are",
+        "one object there:",
+        "",
+        "```json",
+        '{"error": {"code": "not_found", "message": "…", "hint": "…"}}',
+        "```",
+        "",
+        "Exit code 0 means done, also for a `recall` that found nothing. `doctor` ends with 8 when it found an",
+        "error. 130 means stopped by Ctrl-C.",
+        "",
+        "What a caller may not read is `NotFound`, never `Forbidden`, so that nobody can probe for what exists.",
+    )
+
+
+def kinds() -> Iterator[str]:
+    """The table of kinds."""
+    yield from (
+        "# Kinds",
+        "",
+        "A kind decides how much care a memory takes (its tier), how long it stays fresh (its decay) and when it",
+        "is recalled. `engram kinds` shows the table as configured; [settings](settings.md) can add rows.",
+        "",
+        "- Tier 1 and tier 2 go live by themselves, while `autopromote` is on. A contradiction holds any tier.",
+        "  Tier 3 is curated: it becomes live by a person's confirmed word only.",
+        "- Recall `always`: found by `recall`, and part of `context`. `on_demand` and `own_list`: found only when",
+        "  asked for by `--kind`, and never part of `context`.",
+        "- Cited: at least one citation is required. Apart: each saving is a memory of its own, never a repeat.",
+        "",
+        *_table(("kind", "tier", "decay", "recall", "", "about"), [_kind(each) for each in TABLE]),
+        "",
+        "Any other lower-case word is a kind too: tier 2, fresh for 180 days, always recalled.",
+    )
+
+
+def _kind(kind: Kind) -> tuple[str, ...]:
+    marks = ", ".join(word for word, is_so in (("cited", kind.cited), ("apart", kind.apart)) if is_so)
+    return (f"`{kind.name}`", str(kind.tier), kind.decay, kind.recall, marks, kind.about)
+
+
+def bounds() -> Iterator[str]:
+    """The table of limits."""
+    rows = [(f"`{name}`", f"{most:,}", LIMITED.get(name, "")) for name, most in limits.LIMITS.items()]
+    units = ", ".join(f"`{unit}` = {_span(hours)}" for unit, hours in limits.DECAY_HOURS.items())
+    yield from (
+        "# Limits",
+        "",
+        "Sizes are UTF-8 bytes. The exact limit is accepted; one byte more is an `Invalid` error that names the",
+        "field, the limit and the size. Nothing is ever cut silently.",
+        "",
+        *_table(("field", "bytes at most", "what is measured by it"), rows),
+        "",
+        *_table(
+            ("list", "at most"),
+            [
+                ("tags of a memory", str(limits.MOST_TAGS)),
+                ("citations of a memory", str(limits.MOST_CITATIONS)),
+                ("assets of a memory", str(limits.MOST_ASSETS)),
+            ],
+        ),
+        "",
+        "| value | form |",
+        "|---|---|",
+        "| `confidence` | 0 to 1, rounded to two decimals |",
+        "| `importance` | a whole number from 1 to 10 |",
+        f"| `decay` | `none`, or a whole number and a unit: {units}; from 1h to 200y |",
+        f"| every time | with a time zone, from {limits.EARLIEST:%Y-%m-%d} to before {limits.LATEST:%Y-%m-%d} |",
+        "| `kind` | lower-case letters and digits, begun by a letter, parts joined by `_` or `-` |",
+        "| `sha256` of an asset | 64 lower-case hexadecimal digits |",
+        "",
+        "Control characters are refused everywhere, but for tab, and for line breaks in the text, an excerpt and a",
+        "reason. Lone surrogates are refused.",
+    )
+
+
+LIMITED = {
+    "text": "the text of a memory",
+    "summary": "its summary, a single line",
+    "key": "a key; also ids and references to ids",
+    "scope": "a scope in its printed form",
+    "source": "where it comes from",
+    "kind": "a kind",
+    "tag": "one tag",
+    "ref": "what a citation points at",
+    "locator": "where in it",
+    "pin": "the version of it",
+    "excerpt": "what it said; also the evidence of a relation",
+    "name": "session, owner, actor; name and media type of an asset",
+    "reason": "the reason of a relation",
+    "context": "each field of a context",
+    "token": "an idempotency token",
+}
+
+
+def _span(hours: int) -> str:
+    return f"{hours} hour" if hours == 1 else f"{hours} hours" if hours == 24 else f"{hours // 24} days"
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
+    yield f"| {' | '.join(head)} |"
+    yield "|" + "---|" * len(head)
+    for row in rows:
+        yield "| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Write or check; returns the exit code."""
+    parser = argparse.ArgumentParser(description="Write the generated pages of docs/.")
+    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 and name what is stale")
+    check = parser.parse_args(arguments).check
+    old = stale()
+    if check:
+        for name in old:
+            print(f"{name} is stale. Run: make docs")
+        return 1 if old else 0
+    for path, text in pages().items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    print("\n".join(f"wrote {name}" for name in old) or "Every page was fresh.")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
