@@ -32,14 +32,16 @@ format: $(READY) ## format the code and mend what the linter can
 docs: $(READY) ## write the generated pages anew
 	@$(BIN)/python tools/docs.py
 
-bench: $(READY) ## measure speed, as ratios in one run
+bench: $(READY) ## measure speed, and quality where DATA names the folder of the benchmark data
 	@$(BIN)/python benches/core.py
+	@$(BIN)/python benches/speed/run.py
+	@$(if $(DATA),$(BIN)/python benches/quality/run.py --data $(DATA),echo "For quality: make bench DATA=FOLDER (see docs/benchmarks.md)")
 
 build: $(READY) ## make the wheel
 	@$(BIN)/python -m hatchling build -t wheel
 
 clean: ## remove everything that set-up made
-	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) src/engram/inference/models build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 # Compiling once here means that no start pays for it, even where Python may not write its caches.
 $(READY): requirements.txt requirements-dev.txt pyproject.toml
@@ -48,5 +50,6 @@ $(READY): requirements.txt requirements-dev.txt pyproject.toml
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@$(PIP) -r requirements-dev.txt
 	@$(PIP) --no-build-isolation --no-deps --editable .
+	@$(BIN)/python tools/models.py
 	@$(BIN)/python -m compileall -q src
 	@touch $@

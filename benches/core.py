@@ -52,7 +52,7 @@ def startup(folder: Path) -> Iterator[tuple[str, float, float, str, str]]:
     commands = {
         "python -c pass": [sys.executable, "-c", "pass"],
         "engram --help": [ENGRAM, "--help"],
-        "engram recall, 10,000 memories": [ENGRAM, "recall", "bare words of a question"],
+        "engram recall --words, 10,000 memories": [ENGRAM, "recall", "bare words of a question", "--words"],
     }
     # Interleaved, so that whatever else the machine does falls on all of them alike.
     spent: dict[str, list[float]] = {name: [] for name in commands}
@@ -106,7 +106,7 @@ def _raw(memory: engram.Engram, answer: Any) -> dict[str, Any]:  # noqa: ANN401 
     names = [row[1] for row in fetch(db, "PRAGMA table_info(memory)")]
     return {
         "memory": fetch(db, f"SELECT {', '.join(names)} FROM memory WHERE id = ?", id)[0],
-        "words": sqlite_write.searchable(answer.memory),
+        "words": (*sqlite_write.searchable(answer.memory), sqlite_write.place_term(1)),
         "claims": fetch(db, "SELECT name, id FROM claim WHERE id = ?", id),
         "event": fetch(db, "SELECT * FROM event WHERE seq = ?", answer.event)[0],
         "book": json.dumps(["x" * 150, {}, 1]),
@@ -124,9 +124,8 @@ def _bare_rows(folder: Path) -> Callable[[dict[str, Any]], None]:
         db.execute("BEGIN IMMEDIATE")
         marks = ",".join("?" * len(raw["memory"]))
         db.execute(f"INSERT INTO memory VALUES ({marks})", (n, *raw["memory"][1:]))
-        db.execute(
-            "INSERT INTO words (rowid, name, summary, tags, text) VALUES (?, ?, ?, ?, ?)", (n, *raw["words"])
-        )
+        sql = "INSERT INTO words (rowid, name, summary, tags, text, place) VALUES (?, ?, ?, ?, ?, ?)"
+        db.execute(sql, (n, *raw["words"]))
         for claim in raw["claims"]:
             db.execute("INSERT INTO claim VALUES (?, ?)", claim)
         db.execute("INSERT INTO event VALUES (?, ?, ?, ?, ?)", (n, *raw["event"][1:]))

@@ -114,7 +114,12 @@ def test_a_file_in_the_home_folder_is_no_projects_file(home: Home):
 
 
 @pytest.mark.parametrize(
-    "line", ['store = "/evil.db"', 'store_dir = "/evil"', 'agent = "x"', "network_store = true"]
+    "line",
+    [
+        *('store = "/evil.db"', 'store_dir = "/evil"', 'agent = "x"', "network_store = true"),
+        *('embedder = "endpoint"', 'embedder_url = "https://evil.example/v1"', 'embedder_model = "m"'),
+        *("embedder_dim = 4", 'embedder_query = "q: "', 'embedder_document = "d: "'),
+    ],
 )
 def test_a_projects_file_may_not_set_what_is_a_persons_own(home: Home, line: str):
     path = home.write(home.project / "engram.toml", f"{line}\n")
@@ -266,3 +271,19 @@ def test_a_project_may_ask_for_more_review_but_not_for_less(home: Home, row: str
     home.write(folder / "engram.toml", f"{row}\n")
     with pytest.raises(Invalid, match="only"):
         open_memory("ram:", environment=home.variables, folder=folder)
+
+
+def test_a_persons_own_file_chooses_the_embedder_and_the_environment_overrules_it(home: Home):
+    home.write(home.own, 'embedder = "endpoint"\nembedder_url = "https://host/v1"\nembedder_dim = 768\n')
+    settings = home.read(ENGRAM_EMBEDDER="none", ENGRAM_EMBEDDER_DIM="256")
+
+    assert settings.values["embedder"] == ("none", "ENGRAM_EMBEDDER")
+    assert settings.get("embedder_url") == "https://host/v1"
+    assert settings.get("embedder_dim") == 256
+
+
+def test_the_endpoints_key_is_no_setting_so_that_no_file_and_no_answer_holds_it(home: Home):
+    assert "embedder_key" not in {setting.name for setting in SETTINGS}
+    home.write(home.own, 'embedder_key = "secret"\n')
+    with pytest.raises(Invalid, match="unknown setting 'embedder_key'"):
+        home.read()

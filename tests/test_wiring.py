@@ -1,19 +1,26 @@
 """Where parts meet: ids, store names, default places and their modes."""
 
+import json
 import os
 import re
 import subprocess
 import sys
+import threading
 from datetime import UTC, datetime, timedelta
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import ClassVar
 from uuid import UUID
 
 import pytest
 
+from engines.samples import MINE
 from engram.engines.ram import RamEngine
 from engram.engines.sqlite import SqliteEngine
-from engram.errors import Corrupt, Invalid
+from engram.errors import Corrupt, Invalid, Unavailable
+from engram.inference.models import DEFAULT, MODELS
 from engram.model.caller import Caller
+from engram.model.query import Space
 from engram.wiring import new_id, now
 from engram.wiring import open as open_memory
 
@@ -191,3 +198,133 @@ class TestCallers:
 
             assert payload is not None
             assert re.search(r"\bapi\b", str(payload.note))
+
+
+class TestEmbedders:
+    def test_the_default_model_stands_ready_and_is_not_loaded(self, tmp_path: Path):
+        with opened(tmp_path, "ram:") as memory:
+            embedder = memory.call().embedder
+
+            assert embedder is not None
+            assert embedder.space == Space(MODELS[DEFAULT].id, MODELS[DEFAULT].dim)
+            assert (embedder.latin, embedder.floor) == (MODELS[DEFAULT].latin, MODELS[DEFAULT].floor)
+            memory.remember("We deploy on Fridays")
+            memory.recall("deploy", words=True)
+            assert not embedder.ready
+
+    @pytest.mark.parametrize("name", MODELS)
+    def test_every_model_of_the_table_can_be_chosen_and_has_a_space_of_its_own(self, tmp_path: Path, name: str):
+        with opened(tmp_path, "ram:", ENGRAM_EMBEDDER=name) as memory:
+            embedder = memory.call().embedder
+
+            assert embedder is not None
+            assert embedder.space.model.startswith(f"{name}/")
+        assert len({model.id for model in MODELS.values()}) == len(MODELS)
+
+    def test_none_is_no_embedder_and_recall_is_by_words(self, tmp_path: Path):
+        with opened(tmp_path, "ram:", ENGRAM_EMBEDDER="none") as memory:
+            assert memory.call().embedder is None
+            memory.remember("We deploy on Fridays")
+            answer = memory.recall("deploy")
+            assert (len(answer.hits), answer.by_meaning, answer.hint) == (1, False, "")
+            with pytest.raises(Invalid, match="no embedder"):
+                memory.reembed()
+
+    @pytest.mark.parametrize("name", ["huge", "Endpoint", "NONE", "../models", "snowflake-arctic-embed-s "])
+    def test_an_unknown_name_is_refused_with_the_choices_and_leaves_no_store(self, tmp_path: Path, name: str):
+        with pytest.raises(Invalid) as refused:
+            opened(tmp_path, tmp_path / "store.db", ENGRAM_EMBEDDER=name)
+        assert repr(name) in refused.value.message
+        for choice in (*MODELS, "endpoint", "none"):
+            assert choice in refused.value.hint
+        assert list(tmp_path.iterdir()) == []
+
+    WHOLE: ClassVar[dict[str, str]] = {
+        "ENGRAM_EMBEDDER": "endpoint",
+        "ENGRAM_EMBEDDER_URL": "http://127.0.0.1:9/v1",
+        "ENGRAM_EMBEDDER_MODEL": "m",
+        "ENGRAM_EMBEDDER_DIM": "4",
+    }
+
+    @pytest.mark.parametrize("missing", ["url", "model", "dim"])
+    def test_an_endpoint_that_lacks_a_setting_is_refused_by_its_name(self, tmp_path: Path, missing: str):
+        variables = {name: value for name, value in self.WHOLE.items() if not name.endswith(missing.upper())}
+
+        with pytest.raises(Invalid, match=f"embedder_{missing}") as refused:
+            opened(tmp_path, tmp_path / "store.db", **variables)
+        assert "engram.toml" in refused.value.hint
+        assert list(tmp_path.iterdir()) == []
+
+    def test_an_endpoint_has_a_space_of_its_model_length_and_prefix(self, tmp_path: Path):
+        with opened(tmp_path, "ram:", **self.WHOLE, ENGRAM_EMBEDDER_DOCUMENT="passage: ") as memory:
+            embedder = memory.call().embedder
+
+            assert embedder is not None
+            assert embedder.space == Space("endpoint/m", 4, "passage: ")
+            assert not embedder.latin
+
+    def test_an_endpoint_that_cannot_be_reached_leaves_words_and_writes_nothing(self, tmp_path: Path):
+        with opened(tmp_path, tmp_path / "store.db", **self.WHOLE) as memory:
+            memory.remember("We deploy on Fridays")
+            answer = memory.recall("deploy")
+
+            assert [hit.memory.text for hit in answer.hits] == ["We deploy on Fridays"]
+            assert "cannot be reached" in answer.hint
+            assert memory.engine.backlog(MINE).active is None
+            with pytest.raises(Unavailable):
+                memory.reembed()
+            assert memory.engine.check() == []
+
+    @pytest.mark.parametrize("url", ["ftp://127.0.0.1/v1", "nonsense", "http://", "https://user@host:x/v1"])
+    def test_an_address_that_is_none_is_told_and_words_go_on(self, tmp_path: Path, url: str):
+        with opened(tmp_path, "ram:", **{**self.WHOLE, "ENGRAM_EMBEDDER_URL": url}) as memory:
+            memory.remember("We deploy on Fridays")
+            assert memory.recall("deploy", words=True).hits
+            with pytest.raises((Invalid, Unavailable)):
+                memory.reembed()
+
+    def test_an_endpoint_is_asked_with_its_instructions_and_its_key(self, tmp_path: Path):
+        asked: list[tuple[list[str], str]] = []
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                asked.append((body["input"], self.headers["Authorization"]))
+                data = [{"index": n, "embedding": [1.0, 0, 0, 0]} for n in range(len(body["input"]))]
+                raw = json.dumps({"data": data}).encode()
+                self.send_response(200)
+                self.send_header("Content-Length", str(len(raw)))
+                self.end_headers()
+                self.wfile.write(raw)
+
+            def log_message(self, *_args: object) -> None:
+                pass
+
+        with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+            threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+            variables = {
+                **self.WHOLE,
+                "ENGRAM_EMBEDDER_URL": f"http://127.0.0.1:{server.server_port}/v1",
+                "ENGRAM_EMBEDDER_QUERY": "query: ",
+                "ENGRAM_EMBEDDER_DOCUMENT": "passage: ",
+                "ENGRAM_EMBEDDER_KEY": "secret",
+            }
+            with opened(tmp_path, "ram:", **variables) as memory:
+                memory.remember("We deploy on Fridays")
+                answer = memory.recall("anything at all")
+            server.shutdown()
+
+        assert answer.by_meaning
+        assert asked == [
+            (["query: anything at all"], "Bearer secret"),
+            (["passage: We deploy on Fridays"], "Bearer secret"),
+        ]
+
+    def test_models_of_ones_own_folder_are_looked_for_in_the_data_folder(self, tmp_path: Path):
+        own = tmp_path / "data" / "engram" / "models" / DEFAULT
+        own.mkdir(parents=True)
+        (own / "model.onnx").write_bytes(b"not a model")
+        with opened(tmp_path, "ram:", XDG_DATA_HOME=str(tmp_path / "data")) as memory:
+            states = {row.name: row.state for row in memory.models().models}
+
+            assert states[DEFAULT] == "ready", "the one that came with us is whole"

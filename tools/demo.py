@@ -36,10 +36,11 @@ TOUR = (
         ),
     ),
     (
-        "Months later: the right memory, with the reasons.",
+        "Months later: the right memory, by its words or by its meaning, with the reasons; or an honest nothing.",
         (
             'recall "when do we deploy?" --explain',
-            'recall "which port does the API use" --explain',
+            'recall "what time of the week do releases go out"',
+            'recall "which prot does the API use"',
             'recall "favourite colour"',
         ),
     ),

@@ -300,6 +300,8 @@ def _type(hint: Any) -> str:  # noqa: ANN401, PLR0911 - any type; a line a form
         return "Any"
     if hint is Ellipsis:
         return "..."
+    if isinstance(hint, list):  # the arguments of a Callable
+        return f"[{', '.join(map(_type, hint))}]"
     origin, parts = get_origin(hint), get_args(hint)
     if origin in (Union, types.UnionType):
         return " | ".join(_type(part) for part in parts)

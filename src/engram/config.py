@@ -30,6 +30,16 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("project", "", "The project's name, where the repository does not tell."),
     Setting("agent", "", "The agent that speaks; without one, a person does."),
     Setting("budget", 1500, "How many tokens a context may take.", shared=True),
+    Setting(
+        "embedder",
+        "snowflake-arctic-embed-s",
+        "What finds by meaning: a model (see `engram models`), endpoint, or none.",
+    ),
+    Setting("embedder_url", "", "An OpenAI-compatible endpoint: https://host/v1. Its key: ENGRAM_EMBEDDER_KEY."),
+    Setting("embedder_model", "", "The endpoint's name of its model."),
+    Setting("embedder_dim", 0, "How many numbers a vector of the endpoint has."),
+    Setting("embedder_query", "", "What the endpoint wants before a question."),
+    Setting("embedder_document", "", "What the endpoint wants before a text."),
     Setting("network_store", default=False, about="Allow a store on a network file system, from one machine only."),
     Setting(
         "kinds",

@@ -1,17 +1,21 @@
-"""What the core asks of the world: an engine, and chance and time from outside."""
+"""What the core asks of the world: an engine, an embedder, and chance and time from outside."""
 
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from typing import Protocol
 
+from engram.model.answers import ModelRow
 from engram.model.change import Change, Commit, Finding, Token
 from engram.model.codec import Record, RecordType
 from engram.model.event import Event
 from engram.model.filter import Access, Filter
-from engram.model.query import Hit, Page, Query
+from engram.model.memory import Memory
+from engram.model.query import Backlog, Census, Hit, Page, Query, Space
 
 Clock = Callable[[], datetime]
 NewId = Callable[[], str]
+Progress = Callable[[int, int, str], None]
+"""Told how much of how much is done, and of what."""
 
 
 class Engine(Protocol):
@@ -57,8 +61,13 @@ class Engine(Protocol):
     def search(self, query: Query, access: Access) -> list[Hit]:
         """Readable memories that match the query, best first, ties by id.
 
-        A committed memory is found at once.
+        A committed memory is found by its words at once; by meaning when it has a vector in the query's space.
+        A memory with several vectors counts by its nearest.
         """
+        ...
+
+    def census(self, terms: Sequence[str], access: Access) -> Census:
+        """How many readable memories carry each of these terms; counts may lag behind a little."""
         ...
 
     def commit(self, change: Change) -> Commit:
@@ -71,11 +80,26 @@ class Engine(Protocol):
         """
         ...
 
-    def put_vectors(self, model: str, rows: Sequence[tuple[str, str, bytes]]) -> int:
-        """Keep (memory id, digest, vector) for a model; rows whose digest has moved are dropped.
+    def put_vectors(self, space: Space, rows: Sequence[tuple[str, str, bytes]]) -> int:
+        """Keep (memory id, imprint, vectors) in a space; rows whose imprint has moved are dropped.
 
-        Leaves no event. Returns how many were kept.
+        `vectors` holds one or more of the space's length, as little-endian float32 of unit length. The first
+        space a store meets is the active one at once. No rows at all say that this space is the wanted one: it
+        begins, and takes over when no memory lacks a vector in it; or, being the active one, it is rid of another
+        that was coming. Rows of a space that is neither are dropped. Leaves no event. Returns how many memories
+        got theirs.
+
+        Raises:
+            Invalid: when the bytes are no such vectors. Nothing was written.
         """
+        ...
+
+    def lacking(self, space: Space, access: Access, *, limit: int = 100) -> list[Memory]:
+        """Readable memories without a vector in this space, the oldest first; none if it is not the store's."""
+        ...
+
+    def backlog(self, access: Access) -> Backlog:
+        """Which spaces there are, and how far behind they are with what may be read."""
         ...
 
     def events(
@@ -104,4 +128,54 @@ class Engine(Protocol):
 
     def close(self) -> None:
         """Release what is held. Durability never depends on it."""
+        ...
+
+
+class Shelf(Protocol):
+    """The models this machine has or can get."""
+
+    def models(self) -> Sequence[ModelRow]:
+        """Every model there is, and whether it is here."""
+        ...
+
+    def install(self, name: str, progress: Progress) -> str:
+        """Get a model from its publisher; returns where it lies now.
+
+        Raises:
+            Invalid: when there is none of that name.
+            Unavailable: when it cannot be had, or what came is not that model. Nothing is kept then.
+        """
+        ...
+
+
+class Embedder(Protocol):
+    """What turns text into vectors. Any string is a valid text; the same one gives the same vector.
+
+    Raises Unavailable, with the next step, when the model or the endpoint cannot be used: never a vector of
+    another length, never a silent stand-in.
+    """
+
+    space: Space
+    latin: bool
+    """Whether the model only understands Latin script, so that its scores mean nothing for other scripts."""
+
+    floor: float
+    """The cosine at which two texts have nothing in common."""
+
+    @property
+    def lean(self) -> bytes:
+        """How far off questions lie from texts: a vector to take away before codes are compared, or nothing."""
+        ...
+
+    @property
+    def ready(self) -> bool:
+        """Whether it answers without loading something first."""
+        ...
+
+    def query(self, text: str) -> bytes:
+        """The vector of a question: little-endian float32, of unit length."""
+        ...
+
+    def documents(self, texts: Sequence[str]) -> list[bytes]:
+        """The vectors of texts that may answer one, in order."""
         ...

@@ -1,22 +1,31 @@
 """Engram: one caller on one engine, and the list of everything that can be asked."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from copy import copy
 from types import TracebackType
-from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Self, TypeVar
 
 from engram.errors import Invalid, Unavailable
 from engram.model.caller import Caller
+from engram.model.filter import Access
 from engram.model.scope import Scope
 from engram.operations import history as chronicle
-from engram.operations import memories, recalls, reviews, upkeep
-from engram.operations.base import OPERATIONS, Call, Operation
-from engram.ports import Clock, Engine, NewId
+from engram.operations import memories, models, recalls, reviews, upkeep
+from engram.operations.base import OPERATIONS, Call, Operation, ignore
+from engram.ports import Clock, Embedder, Engine, NewId, Progress, Shelf
+from engram.recall.meaning import catch_up
 from engram.rules.access import access_of
 from engram.rules.admission import Policy
 
+if TYPE_CHECKING:
+    from threading import Thread
+
 P = ParamSpec("P")
 R = TypeVar("R")
+
+FEW = 2
+"""So many memories get their vectors at a time while others are served: a close waits for no more."""
 
 
 class _Bound(Generic[P, R]):
@@ -30,10 +39,48 @@ class _Bound(Generic[P, R]):
         function = self._function
 
         def ask(*args: P.args, **kwargs: P.kwargs) -> R:
-            return function(engram.call(), *args, **kwargs)
+            answer = function(engram.call(), *args, **kwargs)
+            engram.follow()
+            return answer
 
         ask.__doc__ = self.__doc__
         return ask
+
+
+class Follower:
+    """Gives memories their vectors beside the caller, in a thread that lives while some lack one."""
+
+    def __init__(self, engine: Engine, embedder: Embedder | None, access: Access) -> None:
+        self._engine, self._embedder, self._access = engine, embedder, access
+        self._thread: Thread | None = None
+        self.stopped = False
+
+    def nudge(self) -> None:
+        """Begin, where something lacks a vector and the model is loaded: saving never waits for it."""
+        embedder = self._embedder
+        if embedder is None or not embedder.ready or self.stopped or (self._thread and self._thread.is_alive()):
+            return
+        # What was asked for is done by now, and must not look refused because of what comes beside it.
+        with suppress(Exception):
+            backlog = self._engine.backlog(self._access)
+            unmade = backlog.active is None  # the first that were saved since the model was loaded
+            if unmade or (backlog.active == embedder.space and backlog.lacking):
+                from threading import Thread  # noqa: PLC0415 - start-up; whoever gets here has long paid for it
+
+                self._thread = Thread(target=self._run, args=(embedder,), name="engram-vectors", daemon=True)
+                self._thread.start()
+
+    def _run(self, embedder: Embedder) -> None:
+        # Whatever fails here is tried again at the next occasion, and is nobody's question to answer.
+        with suppress(Exception):
+            while not self.stopped and catch_up(self._engine, embedder, self._access, most=FEW):
+                pass
+
+    def stop(self) -> None:
+        """Let it finish the few it is at, and begin no more."""
+        self.stopped = True
+        if self._thread is not None:
+            self._thread.join()
 
 
 class Engram:
@@ -51,6 +98,8 @@ class Engram:
         budget: int = 1500,
         store: str = "",
         channel: str = "api",
+        embedder: Embedder | None = None,
+        shelf: Shelf | None = None,
     ) -> None:
         self.engine = engine
         self.caller = caller
@@ -58,7 +107,9 @@ class Engram:
         self.store = store
         self._clock, self._new_id, self._policy = clock, new_id, policy
         self._budget, self._channel = budget, channel
-        self._closed = False
+        self._embedder, self._shelf = embedder, shelf
+        self._progress: Progress = ignore
+        self._follower = Follower(engine, embedder, access_of(caller))
 
     remember = _Bound(memories.remember)
     get = _Bound(memories.get)
@@ -70,6 +121,8 @@ class Engram:
     purge = _Bound(memories.purge)
     recall = _Bound(recalls.recall)
     context = _Bound(recalls.context)
+    reembed = _Bound(models.reembed)
+    models = _Bound(models.models)
     review = _Bound(reviews.review)
     promote = _Bound(reviews.promote)
     reject = _Bound(reviews.reject)
@@ -87,7 +140,7 @@ class Engram:
         Raises:
             Unavailable: after close().
         """
-        if self._closed:
+        if self._follower.stopped:
             raise Unavailable("This memory was closed.", "Open it again with engram.open().")
         return Call(
             engine=self.engine,
@@ -100,7 +153,20 @@ class Engram:
             budget=self._budget,
             store=self.store,
             channel=self._channel,
+            embedder=self._embedder,
+            shelf=self._shelf,
+            progress=self._progress,
         )
+
+    def follow(self) -> None:
+        """Let vectors follow what was saved, beside the caller: only where the model is loaded already."""
+        self._follower.nudge()
+
+    def watched_by(self, progress: Progress) -> "Engram":
+        """The same memory, telling somebody how far long work has come."""
+        other = copy(self)
+        other._progress = progress  # noqa: SLF001 - a copy of our own
+        return other
 
     def confirming_by(self, channel: str) -> "Engram":
         """The same memory, with confirmations recorded as given through another channel."""
@@ -108,7 +174,7 @@ class Engram:
         other._channel = channel  # noqa: SLF001 - a copy of our own
         return other
 
-    def ask(self, name: str, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - surfaces go by name
+    def ask(self, name: str, /, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - surfaces go by name
         """Carry out an operation by its name.
 
         Raises:
@@ -116,11 +182,13 @@ class Engram:
         """
         if name not in OPERATIONS:
             raise Invalid(f"There is no operation {name!r}.", "Use one of: " + ", ".join(OPERATIONS) + ".")
-        return OPERATIONS[name].function(self.call(), *args, **kwargs)
+        answer = OPERATIONS[name].function(self.call(), *args, **kwargs)
+        self.follow()
+        return answer
 
     def close(self) -> None:
         """Let go of the store. Nothing that was acknowledged depends on it."""
-        self._closed = True
+        self._follower.stop()
         self.engine.close()
 
     def __enter__(self) -> Self:

@@ -2,14 +2,18 @@
 
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 
 from engram import config
 from engram.errors import Invalid
+from engram.inference.lazy import Lazy, Loaded
+from engram.inference.models import MODELS
+from engram.inference.shelf import Shelf
 from engram.model.caller import Caller
+from engram.model.query import Space
 from engram.model.scope import GLOBAL, Scope
-from engram.ports import Engine
+from engram.ports import Clock, Embedder, Engine
 from engram.projects.detect import project_of
 from engram.rules.admission import Policy
 from engram.rules.kinds import extended
@@ -24,11 +28,13 @@ def open(
     channel: str = "api",
     lenient: bool = False,
     environment: Mapping[str, str] | None = None,
+    clock: Clock | None = None,
 ) -> Engram:
     """Open a memory: the configured store, or the one given (a path, `sqlite:PATH` or `ram:`).
 
     `folder` tells the current project; it is the working directory unless given. `lenient` opens a store
-    whose files others may read, so that it can be mended.
+    whose files others may read, so that it can be mended. `clock` tells the time; it is the wall clock unless
+    given, and is how old notes get their own dates.
 
     Raises:
         Invalid, Corrupt, Unavailable: when the settings or the store cannot be used.
@@ -43,18 +49,22 @@ def open(
         kinds=extended(kinds) if kinds else None,
     )
     home = home_scope(settings, variables, place)
+    shelf = Shelf(config.data_folder(variables))
+    embedder = embedder_of(settings, variables, shelf.folders)
     # Last, so that whatever is wrong with the settings leaves no store behind.
     engine, shown = _engine(os.fspath(store) or settings.get("store"), variables, settings, lenient=lenient)
     return Engram(
         engine,
         caller=caller or Caller(agent=agent, human=not agent),
-        clock=now,
+        clock=clock or now,
         new_id=new_id,
         policy=policy,
         home=home,
         budget=settings.get("budget"),
         store=shown,
         channel=channel,
+        embedder=embedder,
+        shelf=shelf,
     )
 
 
@@ -70,6 +80,60 @@ def home_scope(settings: config.Settings, environment: Mapping[str, str], folder
     """Where memories land by default: the project of the folder, else global."""
     project = settings.get("project") or project_of(folder, environment.get("HOME") or "/")
     return Scope("project", project) if project else GLOBAL
+
+
+def embedder_of(
+    settings: config.Settings, environment: Mapping[str, str], folders: Sequence[str]
+) -> Embedder | None:
+    """What finds by meaning, as configured: a model of ours, an endpoint, or nothing. Nothing is loaded yet.
+
+    Raises:
+        Invalid: when there is no such model, or the endpoint lacks a setting.
+    """
+    name = settings.get("embedder")
+    if name == "none":
+        return None
+    if name == "endpoint":
+        return _endpoint(settings, environment)
+    if name not in MODELS:
+        raise Invalid(
+            f"There is no embedding model {name!r}.",
+            "Set embedder to one of: " + ", ".join(MODELS) + ", endpoint, none.",
+        )
+    model = MODELS[name]
+
+    def load() -> Loaded:
+        from engram.inference.embed import load  # noqa: PLC0415 - numpy and onnxruntime, on first need
+
+        return load(name, folders)
+
+    def lean() -> bytes:
+        from engram.inference.leans import lean_of  # noqa: PLC0415 - needed beside a vector, never before
+
+        return lean_of(name)
+
+    return Lazy(Space(model.id, model.dim), latin=model.latin, floor=model.floor, load=load, lean=lean)
+
+
+def _endpoint(settings: config.Settings, environment: Mapping[str, str]) -> Embedder:
+    wanted = ("embedder_url", "embedder_model", "embedder_dim")
+    if missing := [name for name in wanted if not settings.get(name)]:
+        raise Invalid(f"An endpoint needs {', '.join(missing)}.", "Set it in engram.toml; see docs/models.md.")
+    url, model, dim = (settings.get(name) for name in wanted)
+    prefix = settings.get("embedder_document")
+
+    def load() -> Loaded:
+        from engram.inference.endpoint import Endpoint  # noqa: PLC0415 - http and ssl, on first need
+
+        return Endpoint(
+            url,
+            model,
+            dim,
+            query_instruction=settings.get("embedder_query"),
+            key=environment.get("ENGRAM_EMBEDDER_KEY", ""),
+        )
+
+    return Lazy(Space(f"endpoint/{model}", dim, prefix), latin=False, floor=0.2, load=load)
 
 
 def now() -> datetime:

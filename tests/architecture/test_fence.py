@@ -17,7 +17,7 @@ MAY_IMPORT: dict[str, tuple[set[str], str]] = {
     "model": ({"errors"}, "nouns know errors only"),
     "rules": ({"errors", "model"}, "rules are pure functions over nouns"),
     "ports": ({"model"}, "ports say what the core asks of the world, in its own nouns"),
-    "recall": ({"model", "rules", "ports"}, "recall speaks to engines through ports"),
+    "recall": ({"errors", "model", "rules", "ports"}, "recall speaks to engines and embedders through ports"),
     "operations": (
         {"errors", "model", "rules", "recall", "ports", "evidence", "interop", "sync"},
         "operations know neither engines nor surfaces",
@@ -31,7 +31,7 @@ MAY_IMPORT: dict[str, tuple[set[str], str]] = {
     "projects": ({"errors", "model"}, "a helper of the core, wired from outside"),
     "config": ({"errors"}, "the settings table stands alone"),
     "service": (
-        {"errors", "model", "rules", "ports", "operations"},
+        {"errors", "model", "rules", "recall", "ports", "operations"},
         "the service binds one caller to one engine it was given",
     ),
     "surfaces": ({"errors", "model", "service", "operations"}, "doors make no decisions and open no files"),
@@ -57,7 +57,12 @@ QUIET_MODULES = {
 LOUD_CALLS = {"open", "input", "print", "exec", "eval", "__import__", "breakpoint"}
 CLOCK_CALLS = {"now", "utcnow", "today"}
 
-THIRD_PARTY = {"apsw": "engram.engines.sqlite"}
+THIRD_PARTY = {
+    "apsw": ("engram.engines.sqlite",),
+    "numpy": ("engram.engines.sqlite_vectors", "engram.inference.embed"),
+    "onnxruntime": ("engram.inference.embed",),
+    "tokenizers": ("engram.inference.embed",),
+}
 """Foreign library → the only modules (by beginning of the name) that may import it."""
 
 LONGEST_FUNCTION = 60
@@ -144,8 +149,8 @@ def _foreign(module: str, layer: str, name: str) -> Iterator[str]:
     if name in sys.stdlib_module_names | QUIET_MODULES:
         if layer in PURE and name not in QUIET_MODULES:
             yield f"imports {name}: {layer} does no I/O and knows neither clock nor chance"
-    elif not module.startswith(THIRD_PARTY.get(name, "nobody")):
-        yield f"imports {name}: only {THIRD_PARTY.get(name, 'no module')} may"
+    elif not module.startswith(allowed := THIRD_PARTY.get(name, ())):
+        yield f"imports {name}: only {' and '.join(allowed) or 'no module'} may"
 
 
 def _loud(tree: ast.Module) -> Iterator[tuple[int, str]]:

@@ -247,6 +247,7 @@ def test_no_page_names_a_command_or_option_that_does_not_exist(path):
 def test_no_page_names_an_option_that_no_command_has():
     known = {option for command in OPERATIONS for option in options_of(command)} | EVERYWHERE
     known |= {"--version", "--check", "--format", "--list"}  # of engram, tools/docs.py and git
+    known |= {"--data", "--write", "--only", "--sizes", "--half"}  # of the benches
     for path in PAGES:
         for option in re.findall(r"(?<![\w-])--[a-z][a-z-]*", path.read_text(encoding="utf-8")):
             assert option in known, f"{name_of(path)}: {option}"

@@ -6,6 +6,10 @@ children.py write STORE NAME COUNT                     so many new memories; pri
 children.py count STORE NAME COUNT                     so many increments of the memory "counter"
 children.py pairs STORE COUNT                          so many Changes of two memories at once
 children.py open STORE                                 make or migrate the store
+children.py embed STORE ID VECTOR MODEL                a new memory with a vector, given in hex
+children.py migrate STORE N                            make or migrate it; kill -9 at the n-th statement
+children.py vectors STORE MODEL N                      all that lack get vectors; kill -9 at the n-th statement
+children.py batches STORE MODEL ACKS                   vectors, five memories at a time: killed from outside
 """
 
 import json
@@ -16,15 +20,18 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import apsw
+
 from engram.model.record import replace
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from engines.samples import MINE, Story, change, everything, memory
+from engines.samples import EAST, MINE, NORTH, Story, change, everything, memory, rows
 from engram.engines.sqlite import SqliteEngine
 from engram.errors import Conflict, EngramError
 from engram.model.change import Change, Commit
 from engram.model.codec import encode
+from engram.model.query import Space
 
 OPERATIONS = ("new", "revise", "repeat", "forget", "purge", "promote")
 
@@ -125,6 +132,49 @@ def pairs(store: str, count: str) -> None:
         engine.commit(change(*both, batch=f"b{n}"))
 
 
+def embed(store: str, id: str, vector: str, model: str) -> None:
+    engine = SqliteEngine(Path(store), new_replica=lambda: "child")
+    made, numbers = memory(id, f"text of {id}"), bytes.fromhex(vector)
+    engine.commit(change(made, batch=id))
+    engine.put_vectors(Space(model, len(numbers) // 4), rows((made, numbers)))
+
+
+def dying(at: str) -> Callable[..., bool]:
+    """What SQLite asks before each statement: the n-th is never begun."""
+    left = int(at)
+
+    def before(*_: object) -> bool:
+        nonlocal left
+        left -= 1
+        if not left:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return True
+
+    return before
+
+
+def migrate(store: str, at: str) -> None:
+    before = dying(at)
+    apsw.connection_hooks.append(lambda db: db.set_exec_trace(before))
+    SqliteEngine(Path(store), new_replica=lambda: "child")
+
+
+def vectors(store: str, model: str, at: str) -> None:
+    engine, space = SqliteEngine(Path(store), new_replica=lambda: "child"), Space(model, 4)
+    lacking = engine.lacking(space, MINE)
+    engine._connection().set_exec_trace(dying(at))
+    engine.put_vectors(space, rows(*((each, EAST + NORTH) for each in lacking)))
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def batches(store: str, model: str, acks: str) -> None:
+    engine, space = SqliteEngine(Path(store), new_replica=lambda: "child"), Space(model, 4)
+    file = os.open(acks, os.O_CREAT | os.O_APPEND | os.O_WRONLY)
+    while batch := engine.lacking(space, MINE, limit=5):
+        engine.put_vectors(space, rows(*((each, EAST + NORTH) for each in batch)))
+        os.write(file, "".join(f"{each.id}\n" for each in batch).encode())
+
+
 def open_store(store: str) -> None:
     SqliteEngine(Path(store), new_replica=lambda: "child").close()
 
@@ -165,5 +215,5 @@ def attempt(store: str, user: str, size: str) -> None:
 
 
 if __name__ == "__main__":
-    commands = (crash, churn, write, count, pairs, fill, attempt)
+    commands = (crash, churn, write, count, pairs, fill, attempt, embed, migrate, vectors, batches)
     {**{each.__name__: each for each in commands}, "open": open_store}[sys.argv[1]](*sys.argv[2:])

@@ -1,5 +1,6 @@
 """The laws of an engine, E1 to E12, as one suite: an engine joins with one fixture, `new_engine`."""
 
+import math
 import random
 from collections.abc import Callable
 from datetime import timedelta
@@ -10,8 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engines.samples import (
+    DOWN,
+    EAST,
     MINE,
+    NORTH,
+    SPACE,
     START,
+    UP,
+    WEST,
     Story,
     change,
     everything,
@@ -20,7 +27,9 @@ from engines.samples import (
     memory,
     purge,
     relation,
+    rows,
     session,
+    vector,
 )
 from engines.strategies import (
     ACCESSES,
@@ -38,19 +47,55 @@ from engram.model.codec import searchable, type_of
 from engram.model.event import intact
 from engram.model.filter import Access, Filter, matches
 from engram.model.memory import STANDINGS, Citation, Memory
-from engram.model.query import Query
+from engram.model.query import Backlog, Query, Space, cosine
 from engram.model.record import replace
 from engram.model.scope import Scope
-from engram.model.text import query_terms
+from engram.model.text import query_terms, tail_term
 from engram.ports import Engine
 
 NewEngine = Callable[[], Engine]
 
 DEPLOY, FRIDAY = query_terms("deploy Friday")
+WAYS = (EAST, NORTH, WEST, UP, DOWN)
+SECOND, THIRD = Space("sextant", 4), Space("compass", 4, prefix="where: ")
+NONSENSE = {
+    "nothing": b"",
+    "one byte less": EAST[:-1],
+    "one number more": EAST + EAST[:4],
+    "half of one": EAST[:8],
+    "no number": vector(1, 0, float("nan"), 0),
+    "without end": vector(1, 0, float("inf"), 0),
+    "without beginning": vector(float("-inf"), 0, 0, 0),
+    "a second one without end": EAST + vector(0, 0, 0, float("inf")),
+}
+"""Bytes that are no vectors of SPACE."""
 
 
 def found(engine: Engine, *terms: str, access: Access = MINE, **asked: object) -> list[str]:
     return [hit.memory.id for hit in engine.search(Query(terms=terms, **asked), access)]
+
+
+def shares(engine: Engine, *terms: str, access: Access = MINE, **asked: object) -> dict[str, float]:
+    return {hit.memory.id: hit.score for hit in engine.search(Query(terms=terms, **asked), access)}
+
+
+def near(
+    engine: Engine, way: bytes, space: Space | None = SPACE, *, access: Access = MINE, **asked: object
+) -> list[str]:
+    return [hit.memory.id for hit in engine.search(Query(vector=way, space=space, **asked), access)]
+
+
+def embed(engine: Engine, *embedded: tuple[Memory, bytes], space: Space = SPACE) -> int:
+    return engine.put_vectors(space, rows(*embedded))
+
+
+def want(engine: Engine, space: Space) -> None:
+    """Say that this space is the wanted one."""
+    assert engine.put_vectors(space, []) == 0
+
+
+def waiting(engine: Engine, space: Space = SPACE, access: Access = MINE, **asked: object) -> list[str]:
+    return [memory.id for memory in engine.lacking(space, access, **asked)]
 
 
 def pages(engine: Engine, where: Filter, access: Access, size: int, *, oldest: bool = False) -> list[list[Memory]]:
@@ -75,6 +120,8 @@ def snapshot(engine: Engine) -> dict[str, object]:
         "shared": everything(engine, access=Access("stranger")),
         "events": engine.events(limit=10_000),
         "words": {word: found(engine, word) for word in (DEPLOY, "port", "zebra")},
+        "near": [near(engine, way) for way in WAYS],
+        "backlog": engine.backlog(MINE),
     }
 
 
@@ -296,6 +343,7 @@ class EngineLaws:
             assert len(hits) == min(len(expected), limit)
             assert {hit.memory.id for hit in hits} <= expected
             assert hits == sorted(hits, key=lambda hit: (-hit.score, hit.memory.id))
+            assert all(0 < hit.score <= 1 for hit in hits)
             assert {hit.memory for hit in hits} <= set(records)
         engine.close()
 
@@ -366,6 +414,9 @@ class EngineLaws:
         engine.commit(change(memory("id-1", "something else entirely, NEAR and AND")))
         for every in (True, False):
             found(engine, *query_terms(text), every=every)
+            found(engine, *(f"{term}*" for term in query_terms(text)), every=every, phrases=(text,))
+        found(engine, phrases=(text, text[1:]))
+        engine.census([*query_terms(text), *(f"{term}*" for term in query_terms(text))], MINE)
         engine.close()
 
     def test_e3_the_limit_keeps_the_best(self, engine):
@@ -380,6 +431,622 @@ class EngineLaws:
         engine.commit(change(memory("mine-1", "one zebra among many other words of no weight"), batch="b2"))
 
         assert found(engine, "zebra", limit=1) == ["mine-1"]
+
+    # --- E3: words asked for in other ways, and what a score means ---
+
+    def test_e3_a_variant_counts_as_the_term_itself(self, engine):
+        texts = {"id-1": "color of the zebra", "id-2": "colour of the horse", "id-3": "the zebra alone"}
+        engine.commit(change(*(memory(id, text) for id, text in texts.items())))
+        engine.commit(change(*(memory(f"pad-{n}", f"padding {n}") for n in range(9)), batch="b2"))
+        both = {"variants": {"color": ("colour",)}}
+
+        assert set(found(engine, "color", **both)) == {"id-1", "id-2"}
+        assert found(engine, "color", "zebra", **both) == ["id-1"]
+        assert found(engine, "color", "hors", **both) == ["id-2"]
+        assert found(engine, "colour", **both) == ["id-2"]
+        assert shares(engine, "color", **both)["id-2"] == pytest.approx(shares(engine, "colour")["id-2"])
+
+    def test_e3_variants_stand_for_a_term_that_nobody_wrote(self, engine):
+        engine.commit(change(memory("id-1", "the zebra"), *(memory(f"id-{n}", f"note {n}") for n in range(2, 9))))
+        asked = {"variants": {"zeebra": ("zebra", "zabra*")}}
+
+        assert shares(engine, "zeebra", **asked) == shares(engine, "zebra") != {}
+        assert found(engine, "zeebra") == []
+
+    def test_e3_a_term_with_a_star_is_every_term_that_begins_so(self, engine):
+        texts = {"id-1": "deployment", "id-2": "deploy", "id-3": "redeploy", "id-4": "dep", "id-5": "depot"}
+        engine.commit(change(*(memory(id, text) for id, text in texts.items())))
+
+        assert set(found(engine, "deploy*")) == {"id-1", "id-2"}
+        assert set(found(engine, "dep*")) == {"id-1", "id-2", "id-4", "id-5"}
+        assert found(engine, "deploy*", "deployment") == ["id-1"]
+        assert found(engine, "x", every=False, variants={"x": ("depo*",)}) == ["id-5"]
+        assert found(engine, "deploym") == found(engine, "ploy*") == []
+
+    def test_e3_a_star_does_not_reach_into_places_or_columns(self, engine):
+        engine.commit(change(memory("id-1", "zebra", scope=Scope.parse("project:zoo"))))
+
+        for term in ("proj*", "zoo*", "text*", "tags*", "1*"):
+            assert found(engine, term) == [], term
+
+    def test_e3_a_compound_is_found_by_its_end(self, engine):
+        engine.commit(change(memory("id-1", "Der Dienst braucht eine Datenbankverbindung.")))
+
+        assert found(engine, f"{tail_term('verbindung')}*") == ["id-1"]
+        assert found(engine, f"{tail_term('verbindungen')}*") == ["id-1"]
+        assert found(engine, f"{tail_term('datenbank')}*") == []
+
+    def test_e3_a_phrase_must_stand_in_a_row(self, engine):
+        texts = {
+            "id-1": "The quick brown fox jumps",
+            "id-2": "The brown quick fox jumps",
+            "id-3": "quick and brown",
+            "id-4": "QUICK\n  Brown!",
+            "id-5": "quick brownies",
+        }
+        engine.commit(change(*(memory(id, text) for id, text in texts.items())))
+        both = ("quick brown", "fox jumps")
+
+        assert set(found(engine, phrases=("quick brown",))) == {"id-1", "id-4"}
+        assert set(found(engine, phrases=("Quick  BROWN",))) == {"id-1", "id-4"}
+        assert found(engine, phrases=both) == ["id-1"]
+        assert set(found(engine, "fox", phrases=("fox jumps",))) == {"id-1", "id-2"}
+        assert found(engine, "and", phrases=("quick brown",)) == []
+        assert set(found(engine, "the", "and", every=False, phrases=("quick brown",))) == {"id-1"}
+        assert found(engine, phrases=("brown the",)) == []
+
+    def test_e3_a_phrase_stands_in_one_text_of_a_memory(self, engine):
+        apart = memory("id-1", "zebra", summary="stripes", tags=("red", "green"), key="some-key")
+        whole = memory("id-2", "other", summary="zebra stripes", tags=("red green",))
+        engine.commit(change(apart, whole))
+
+        assert found(engine, phrases=("zebra stripes",)) == found(engine, phrases=("red green",)) == ["id-2"]
+        assert found(engine, phrases=("some-key",)) == ["id-1"]
+
+    @pytest.mark.parametrize(
+        ("text", "phrase"),
+        [
+            ("We use C++ and C#.", "C++ and"),
+            ("Run `make test` first", "make test"),
+            ("It is in src/api/routes.py now", "src/api/routes.py"),
+            ("Das Café öffnet um neun", "cafe offnet"),
+            ("サーバーのポートは8080です", "ポートは8080"),
+            ("서버 포트는 8080", "포트는 8080"),
+            ("the and of it", "and of"),
+            ("version 3.11.7 is out", "version 3.11"),
+        ],
+    )
+    def test_e3_a_phrase_of_any_script_is_found(self, engine, text, phrase):
+        engine.commit(change(memory("id-1", text), memory("id-2", "something else entirely")))
+
+        assert found(engine, phrases=(phrase,)) == ["id-1"]
+
+    def test_e3_a_phrase_decides_who_is_found_and_never_the_score(self, engine):
+        texts = ["alpha beta", "beta alpha", "alpha", "alpha beta gamma", *(f"padding {n}" for n in range(20))]
+        engine.commit(change(*(memory(f"id-{n:02d}", text) for n, text in enumerate(texts))))
+        without = shares(engine, "alpha", "beta", every=False)
+        having = shares(engine, "alpha", "beta", every=False, phrases=("alpha beta",))
+
+        assert having == {id: pytest.approx(without[id]) for id in ("id-00", "id-03")}
+
+    def test_e3_a_score_by_words_is_a_share_of_what_the_question_could_give(self, engine):
+        padding = [memory(f"pad-{n:02d}", f"padding words {n}") for n in range(30)]
+        stuffed = memory("id-4", "zebra " * 40, key="zebra", summary="zebra", tags=("zebra",))
+        texts = {"id-1": "zebra giraffe", "id-2": "zebra", "id-3": "giraffe and a long text about other things"}
+        engine.commit(change(stuffed, *(memory(id, text) for id, text in texts.items()), *padding))
+        got = shares(engine, "zebra", "giraff", every=False)
+
+        assert all(0 < share <= 1 for share in got.values())
+        assert got["id-1"] > got["id-2"]
+        assert max(got["id-1"], got["id-4"]) < 1
+        assert shares(engine, "zebra")["id-4"] > 0.8
+        assert list(got.values()) == sorted(got.values(), reverse=True)
+
+    def test_e3_a_rare_word_that_nobody_wrote_takes_its_part_away(self, engine):
+        padding = [memory(f"pad-{n:02d}", f"padding words {n}") for n in range(30)]
+        engine.commit(change(memory("id-1", "the zebra and the giraffe"), *padding))
+        known = shares(engine, "zebra", "giraff", every=False)["id-1"]
+        partly = shares(engine, "zebra", "giraff", "gryphon", every=False)["id-1"]
+        hardly = shares(engine, "zebra", "giraff", "gryphon", "hydra", "sphinx", every=False)["id-1"]
+
+        assert known > partly > hardly > 0
+
+    def test_e3_a_word_that_everybody_writes_takes_little_away(self, engine):
+        padding = [memory(f"pad-{n:02d}", f"padding {n}") for n in range(40)]
+        engine.commit(change(memory("id-1", "the zebra"), *padding))
+        alone = shares(engine, "zebra")["id-1"]
+        common = shares(engine, "zebra", "pad", every=False)["id-1"]
+        rare = shares(engine, "zebra", "gryphon", every=False)["id-1"]
+
+        assert alone >= common > rare
+
+    def test_e3_a_word_is_worth_its_share_as_soon_as_somebody_writes_it(self, engine):
+        """Also in a store that has looked for it in vain, and that one more memory hardly makes larger."""
+        engine.commit(change(*(memory(f"id-{n:03d}", f"note {n}") for n in range(200))))
+        assert found(engine, "zebra") == found(engine, "zeb*") == []
+
+        engine.commit(change(memory("id-new", "the zebra"), batch="b2"))
+
+        assert shares(engine, "zebra")["id-new"] > 0.3
+        assert shares(engine, "zeb*")["id-new"] > 0.3
+
+    def test_e3_a_word_is_worth_its_share_as_soon_as_somebody_revises_to_it(self, engine):
+        engine.commit(change(*(memory(f"id-{n}", f"note {n}") for n in range(3))))
+        assert found(engine, "zebra") == []
+
+        engine.commit(change(memory("id-1", "the zebra", revision=2), batch="b2"))
+
+        assert shares(engine, "zebra")["id-1"] > 0.3
+
+    def test_e3_the_census_counts_who_carries_a_term(self, engine):
+        assert engine.census(["zebra", "zeb*"], MINE) == (0, {"zebra": 0, "zeb*": 0})
+        assert engine.census([], MINE) == (0, {})
+        engine.commit(
+            change(
+                memory("id-1", "zebra zebra", key="zebra", tags=("zebra",), summary="a zebra"),
+                memory("id-2", "zebu and zebra", status="rejected"),
+                memory("id-3", "zebu", scope=Scope.parse("project:zoo")),
+                memory("id-4", "other", kind="decision", key="zeal"),
+            )
+        )
+        terms = ("zebra", "zebu", "zeb*", "ze*", "z*", "decision", "nobody", "nobo*", "zeb")
+        expected = dict(zip(terms, (2, 2, 3, 4, 4, 1, 0, 0, 0), strict=True))
+
+        assert engine.census(terms, MINE) == (4, expected)
+
+    def test_e3_the_census_tells_nothing_of_what_may_not_be_read(self, engine):
+        engine.commit(
+            change(
+                memory("id-1", "zebra"),
+                memory("id-2", "zebra secret", owner="ada"),
+                memory("id-3", "zebra shared", owner="ada", visibility="shared", scope=Scope.parse("project:api")),
+                memory("id-4", "zebra nobodys", owner=None),
+            )
+        )
+        terms = ("zebra", "secret", "secr*", "shar", "shar*", "nobody", "nobo*")
+        counts = lambda *access: list(engine.census(terms, Access(*access)).carriers.values())  # noqa: E731
+
+        for _ in range(2):  # whatever an engine remembers of one reader's counts is none of another's
+            assert counts("") == [2, 0, 0, 1, 1, 0, 0]
+            assert counts("ada") == [2, 1, 1, 1, 1, 0, 0]
+            assert counts("bob", frozenset()) == [0, 0, 0, 0, 0, 0, 0]
+            assert counts("bob", frozenset({"project:api"})) == [1, 0, 0, 1, 1, 0, 0]
+            assert counts("ada", None, "team") == [0, 0, 0, 0, 0, 0, 0]
+
+    def test_e3_the_census_forgets_what_was_revised_or_purged(self, engine):
+        first = [memory(f"id-{n}", f"zebra word{n}") for n in range(4)]
+        engine.commit(change(*first))
+        engine.commit(change(replace(first[1], text="giraffe", revision=2), batch="b2"))
+        engine.commit(purge(first[2], batch="b3"))
+
+        assert engine.census(["zebra", "giraff", "word1", "word2", "word3", "word*"], MINE) == (
+            3,
+            {"zebra": 2, "giraff": 1, "word1": 0, "word2": 0, "word3": 1, "word*": 2},
+        )
+
+    # --- E3: search by meaning ---
+
+    @settings(max_examples=40)
+    @given(
+        pool=st.lists(
+            st.tuples(pooled_memories(), st.lists(st.sampled_from(WAYS), max_size=3).map(b"".join)), max_size=14
+        ),
+        asked=st.lists(st.tuples(filters(), ACCESSES, st.sampled_from(WAYS)), min_size=1, max_size=6),
+        limit=st.integers(1, 20),
+    )
+    def test_e3_meaning_obeys_filter_and_access_and_is_ordered(self, new_engine, pool, asked, limit):
+        engine, records = new_engine(), numbered([each for each, _ in pool])
+        vectors = {each.id: some for each, (_, some) in zip(records, pool, strict=True) if some}
+        if records:
+            engine.commit(change(*records))
+        assert embed(engine, *((each, vectors[each.id]) for each in records if each.id in vectors)) == len(vectors)
+        for where, access, way in asked:
+            hits = engine.search(Query(vector=way, space=SPACE, where=where, limit=limit), access)
+            expected = {
+                each.id: cosine(way, vectors[each.id])
+                for each in records
+                if each.id in vectors
+                and matches(each, where)
+                and access.allows(each.owner, each.visibility, each.scope)
+            }
+
+            assert [hit.score for hit in hits] == sorted(expected.values(), reverse=True)[:limit]
+            assert {hit.memory.id: hit.score for hit in hits}.items() <= expected.items()
+            assert hits == sorted(hits, key=lambda hit: (-hit.score, hit.memory.id))
+            assert {hit.memory for hit in hits} <= set(records)
+        engine.close()
+
+    def test_e3_the_nearest_come_first_with_their_cosine(self, engine):
+        ways = {"id-1": NORTH, "id-2": WEST, "id-3": EAST, "id-4": UP, "id-5": vector(0.6, 0.8, 0, 0)}
+        engine.commit(change(*(memory(id) for id in ways)))
+        embed(engine, *((memory(id), way) for id, way in ways.items()))
+        hits = engine.search(Query(vector=EAST, space=SPACE), MINE)
+
+        assert [hit.memory.id for hit in hits] == ["id-3", "id-5", "id-4", "id-1", "id-2"]
+        assert [hit.score for hit in hits] == pytest.approx([1, 0.6, 0.5, 0, -1], abs=1e-3)
+        assert near(engine, EAST, limit=2) == ["id-3", "id-5"]
+
+    def test_e3_equally_near_ones_are_ordered_by_id(self, engine):
+        order = [3, 1, 4, 0, 5, 9, 2, 6]
+        for n in order:
+            engine.commit(change(memory(f"id-{n}", f"note {n}"), batch=f"b{n}"))
+        embed(engine, *((memory(f"id-{n}", f"note {n}"), NORTH) for n in reversed(order)))
+
+        assert near(engine, UP) == sorted(f"id-{n}" for n in order)
+
+    def test_e3_a_memory_with_several_vectors_counts_once_by_its_nearest(self, engine):
+        engine.commit(change(memory("id-1"), memory("id-2"), memory("id-3")))
+        several = {"id-1": WEST + UP + NORTH, "id-2": WEST, "id-3": NORTH + WEST + NORTH + WEST}
+        embed(engine, *((memory(id), ways) for id, ways in several.items()))
+        hits = engine.search(Query(vector=EAST, space=SPACE), MINE)
+
+        assert [(hit.memory.id, hit.score) for hit in hits] == [("id-1", 0.5), ("id-3", 0.0), ("id-2", -1.0)]
+        assert near(engine, NORTH, limit=1) == ["id-1"]
+        assert near(engine, WEST, limit=2) == ["id-1", "id-2"]
+
+    @pytest.mark.parametrize("count", [1, 4])
+    def test_e3_one_memory_with_very_many_vectors_pushes_nobody_out(self, engine, count):
+        others = [memory(f"id-{n}", f"note {n}") for n in range(4)]
+        engine.commit(change(memory("big-1", "a long text"), *others))
+        embed(engine, (memory("big-1", "a long text"), EAST * 128), *((each, UP) for each in others))
+
+        assert near(engine, EAST, limit=count + 1) == ["big-1", *ids(others[:count])]
+
+    def test_e3_another_space_or_none_finds_nothing(self, engine):
+        engine.commit(change(memory("id-1")))
+        embed(engine, (memory("id-1"), EAST))
+        others = (SECOND, THIRD, Space("Compass", 4), Space("compass", 4, " "), None)
+
+        assert [near(engine, EAST, space) for space in others] == [[]] * len(others)
+        assert near(engine, EAST + EAST, Space("compass", 8)) == []
+        assert near(engine, EAST) == ["id-1"]
+
+    def test_e3_meaning_finds_nothing_where_there_is_nothing(self, engine):
+        assert near(engine, EAST) == []
+        engine.commit(change(memory("id-1")))
+        assert near(engine, EAST) == []
+        engine.put_vectors(SPACE, [])
+        assert near(engine, EAST) == []
+        assert near(engine, EAST, where=Filter(ids=("id-1",))) == []
+
+    @pytest.mark.parametrize("limit", [0, 1])
+    def test_e3_no_more_are_found_than_asked_for(self, engine, limit):
+        engine.commit(change(memory("id-1"), memory("id-2", "We deploy on Mondays")))
+        embed(engine, (memory("id-1"), EAST), (memory("id-2", "We deploy on Mondays"), NORTH))
+
+        assert len(near(engine, EAST, limit=limit)) == len(found(engine, DEPLOY, limit=limit)) == limit
+
+    def test_e3_only_those_asked_for_by_id_are_compared(self, engine):
+        records = [memory(f"id-{n}", f"note {n}", owner="ada" if n == 3 else "") for n in range(5)]
+        engine.commit(change(*records))
+        embed(engine, *((each, NORTH + UP if each.id == "id-4" else EAST) for each in records))
+        among = lambda *ids, **more: near(engine, EAST, where=Filter(ids=ids), **more)  # noqa: E731
+
+        assert among("id-4", "id-1", "id-3", "absent") == ["id-1", "id-4"]
+        assert among("id-4", "id-1", limit=1) == ["id-1"]
+        assert among("id-3", access=Access("ada")) == ["id-3"]
+        assert among("id-3") == among() == among("absent") == []
+        assert near(engine, EAST, SECOND, where=Filter(ids=("id-1",))) == []
+
+    def test_e3_those_asked_for_besides_are_told_too(self, engine):
+        """After the nearest, with their own cosine; what the filter or the access leaves out stays out."""
+        ways = [vector(1 - n / 10, math.sqrt(1 - (1 - n / 10) ** 2), 0, 0) for n in range(10)]
+        kinds = {0: "decision", 6: "decision"}
+        records = [memory(f"id-{n}", f"note {n}", kind=kinds.get(n, "fact")) for n in range(10)]
+        records[8] = replace(records[8], owner="ada")
+        engine.commit(change(*records, memory("id-x", "without a vector", kind="fact")))
+        embed(engine, *zip(records[:9], ways, strict=False), (records[9], WEST + ways[9]))
+        facts = Filter(kinds=("fact",))
+        asked = lambda *ids, **more: near(engine, EAST, limit=2, besides=ids, **more)  # noqa: E731
+
+        for _ in range(2):
+            assert asked("id-7", where=facts) == ["id-1", "id-2", "id-7"]
+            assert asked("id-9", "id-4", "id-2", where=facts) == ["id-1", "id-2", "id-4", "id-9"]
+            assert asked("id-6", "id-8", "id-x", "absent", where=facts) == asked(where=facts) == ["id-1", "id-2"]
+            assert asked("id-6", "id-8") == ["id-0", "id-1", "id-6"]
+            assert asked("id-8", access=Access("ada")) == ["id-8"]
+        hits = engine.search(Query(vector=EAST, space=SPACE, limit=1, besides=("id-9", "id-5")), MINE)
+        assert [hit.score for hit in hits] == pytest.approx([1, 0.5, 0.1], abs=1e-3)
+
+    def test_e3_what_is_near_but_not_asked_for_pushes_nobody_out(self, engine):
+        others = [memory(f"id-{n:03d}", f"note {n}", kind="fact") for n in range(60)]
+        strangers = [memory(f"xx-{n:03d}", f"note {n}", owner="ada") for n in range(60)]
+        mine = memory("mine-1", "something else", kind="decision")
+        engine.commit(change(*others, *strangers, mine))
+        embed(engine, *((each, EAST) for each in (*others, *strangers)), (mine, WEST))
+
+        assert near(engine, EAST, limit=1, where=Filter(kinds=("decision",))) == ["mine-1"]
+        assert near(engine, EAST, limit=100)[-1] == "mine-1"
+
+    # --- vectors: whose they are, and who lacks one ---
+
+    @pytest.mark.parametrize(
+        "change_of",
+        [{"text": "We deploy on Mondays"}, {"summary": "when"}, {"tags": ("release",)}, {"tags": ("b", "a")}],
+        ids=["text", "summary", "tags", "order of tags"],
+    )
+    def test_the_vectors_of_what_a_memory_said_before_are_gone(self, engine, change_of):
+        first = memory("id-1", tags=("a", "b"))
+        engine.commit(change(first, memory("id-2")))
+        embed(engine, (first, EAST + NORTH), (memory("id-2"), EAST))
+        assert (near(engine, EAST), waiting(engine)) == (["id-1", "id-2"], [])
+
+        second = replace(first, revision=2, **change_of)
+        engine.commit(change(second, batch="b2"))
+
+        assert (near(engine, EAST), waiting(engine)) == (["id-2"], ["id-1"])
+        assert engine.backlog(MINE) == Backlog(SPACE, None, 1, 0)
+        assert engine.lacking(SPACE, MINE) == [second]
+        assert (embed(engine, (first, EAST)), embed(engine, (second, NORTH))) == (0, 1)
+        assert (near(engine, NORTH, limit=1), waiting(engine)) == (["id-1"], [])
+        engine.commit(change(replace(first, revision=3), batch="b3"))
+        assert (near(engine, EAST), waiting(engine)) == (["id-2"], ["id-1"])  # nothing is kept for a way back
+
+    @pytest.mark.parametrize(
+        "change_of",
+        [
+            {"verified_at": later(9)},
+            {"pinned": True},
+            {"status": "rejected"},
+            {"status": "pending", "held_for": "conflict"},
+            {"importance": 9},
+            {"kind": "decision"},
+            {"key": "some-key"},
+            {"forgotten_at": later(9)},
+            {"replaced_by": "id-2"},
+            {"valid_until": later(9)},
+            {"citations": (Citation("file", "a.py", excerpt="words"),)},
+            {"text": "we deploy on fridays."},
+            {"scope": Scope.parse("project:api")},
+            {"visibility": "shared"},
+            {"owner": "ada"},
+            {"owner": None},
+            {"scope": Scope.parse("team/project:api@run"), "visibility": "shared", "owner": "ada"},
+        ],
+        ids=str,
+    )
+    def test_a_change_of_anything_else_keeps_the_vectors_and_moves_them_at_once(self, engine, change_of):
+        first = memory("id-1")
+        engine.commit(change(first))
+        embed(engine, (first, EAST + UP))
+        readers = [Access(owner, reach) for owner in ("", "ada", "bob") for reach in (None, frozenset())]
+        for reader in readers:
+            near(engine, EAST, access=reader)  # so that whatever an engine keeps for them must move too
+
+        second = replace(first, revision=2, **change_of)
+        engine.commit(change(second, batch="b2"))
+
+        for reader in readers:
+            may = reader.allows(second.owner, second.visibility, second.scope)
+            assert near(engine, EAST, access=reader) == (["id-1"] if may else [])
+            assert near(engine, EAST, access=reader, where=Filter(scopes=(second.scope,))) == ["id-1"] * may
+            if second.scope != first.scope:
+                assert near(engine, EAST, access=reader, where=Filter(scopes=(first.scope,))) == []
+        assert engine.backlog(MINE) == Backlog(SPACE, None, 0, 0)
+        assert {finding.code for finding in engine.check()} <= {"records"}  # a change made by hand tells half of it
+
+    def test_a_memory_that_comes_back_into_reach_is_near_again(self, engine):
+        record = memory("id-1")
+        engine.commit(change(record))
+        embed(engine, (record, EAST))
+        for revision, owner in enumerate(("ada", "", "ada", ""), start=2):
+            engine.commit(change(replace(record, owner=owner, revision=revision), batch=f"b{revision}"))
+            assert near(engine, EAST) == (["id-1"] if owner == "" else [])
+            assert near(engine, EAST, access=Access("ada")) == (["id-1"] if owner == "ada" else [])
+
+    def test_vectors_put_again_take_the_place_of_the_old(self, engine):
+        engine.commit(change(memory("id-1")))
+        embed(engine, (memory("id-1"), EAST + NORTH))
+        assert embed(engine, (memory("id-1"), WEST)) == 1
+        hits = engine.search(Query(vector=EAST, space=SPACE), MINE)
+
+        assert [(hit.memory.id, hit.score) for hit in hits] == [("id-1", -1.0)]
+
+    @pytest.mark.parametrize("nonsense", NONSENSE.values(), ids=NONSENSE)
+    def test_what_is_no_vector_is_refused_and_nothing_of_it_is_kept(self, engine, nonsense):
+        engine.commit(change(memory("id-1"), memory("id-2")))
+        with pytest.raises(Invalid) as refused:
+            embed(engine, (memory("id-1"), EAST), (memory("id-2"), nonsense))
+
+        assert refused.value.hint
+        assert engine.backlog(MINE) == Backlog()
+        assert near(engine, EAST) == []
+        embed(engine, (memory("id-1"), NORTH))
+        with pytest.raises(Invalid):
+            embed(engine, (memory("id-1"), EAST), (memory("id-2"), nonsense))
+        with pytest.raises(Invalid):
+            embed(engine, (memory("id-1"), EAST), (memory("id-2"), nonsense), space=SECOND)
+        assert engine.backlog(MINE) == Backlog(SPACE, None, 1, 0)
+        assert engine.search(Query(vector=NORTH, space=SPACE), MINE)[0].score == 1
+
+    def test_a_space_without_dimensions_holds_nothing(self, engine):
+        engine.commit(change(memory("id-1")))
+        with pytest.raises(Invalid):
+            embed(engine, (memory("id-1"), b""), space=Space("point", 0))
+        with pytest.raises(Invalid):
+            embed(engine, (memory("id-1"), EAST), space=Space("point", 0))
+
+    def test_rows_that_fit_no_memory_are_dropped_and_the_others_kept(self, engine):
+        engine.commit(change(memory("id-1"), memory("id-2", "note 2"), memory("id-3", "note 3", owner="ada")))
+        moved = memory("id-2", "another text")
+        theirs = memory("id-3", "note 3")
+
+        assert embed(engine, *((each, EAST) for each in (memory("absent"), memory("id-1"), moved, theirs))) == 2
+        assert near(engine, EAST) == ["id-1"]
+        assert near(engine, EAST, access=Access("ada")) == ["id-3"]
+        assert waiting(engine) == ["id-2"]
+        assert len(engine.events()) == 1
+
+    def test_those_that_lack_a_vector_are_told_the_oldest_first(self, engine):
+        for n in (5, 3, 8, 1, 9, 2):
+            owner = {3: "ada", 8: "ada"}.get(n, "")
+            shared = "shared" if n == 8 else "private"
+            engine.commit(change(memory(f"id-{n}", f"note {n}", owner=owner, visibility=shared), batch=f"b{n}"))
+
+        assert waiting(engine) == waiting(engine, SECOND) == ["id-5", "id-8", "id-1", "id-9", "id-2"]
+        assert waiting(engine, access=Access("ada")) == ["id-3", "id-8"]
+        assert waiting(engine, access=Access("ada", None, "team")) == []
+        embed(engine, (memory("id-8", "note 8"), EAST), (memory("id-1", "note 1"), EAST))
+        assert waiting(engine) == ["id-5", "id-9", "id-2"]
+        assert waiting(engine, limit=2) == ["id-5", "id-9"]
+        assert waiting(engine, access=Access("ada")) == ["id-3"]
+        engine.commit(change(replace(memory("id-5", "note 5"), pinned=True, revision=2), batch="again"))
+        assert waiting(engine) == ["id-5", "id-9", "id-2"]
+
+    def test_nothing_lacks_a_vector_in_a_space_that_is_not_the_stores(self, engine):
+        engine.commit(change(memory("id-1"), memory("id-2")))
+        embed(engine, (memory("id-1"), EAST))
+        assert (waiting(engine), waiting(engine, SECOND)) == (["id-2"], [])
+
+        want(engine, SECOND)
+
+        assert (waiting(engine, SECOND), waiting(engine, THIRD)) == (["id-1", "id-2"], [])
+
+    def test_the_backlog_counts_what_is_missing_and_may_be_read(self, engine):
+        told = lambda *access: engine.backlog(Access(*access))[2:]  # noqa: E731 - one word for one act
+        assert engine.backlog(MINE) == Backlog()
+        records = [memory(f"id-{n}", f"note {n}", owner=("", "ada", None)[n % 3]) for n in range(9)]
+        engine.commit(change(*records))
+        assert engine.backlog(MINE) == Backlog()
+        embed(engine, (records[0], EAST + NORTH), (records[1], EAST), (records[2], EAST))
+        assert engine.backlog(MINE) == Backlog(SPACE, None, 2, 0)
+        want(engine, SECOND)
+        assert engine.backlog(Access("ada")) == Backlog(SPACE, SECOND, 2, 3)
+        assert (told(""), told("bob"), told("", None, "team")) == ((2, 3), (0, 0), (0, 0))
+        embed(engine, *((each, EAST) for each in records[3:]))
+        assert (told(""), told("ada")) == ((0, 3), (0, 3))
+        engine.commit(change(memory("id-x", "note x"), batch="b2"))
+        engine.commit(change(replace(records[0], text="anew", revision=2), batch="b3"))
+        assert (told(""), told("ada")) == ((2, 4), (0, 3))
+        engine.commit(purge(memory("id-x"), batch="b4"))
+        engine.commit(purge(records[1], batch="b5"))
+        assert (told(""), told("ada")) == ((1, 3), (0, 2))
+
+    # --- vectors: one space takes over from another ---
+
+    def test_a_second_space_takes_over_only_when_nothing_lacks(self, engine):
+        records = [memory(f"id-{n}", f"note {n}") for n in range(3)]
+        engine.commit(change(*records))
+        embed(engine, *((each, EAST) for each in records))
+        want(engine, SECOND)
+
+        assert embed(engine, (records[0], NORTH), space=SECOND) == 1
+        assert engine.backlog(MINE) == Backlog(SPACE, SECOND, 0, 2)
+        assert waiting(engine, SECOND) == ["id-1", "id-2"]
+        assert near(engine, EAST) == ["id-0", "id-1", "id-2"]
+        engine.commit(change(memory("id-3", "note 3"), batch="b2"))
+        assert engine.backlog(MINE) == Backlog(SPACE, SECOND, 1, 3)
+        embed(engine, (memory("id-3", "note 3"), EAST))
+        embed(engine, *((each, NORTH) for each in records[1:]), space=SECOND)
+        assert engine.backlog(MINE) == Backlog(SPACE, SECOND, 0, 1)
+        assert near(engine, EAST) == ["id-0", "id-1", "id-2", "id-3"]
+        assert waiting(engine, SECOND) == ["id-3"]
+
+        embed(engine, (memory("id-3", "note 3"), NORTH), space=SECOND)
+
+        assert engine.backlog(MINE) == Backlog(SECOND, None, 0, 0)
+        assert near(engine, NORTH, SECOND) == ["id-0", "id-1", "id-2", "id-3"]
+        assert (near(engine, EAST), waiting(engine, SPACE)) == ([], [])
+        assert engine.check() == []
+
+    def test_rows_of_a_space_that_nobody_wants_are_dropped(self, engine):
+        """Whoever still embeds with the model of before does not turn the store back."""
+        engine.commit(change(memory("id-1"), memory("id-2")))
+        embed(engine, (memory("id-1"), EAST))
+
+        assert embed(engine, (memory("id-1"), NORTH), (memory("id-2"), NORTH), space=SECOND) == 0
+        assert engine.backlog(MINE) == Backlog(SPACE, None, 1, 0)
+        assert near(engine, NORTH, SECOND) == []
+        want(engine, SECOND)
+        assert embed(engine, (memory("id-1"), NORTH), (memory("id-2"), NORTH), space=SECOND) == 2
+        assert embed(engine, (memory("id-1"), EAST), (memory("id-2"), EAST)) == 0
+        assert engine.backlog(MINE) == Backlog(SECOND, None, 0, 0)
+        assert near(engine, NORTH, SECOND) == ["id-1", "id-2"]
+
+    def test_a_third_space_takes_the_place_of_the_coming_one(self, engine):
+        records = [memory(f"id-{n}", f"note {n}") for n in range(2)]
+        engine.commit(change(*records))
+        embed(engine, *((each, EAST) for each in records))
+        want(engine, SECOND)
+        embed(engine, (records[0], NORTH), space=SECOND)
+
+        want(engine, THIRD)
+
+        assert engine.backlog(MINE) == Backlog(SPACE, THIRD, 0, 2)
+        assert embed(engine, (records[1], UP), space=THIRD) == 1
+        assert (near(engine, NORTH, SECOND), waiting(engine, SECOND)) == ([], [])
+        assert embed(engine, (records[1], NORTH), space=SECOND) == 0
+        assert near(engine, EAST) == ["id-0", "id-1"]
+        want(engine, SECOND)
+        assert engine.backlog(MINE) == Backlog(SPACE, SECOND, 0, 2)
+        assert near(engine, UP, THIRD) == near(engine, NORTH, SECOND) == []
+        embed(engine, *((each, NORTH) for each in records), space=SECOND)
+        assert engine.backlog(MINE) == Backlog(SECOND, None, 0, 0)
+
+    def test_going_back_to_the_active_space_ends_the_coming_one(self, engine):
+        records = [memory(f"id-{n}", f"note {n}") for n in range(2)]
+        engine.commit(change(*records))
+        embed(engine, (records[0], EAST))
+        want(engine, SECOND)
+        embed(engine, (records[0], NORTH), space=SECOND)
+        embed(engine, (records[1], EAST))
+        assert engine.backlog(MINE) == Backlog(SPACE, SECOND, 0, 1)
+
+        want(engine, SPACE)
+
+        assert engine.backlog(MINE) == Backlog(SPACE, None, 0, 0)
+        assert near(engine, EAST) == ["id-0", "id-1"]
+        assert (near(engine, NORTH, SECOND), waiting(engine, SECOND)) == ([], [])
+        assert engine.check() == []
+
+    def test_wanting_the_same_space_again_changes_nothing(self, engine):
+        records = [memory(f"id-{n}", f"note {n}") for n in range(2)]
+        engine.commit(change(*records))
+        embed(engine, (records[0], EAST))
+        want(engine, SPACE)
+        assert engine.backlog(MINE) == Backlog(SPACE, None, 1, 0)
+        want(engine, SECOND)
+        embed(engine, (records[0], NORTH), space=SECOND)
+
+        want(engine, SECOND)
+
+        assert engine.backlog(MINE) == Backlog(SPACE, SECOND, 1, 1)
+        assert (near(engine, EAST), near(engine, NORTH, SECOND)) == (["id-0"], ["id-0"])
+
+    def test_a_revision_while_a_space_is_coming_lacks_in_both(self, engine):
+        records = [memory(f"id-{n}", f"note {n}") for n in range(2)]
+        engine.commit(change(*records))
+        embed(engine, *((each, EAST) for each in records))
+        want(engine, SECOND)
+        embed(engine, (records[0], NORTH), space=SECOND)
+        revised = replace(records[0], text="anew", revision=2)
+        engine.commit(change(revised, batch="b2"))
+
+        assert engine.backlog(MINE) == Backlog(SPACE, SECOND, 1, 2)
+        embed(engine, (revised, NORTH), (records[1], NORTH), space=SECOND)
+        assert engine.backlog(MINE) == Backlog(SECOND, None, 0, 0)
+
+    def test_a_space_may_begin_with_no_rows(self, engine):
+        """So that a store counts what is missing before the first vector is made."""
+        want(engine, SPACE)
+        assert engine.backlog(MINE) == Backlog(SPACE, None, 0, 0)
+        want(engine, SECOND)
+        assert engine.backlog(MINE) == Backlog(SECOND, None, 0, 0)
+        engine.commit(change(memory("id-1"), memory("id-2")))
+        assert engine.backlog(MINE) == Backlog(SECOND, None, 2, 0)
+        want(engine, SPACE)
+        assert engine.backlog(MINE) == Backlog(SECOND, SPACE, 2, 2)
+
+    def test_a_purge_of_the_last_that_lacked_one_lets_the_coming_space_take_over(self, engine):
+        engine.commit(change(memory("id-1"), memory("id-2")))
+        embed(engine, (memory("id-1"), EAST), (memory("id-2"), EAST))
+        want(engine, SECOND)
+        embed(engine, (memory("id-1"), NORTH), space=SECOND)
+        engine.commit(purge(memory("id-2"), batch="b2"))
+        want(engine, SECOND)
+
+        assert engine.backlog(MINE) == Backlog(SECOND, None, 0, 0)
+        assert (near(engine, EAST), near(engine, NORTH, SECOND)) == ([], ["id-1"])
 
     # --- E4: a refused or failed commit leaves no trace ---
 
@@ -405,6 +1072,7 @@ class EngineLaws:
     def test_e4_a_refused_commit_leaves_no_trace(self, engine):
         kept = memory("id-1", "We deploy on Fridays", visibility="shared")
         engine.commit(change(kept, claims={"id-1": ("c",)}))
+        embed(engine, (kept, EAST + UP))
         before = snapshot(engine)
 
         for name, refused in self.refusals().items():
@@ -604,7 +1272,8 @@ class EngineLaws:
         token = Token("", "remember", "t1", "request")
         kept = story.remember("We deploy on Fridays")
         gone = story.remember("The zebra runs at night", key="animal", tags=("zoo",), token=token)
-        assert engine.put_vectors("model", [(gone.id, gone.digest, b"vector")]) == 1
+        assert embed(engine, (gone, EAST + NORTH), (kept, WEST)) == 2
+        assert near(engine, EAST) == [gone.id, kept.id]
 
         done = story.purge(gone)
 
@@ -615,7 +1284,10 @@ class EngineLaws:
         assert everything(engine) == (kept,)
         assert [found(engine, word) for word in ("zebra", "animal", "zoo", "night")] == [[]] * 4
         assert engine.scan("memory", Filter(digest=gone.digest), MINE).records == ()
-        assert engine.put_vectors("model", [(gone.id, gone.digest, b"vector")]) == 0
+        assert near(engine, EAST) == near(engine, NORTH) == [kept.id]
+        assert near(engine, EAST, where=Filter(ids=(gone.id,))) == []
+        assert engine.backlog(MINE) == Backlog(SPACE, None, 0, 0)
+        assert embed(engine, (gone, EAST)) == 0
         assert engine.events(token=token) == []
 
     def test_e10_the_event_line_remains_without_content(self, engine):
@@ -650,15 +1322,24 @@ class EngineLaws:
         assert ids(everything(engine)) == ["id-2"]
         assert found(engine, "zebra") == []
 
+    def test_e10_who_takes_a_purged_id_inherits_no_vector(self, engine):
+        engine.commit(change(memory("id-1"), memory("id-2")))
+        embed(engine, (memory("id-1"), EAST), (memory("id-2"), NORTH))
+        near(engine, EAST)
+        engine.commit(purge(memory("id-1"), batch="b2"))
+        engine.commit(change(memory("id-1"), batch="b3"))
+
+        assert (near(engine, EAST), waiting(engine)) == (["id-2"], ["id-1"])
+
     def test_e10_a_vector_of_another_text_is_dropped(self, engine):
         first = memory("id-1", "The zebra runs at night")
         second = replace(first, text="The zebra sleeps", revision=2)
         engine.commit(change(first))
 
-        assert engine.put_vectors("m", [("id-1", second.digest, b"v"), ("absent", first.digest, b"v")]) == 0
-        assert engine.put_vectors("m", [("id-1", first.digest, b"v")]) == 1
+        assert engine.put_vectors(SPACE, [("id-1", second.imprint, EAST), ("absent", first.imprint, EAST)]) == 0
+        assert engine.put_vectors(SPACE, [("id-1", first.imprint, EAST)]) == 1
         engine.commit(change(second, batch="b2"))
-        assert engine.put_vectors("m", [("id-1", first.digest, b"v")]) == 0
+        assert engine.put_vectors(SPACE, [("id-1", first.imprint, EAST)]) == 0
         assert len(engine.events()) == 2
         assert engine.check() == []
 
@@ -666,10 +1347,19 @@ class EngineLaws:
 
     @pytest.mark.parametrize("access", [None, "", (), ("", None, None), {}])
     def test_e11_a_read_without_an_access_raises(self, engine, access):
-        engine.commit(change(memory("id-1", visibility="shared"), session("ses-1"), relation("rel-1")))
+        record = memory("id-1", visibility="shared")
+        engine.commit(change(record, session("ses-1"), relation("rel-1")))
+        embed(engine, (record, EAST))
         reads = [
             lambda: engine.search(Query(terms=(DEPLOY,)), access),
             lambda: engine.search(Query(terms=(DEPLOY,), every=False), access),
+            lambda: engine.search(Query(vector=EAST, space=SPACE), access),
+            lambda: engine.search(Query(vector=EAST, space=SPACE, where=Filter(ids=("id-1",))), access),
+            lambda: engine.search(Query(), access),
+            lambda: engine.census((DEPLOY,), access),
+            lambda: engine.lacking(SPACE, access),
+            lambda: engine.lacking(SECOND, access),
+            lambda: engine.backlog(access),
             *(lambda kind=kind: engine.scan(kind, Filter(), access) for kind in ("memory", "session", "relation")),
             *(lambda kind=kind: engine.get(kind, ["id-1"], access) for kind in ("memory", "session", "relation")),
             *(lambda ref=ref: engine.get("memory", [ref], access) for ref in ("mem-0001", "id-1x", "nope")),
@@ -678,9 +1368,16 @@ class EngineLaws:
             with pytest.raises(TypeError):
                 read()
 
-    @pytest.mark.parametrize("call", ["get", "scan", "search"])
+    @pytest.mark.parametrize("call", ["get", "scan", "search", "census", "lacking", "backlog"])
     def test_e11_access_is_no_optional_argument(self, engine, call):
-        asked = {"get": ("memory", ["id-1"]), "scan": ("memory", Filter()), "search": (Query(terms=("x",)),)}
+        asked = {
+            "get": ("memory", ["id-1"]),
+            "scan": ("memory", Filter()),
+            "search": (Query(terms=("x",)),),
+            "census": (("x",),),
+            "lacking": (SPACE,),
+            "backlog": (),
+        }
         with pytest.raises(TypeError):
             getattr(engine, call)(*asked[call])
 
@@ -692,6 +1389,12 @@ class EngineLaws:
             record in everything(engine, access=access),
             record in engine.scan("memory", Filter(ids=(record.id,)), access, oldest=True).records,
             record.id in found(engine, DEPLOY, access=access),
+            record.id in found(engine, phrases=("we deploy",), access=access),
+            record.id in near(engine, NORTH, access=access),
+            record.id in near(engine, EAST, access=access, where=Filter(ids=(record.id,))),
+            record.id in waiting(engine, SECOND, access=access),
+            engine.backlog(access).remaining == 1,
+            engine.census((DEPLOY,), access).carriers[DEPLOY] == 1,
         }
 
     @pytest.mark.parametrize(
@@ -725,6 +1428,8 @@ class EngineLaws:
         owner, visibility, scope = whose
         record = memory("some-id-01", owner=owner, visibility=visibility, scope=Scope.parse(scope))
         engine.commit(change(record))
+        embed(engine, (record, EAST))
+        want(engine, SECOND)
 
         assert self.readable(engine, record, access) == {may}
 
@@ -738,10 +1443,12 @@ class EngineLaws:
 
     def test_e11_a_filter_cannot_widen_access(self, engine):
         engine.commit(change(memory("id-1", owner="ada")))
+        embed(engine, (memory("id-1"), EAST))
         everyone = (Filter(owner="ada"), Filter(ids=("id-1",)), Filter(within=Scope()), Filter(kinds=("fact",)))
         for where in everyone:
             assert engine.scan("memory", where, Access("bob")).records == ()
             assert found(engine, DEPLOY, access=Access("bob"), where=where) == []
+            assert near(engine, EAST, access=Access("bob"), where=where) == []
 
     # --- E12: check ---
 

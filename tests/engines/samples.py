@@ -1,5 +1,6 @@
 """Records, Changes and requests for engine tests: time and ids come from here, never from a clock or dice."""
 
+import struct
 from datetime import UTC, datetime, timedelta
 
 from engram.model.caller import LOCAL, Caller
@@ -9,6 +10,7 @@ from engram.model.event import Draft, Payload, edits_between
 from engram.model.filter import Access, Filter
 from engram.model.memory import Memory
 from engram.model.outline import outline
+from engram.model.query import Space
 from engram.model.relation import Relation
 from engram.model.session import Session
 from engram.model.text import digest
@@ -52,9 +54,13 @@ def change(
     at: datetime = START,
     batch: str = "batch",
     action: str = "remember",
+    was: Record | None = None,
 ) -> Change:
-    """A Change made by hand; each record put is expected to be one revision behind."""
-    edits = tuple(edit for record in puts for edit in edits_between(None, record))
+    """A Change made by hand; each record put is expected to be one revision behind.
+
+    History tells each as if it were new, or against what it was: what goes back to a default is only told then.
+    """
+    edits = tuple(edit for record in puts for edit in edits_between(was, record))
     subjects = tuple(record.id for record in puts) + tuple(id for _, id in drops)
     draft = Draft(
         action=action,
@@ -154,3 +160,23 @@ class Story:
 
     def _all(self, where: Filter) -> tuple[Memory, ...]:
         return self.engine.scan("memory", where, self.access, limit=1000).records
+
+
+SPACE = Space("compass", 4)
+
+
+def vector(*numbers: float) -> bytes:
+    """Numbers as an embedder gives them."""
+    return struct.pack(f"<{len(numbers)}f", *numbers)
+
+
+EAST, NORTH, WEST = (vector(*way) for way in ((1, 0, 0, 0), (0, 1, 0, 0), (-1, 0, 0, 0)))
+"""Three vectors of one space: the first two have nothing in common, the last is the opposite of the first."""
+
+UP, DOWN = vector(0.5, 0.5, 0.5, 0.5), vector(-0.5, 0.5, -0.5, 0.5)
+"""Two more, at an angle to those. Every engine can keep these five to the last bit, however it keeps vectors."""
+
+
+def rows(*embedded: tuple[Memory, bytes]) -> list[tuple[str, str, bytes]]:
+    """What `put_vectors` takes: these memories as they are now, each with its vectors."""
+    return [(memory.id, memory.imprint, vectors) for memory, vectors in embedded]

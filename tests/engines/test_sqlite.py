@@ -1,20 +1,28 @@
 """The laws for `sqlite`, and what erasing means for the bytes of its file."""
 
+import math
 import random
 import re
 import string
+import struct
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from engines.laws import EngineLaws, NewEngine
-from engines.samples import MINE, Story, change, everything, memory, purge
+from engines.laws import EngineLaws, NewEngine, found
+from engines.samples import EAST, MINE, SPACE, Story, change, everything, memory, purge
 from engines.stores import count, open_store, raw, raw_bytes
+from engram.engines import sqlite_file, sqlite_words
 from engram.engines.sqlite import SqliteEngine
 from engram.errors import Conflict
 from engram.model.change import Token
 from engram.model.memory import Citation
+from engram.model.query import Space
+
+STRIPES = (3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5, 8, 9, 7, 9, 3)
+STRIPED = struct.pack("<16e", *(each / math.sqrt(sum(n * n for n in STRIPES)) for each in STRIPES))
+"""A vector, and how it is kept."""
 
 
 class TestSqlite(EngineLaws):
@@ -60,16 +68,18 @@ def test_e10_the_raw_files_keep_no_piece_of_a_purged_text(tmp_path, words):
     token = Token("", "remember", rare(dice), rare(dice))
     cited = (Citation("file", f"{rare(dice)}.py", excerpt=excerpt),)
     gone = story.remember(secret, summary=summary, tags=(tag,), citations=cited, key="some-key", token=token)
-    engine.put_vectors("model", [(gone.id, gone.digest, b"stripedvector")])
+    engine.put_vectors(Space("stripes", 16), [(gone.id, gone.imprint, struct.pack("<16f", *STRIPES))])
     for n in range(30):
         story.remember(f"{rare_text(dice, 8)} {n}")
-    erased = [secret, summary, tag, excerpt, cited[0].ref, gone.digest, token.name, "stripedvector"]
+    erased = [secret, summary, tag, excerpt, cited[0].ref, gone.digest, token.name]
     assert all(left_of([each], engine.path) for each in erased)
+    assert STRIPED in raw_bytes(engine.path)
 
     done = story.purge(gone)
 
     assert done.traces == 0
     assert left_of(erased, engine.path) == set()
+    assert STRIPED not in raw_bytes(engine.path)
     assert len(everything(engine)) == 60
     engine.close()
     assert left_of(erased, engine.path) == set()
@@ -109,7 +119,7 @@ def test_e10_no_table_knows_a_purged_memory_but_history(tmp_path):
     engine = open_store(tmp_path / "store.db")
     story = Story(engine)
     gone = story.remember("The zebra runs at night", token=Token("", "remember", "t", "r"))
-    engine.put_vectors("model", [(gone.id, gone.digest, b"v")])
+    engine.put_vectors(SPACE, [(gone.id, gone.imprint, EAST)])
     story.purge(gone)
 
     tables = ("memory", "words_docsize", "claim", "token", "vector")
@@ -130,15 +140,15 @@ def test_e10_a_piece_another_memory_holds_is_no_trace(tmp_path):
     engine.close()
 
 
-def test_e10_a_reader_that_holds_the_log_makes_the_traces_known(tmp_path):
+def test_e10_a_reader_that_holds_the_log_makes_the_traces_known(tmp_path, monkeypatch):
     """While another process still reads the state before, the log cannot be emptied: the answer says so."""
+    monkeypatch.setattr(sqlite_file, "BUSY_MS", 50)
     engine = open_store(tmp_path / "store.db")
     story = Story(engine)
     gone = story.remember("The zebra runs at night over the wide open plains")
     other = open_store(engine.path)
     reader = other._connection()
     reader.execute("BEGIN; SELECT count(*) FROM memory").fetchall()
-    engine._connection().set_busy_timeout(50)
 
     assert story.purge(gone).traces > 0
     reader.execute("ROLLBACK")
@@ -159,3 +169,18 @@ def test_e5_what_a_change_only_read_may_be_expected_too(tmp_path):
     with pytest.raises(Conflict):
         engine.commit(change(memory("id-2"), expects={"id-2": 0, "id-1": 2}, batch="b2"))
     engine.commit(change(memory("id-2"), expects={"id-2": 0, "id-1": 1}, batch="b2"))
+
+
+def test_a_rare_word_does_not_hide_those_who_carry_only_the_common_ones(tmp_path, monkeypatch):
+    """Not every match of a common word is scored in a large store; but as many are found as were asked for."""
+    monkeypatch.setattr(sqlite_words, "MOST_SCORED", 10)
+    engine = open_store(tmp_path / "store.db")
+    texts = ["rare", "rare common", *(f"common {n}" for n in range(60))]
+    engine.commit(change(*(memory(f"id-{n:02d}", text) for n, text in enumerate(texts))))
+
+    for limit in (1, 2, 20, 100):
+        hits = found(engine, "rare", "common", every=False, limit=limit)
+        assert len(hits) == min(limit, 62)
+        assert set(hits[:2]) <= {"id-00", "id-01"}
+    assert found(engine, "rare", "common") == ["id-01"]
+    engine.close()

@@ -1,27 +1,32 @@
 """The file of the `sqlite` engine: schemas (E9), modes, damage, full and read-only disks, copies and repair."""
 
+import gzip
 import json
 import os
 import random
 import shutil
+import signal
 import stat
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import apsw
 import pytest
 
-from engines.laws import DEPLOY, found
-from engines.samples import MINE, Story, change, everything, ids, later, memory
+from engines.laws import DEPLOY, SECOND, embed, found, near, waiting
+from engines.samples import EAST, MINE, NORTH, SPACE, UP, Story, change, everything, ids, later, memory
 from engines.stores import assert_whole, count, open_store, raw
-from engram.engines import sqlite_file
+from engram.engines import sqlite, sqlite_file
 from engram.engines.sqlite import SqliteEngine
 from engram.errors import Corrupt, EngramError, Invalid, Unavailable
-from engram.model.filter import Filter
-from engram.model.query import Query
+from engram.model.filter import Access, Filter
+from engram.model.query import Backlog, Query
+from engram.model.scope import Scope
+from engram.model.text import tail_term
 
 CHILD = str(Path(__file__).with_name("children.py"))
 
@@ -143,6 +148,203 @@ def test_e9_processes_that_migrate_one_store_at_once_share_it(tmp_path):
 
         assert [child.wait() for child in children] == [0] * 6
         assert_whole(path, MINE)
+
+
+# --- E9: a store that the first version made ---
+
+
+def unpacked(path: Path) -> Path:
+    """A store of schema 1 with five memories, as the first version left it."""
+    path.write_bytes(gzip.decompress(Path(__file__).with_name("data").joinpath("schema-1.db.gz").read_bytes()))
+    path.chmod(0o600)
+    return path
+
+
+@pytest.fixture
+def first_schema(tmp_path: Path) -> Path:
+    return unpacked(tmp_path / "first.db")
+
+
+TABLES = {
+    "memory": "n, id, revision, doc, owner, scope, created_at, key, digest, outline, status, forgotten_at",
+    "claim": "*",
+    "event": "*",
+    "subject": "*",
+    "token": "*",
+    "session": "*",
+    "relation": "*",
+}
+
+
+def rows_of(path: Path) -> dict[str, list[tuple]]:
+    return {table: raw(path, f"SELECT {columns} FROM {table} ORDER BY 1, 2") for table, columns in TABLES.items()}
+
+
+def test_e9_the_first_schema_is_migrated_and_every_record_event_handle_and_claim_kept(first_schema):
+    before = rows_of(first_schema)
+    assert raw(first_schema, "PRAGMA user_version") == [(1,)]
+    engine = open_store(first_schema, "copy")
+
+    assert raw(first_schema, "PRAGMA user_version") == [(len(sqlite_file.MIGRATIONS),)]
+    assert rows_of(first_schema) == before
+    assert [len(before[table]) for table in ("memory", "claim", "event")] == [5, 5, 6]
+    assert engine.check() == []
+    records = engine.get("memory", [f"mem-000{n}" for n in range(1, 6)], MINE)
+    assert [record.text for record in records.values()] == [
+        "We deploy on Fridays after the stand-up.",
+        "The billing database listens on port 5433.",
+        "Nadal is not a person we know.",
+        "Der Dienst braucht eine Datenbankverbindung.",
+        "Old runbook lives in the wiki.",
+    ]
+    assert records["mem-0001"].summary == "Deploys happen on Fridays"
+    assert (records["mem-0001"].key, records["mem-0001"].tags) == ("deploy-day", ("release",))
+    assert records["mem-0003"].status == "pending"
+    assert records["mem-0004"].scope == Scope("project", "acme")
+    assert records["mem-0005"].forgotten_at is not None
+    assert [event.action for event in engine.events()] == [*["remember"] * 5, "forget"]
+    engine.close()
+    assert_whole(first_schema, MINE)
+
+
+def test_e9_what_the_first_schema_kept_is_found_by_words(first_schema):
+    engine = open_store(first_schema)
+    handles = lambda *terms, **asked: [  # noqa: E731 - one word for one act
+        hit.memory.handle for hit in engine.search(Query(terms=terms, **asked), MINE)
+    ]
+
+    assert handles(DEPLOY) == handles("releas") == handles("deploy-day") == ["mem-0001"]
+    assert handles("5433") == handles("infra") == handles("bill*") == ["mem-0002"]
+    assert handles("datenbankverbindung") == handles(f"{tail_term('verbindung')}*") == ["mem-0004"]
+    assert handles("dienst", where=Filter(scopes=(Scope("project", "acme"),))) == ["mem-0004"]
+    assert handles("dienst", where=Filter(scopes=(Scope(),))) == []
+    assert handles(phrases=("lives in the wiki",)) == ["mem-0005"]
+    assert engine.search(Query(terms=(DEPLOY,)), Access("stranger")) == []
+    assert engine.census([DEPLOY, "the", "dat*"], MINE) == (5, {DEPLOY: 1, "the": 3, "dat*": 2})
+    engine.close()
+
+
+def test_e9_what_the_first_schema_kept_takes_vectors(first_schema):
+    engine = open_store(first_schema, "copy")
+    assert engine.backlog(MINE) == Backlog()
+    records = engine.lacking(SPACE, MINE)
+    assert [record.handle for record in records] == [f"mem-000{n}" for n in range(1, 6)]
+
+    assert embed(engine, *((each, UP if each.key else NORTH) for each in records)) == 5
+
+    assert engine.search(Query(vector=EAST, space=SPACE), MINE)[0].memory.key == "deploy-day"
+    assert near(engine, NORTH, where=Filter(scopes=(Scope("project", "acme"),))) == [records[3].id]
+    assert near(engine, NORTH, access=Access("stranger")) == []
+    assert engine.backlog(MINE) == Backlog(SPACE, None, 0, 0)
+    assert engine.check() == []
+    engine.close()
+
+
+def test_e9_a_migrated_store_goes_on_where_it_was(first_schema):
+    engine = open_store(first_schema, "copy")
+    story = Story(engine)
+    assert story.remember("We deploy on Mondays before the stand-up.", key="deploy-day").handle == "mem-0001"
+    assert story.remember("Something new").handle == "mem-0006"
+    story.purge(engine.get("memory", ["mem-0002"], MINE)["mem-0002"])
+
+    assert found(engine, "5433") == []
+    assert [event.seq for event in engine.events()] == list(range(1, 10))
+    assert engine.check() == []
+    engine.close()
+
+
+def derived(path: Path) -> dict[str, list[tuple]]:
+    """All that a store keeps besides records and history."""
+    asked = {
+        "memory": "SELECT * FROM memory ORDER BY n",
+        "place": "SELECT * FROM place ORDER BY p",
+        "words": "SELECT * FROM vocabulary",
+        "sizes": "SELECT id, sz FROM words_docsize ORDER BY id",
+        "schema": "SELECT name, sql FROM sqlite_schema ORDER BY name",
+        "lacking": "SELECT * FROM lacking",
+    }
+    rows = {name: raw(path, sql) for name, sql in asked.items()}
+    names = [name for _, name, *_ in raw(path, "PRAGMA table_info(memory)")]
+    rows["memory"] = [dict(sorted(zip(names, row, strict=True))) for row in rows["memory"]]
+    rows["schema"] = [
+        (name, sql) for name, sql in rows["schema"] if name != "memory"
+    ]  # its columns came in two steps
+    return rows
+
+
+def test_e9_a_migrated_store_is_what_a_new_one_would_be(first_schema, tmp_path):
+    migrated, new = open_store(first_schema), open_store(tmp_path / "new.db")
+    for record in reversed(everything(migrated)):
+        new.commit(change(record, expects={record.id: 0}, batch=record.id))
+
+    assert derived(first_schema) == derived(tmp_path / "new.db")
+    for engine in (migrated, new):
+        engine.close()
+
+
+class Stopped(BaseException):
+    """What stops a migration in the middle: no error that anyone could catch."""
+
+
+def stopped_at(path: Path, at: int, monkeypatch: pytest.MonkeyPatch) -> bool:
+    """Whether opening was stopped before the n-th statement; False when it was done by then."""
+    left = at
+
+    def before(*_: object) -> bool:
+        nonlocal left
+        left -= 1
+        if not left:
+            raise Stopped
+        return True
+
+    with monkeypatch.context() as patch:
+        patch.setattr(apsw, "connection_hooks", [lambda db: db.set_exec_trace(before)])
+        try:
+            open_store(path).close()
+        except Stopped:
+            return True
+    return False
+
+
+def test_e9_a_migration_stopped_before_any_statement_goes_on_the_next_time(tmp_path, monkeypatch):
+    before = rows_of(unpacked(tmp_path / "whole.db"))
+    open_store(tmp_path / "whole.db").close()
+    expected, at = derived(tmp_path / "whole.db"), 1
+    while stopped_at(unpacked(tmp_path / "half.db"), at, monkeypatch):
+        assert rows_of(tmp_path / "half.db") == before
+        open_store(tmp_path / "half.db").close()
+        assert rows_of(tmp_path / "half.db") == before
+        assert derived(tmp_path / "half.db") == expected, at
+        at += 1 if at < 30 else 7
+
+    assert at > 60
+    engine = open_store(tmp_path / "half.db", "copy")
+    assert engine.check() == []
+    engine.close()
+
+
+@pytest.mark.parametrize("at", [1, 8, 14, 20, 35, 60])
+def test_e9_a_migration_that_is_killed_goes_on_the_next_time(first_schema, tmp_path, at):
+    before = rows_of(first_schema)
+    killed = subprocess.run([sys.executable, CHILD, "migrate", first_schema, str(at)], check=False)
+    assert killed.returncode == -signal.SIGKILL
+    assert rows_of(first_schema) == before
+    engine, whole = open_store(first_schema, "copy"), open_store(unpacked(tmp_path / "whole.db"))
+
+    assert derived(first_schema) == derived(tmp_path / "whole.db")
+    assert engine.check() == []
+    assert len(found(engine, f"{tail_term('verbindung')}*")) == 1
+    for each in (engine, whole):
+        each.close()
+
+
+def test_e9_processes_that_migrate_the_first_schema_at_once_share_it(first_schema):
+    before = rows_of(first_schema)
+    children = [subprocess.Popen([sys.executable, CHILD, "open", first_schema]) for _ in range(4)]
+
+    assert [child.wait() for child in children] == [0] * 4
+    assert rows_of(first_schema) == before
+    assert_whole(first_schema, MINE)
 
 
 def test_a_new_way_to_make_terms_rebuilds_the_word_index(store):
@@ -316,6 +518,12 @@ ACTS: dict[str, Callable[[SqliteEngine], object]] = {
     "check": lambda engine: engine.check(),
     "repair": lambda engine: engine.check(repair=True),
     "commit": lambda engine: engine.commit(change(memory("fresh-id", "We deploy anew"), batch="anew")),
+    "near": lambda engine: [near(engine, way, space) for way in (EAST, UP) for space in (SPACE, SECOND)],
+    "near some": lambda engine: near(engine, EAST, where=Filter(ids=("story-00000003", "story-00000004"))),
+    "lacking": lambda engine: waiting(engine) + waiting(engine, SECOND),
+    "backlog": lambda engine: engine.backlog(MINE),
+    "census": lambda engine: engine.census([DEPLOY, "service*"], MINE),
+    "put_vectors": lambda engine: embed(engine, *((each, UP) for each in everything(engine)[:9])),
 }
 
 
@@ -345,6 +553,7 @@ def test_flipped_bytes_anywhere_are_corrupt_or_harmless_but_never_a_bug(tmp_path
     story = Story(engine)
     for n in range(30):
         story.remember(f"We deploy service{n} on Fridays at {n} o'clock, whatever the weather is like")
+    embed(engine, *((each, (EAST + NORTH + UP) * 9) for each in everything(engine)[3:]))
     engine.close()
     content, dice, bugs = master.read_bytes(), random.Random(0), {}
     for n in range(120):
@@ -451,10 +660,10 @@ def test_someone_elses_store_is_unavailable(nobodys):
     assert attempt(nobodys)[0] == "Unavailable"
 
 
-def test_a_locked_store_is_unavailable_and_nothing_was_written(store):
+def test_a_locked_store_is_unavailable_and_nothing_was_written(store, monkeypatch):
+    monkeypatch.setattr(sqlite_file, "BUSY_MS", 20)
     engine, rival = open_store(store), apsw.Connection(str(store))
     engine.commit(change(memory("id-1"), at=later(50)))
-    engine._connection().set_busy_timeout(20)
     rival.execute("BEGIN IMMEDIATE")
     with pytest.raises(Unavailable) as caught:
         engine.commit(change(memory("id-2"), batch="b2"))
@@ -465,6 +674,26 @@ def test_a_locked_store_is_unavailable_and_nothing_was_written(store):
 
     engine.commit(change(memory("id-2"), batch="b2"))
     assert len(everything(engine)) == 4
+    engine.close()
+
+
+def test_vectors_wait_for_another_writer_only_a_little(store, monkeypatch):
+    """They come beside a question, which must not wait; and they can come later."""
+    monkeypatch.setattr(sqlite, "VECTORS_WAIT", 20)
+    engine, rival = open_store(store), apsw.Connection(str(store))
+    records = everything(engine)
+    rival.execute("BEGIN IMMEDIATE")
+    begun = time.monotonic()
+    with pytest.raises(Unavailable):
+        embed(engine, *((each, EAST) for each in records))
+    assert time.monotonic() - begun < sqlite_file.BUSY_MS / 2000
+    assert engine.backlog(MINE) == Backlog()
+    assert near(engine, EAST) == []
+    rival.execute("ROLLBACK")
+    rival.close()
+
+    assert embed(engine, *((each, EAST) for each in records)) == 2
+    assert engine._connection().pragma("busy_timeout") == sqlite_file.BUSY_MS  # a commit is as patient as before
     engine.close()
 
 
@@ -622,13 +851,117 @@ def test_a_record_removed_from_outside_is_missed(store):
 def test_strays_are_reported_and_swept(store):
     tamper(
         store,
-        "INSERT INTO vector VALUES ('nobody', 'model', 'digest', x'00')",
+        "INSERT INTO vector VALUES (1, 1, 1, 999, x'00', x'00')",
         "INSERT INTO claim VALUES ('name', 'nobody')",
     )
     engine = open_store(store)
 
     assert sorted(finding.code for finding in engine.check()) == ["claim", "vector"]
     assert engine.check(repair=True) == engine.check() == []
+    engine.close()
+
+
+@pytest.fixture
+def embedded(store: Path) -> Path:
+    """The closed store, with a vector for the first memory and none for the second."""
+    engine = open_store(store)
+    embed(engine, (engine.get("memory", ["mem-0001"], MINE)["mem-0001"], EAST + UP))
+    engine.close()
+    return store
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "UPDATE vector SET p = 99",
+        "UPDATE memory SET p = 99 WHERE n = 1",
+        "UPDATE memory SET imprint = 'another' WHERE n = 1",
+        "UPDATE memory SET p = NULL",
+        "DELETE FROM lacking",
+        "DELETE FROM vector",
+        "INSERT INTO lacking VALUES (1, 1)",
+        "INSERT INTO lacking VALUES (1, 999)",
+        "INSERT INTO lacking VALUES (7, 1)",
+        "INSERT INTO vector SELECT 99, 7, p, n, code, halves FROM vector LIMIT 1",
+    ],
+)
+def test_vectors_that_fit_no_more_are_reported_and_swept(embedded, damage):
+    """After the repair every memory has a vector of its own, in its own place, or lacks one and says so."""
+    tamper(embedded, damage)
+    engine = open_store(embedded)
+    assert {finding.fixable for finding in engine.check()} == {True}
+
+    assert engine.check(repair=True) == engine.check() == []
+    has, lacks = set(near(engine, EAST)), set(waiting(engine))
+    assert has | lacks == set(ids(everything(engine)))
+    assert not has & lacks
+    assert engine.backlog(MINE) == Backlog(SPACE, None, len(lacks), 0)
+    embed(engine, *((each, NORTH) for each in engine.lacking(SPACE, MINE)))
+    assert len(near(engine, NORTH)) == 2
+    engine.close()
+
+
+CUT = {
+    "halves cut off": "UPDATE vector SET halves = x'00'",
+    "halves lost": "UPDATE vector SET halves = x''",
+    "halves of another space": "UPDATE vector SET halves = halves || halves",
+    "code lost": "UPDATE vector SET code = x''",
+    "code too long": "UPDATE vector SET code = x'0000'",
+    "text": "UPDATE vector SET halves = 'text', code = 'text'",
+}
+
+
+@pytest.mark.parametrize("damage", [*CUT.values(), "UPDATE space SET centre = x'0000'"], ids=[*CUT, "centre"])
+def test_vectors_of_another_length_are_corrupt_or_harmless_but_never_a_bug(embedded, damage):
+    tamper(embedded, damage)
+
+    assert bugs_of(embedded) == set()
+
+
+@pytest.mark.parametrize("damage", CUT.values(), ids=CUT)
+def test_vectors_of_another_length_are_reported_and_made_anew(embedded, damage):
+    tamper(embedded, damage)
+    engine = open_store(embedded)
+
+    assert {(finding.code, finding.fixable) for finding in engine.check()} == {("vector", True)}
+    assert engine.check(repair=True) == engine.check() == []
+    assert set(waiting(engine)) == set(ids(everything(engine)))
+    engine.close()
+
+
+@pytest.mark.parametrize(
+    "damage", ["owner = 'thief'", "scope = 'project:x'", "visibility = 'shared'", "place = 'x'"]
+)
+def test_places_that_fit_no_more_are_reported_and_made_anew(embedded, damage):
+    tamper(embedded, f"UPDATE place SET {damage}")
+    engine = open_store(embedded)
+    assert near(engine, EAST, access=Access("thief")) == []
+    assert {finding.fixable for finding in engine.check()} == {True}
+
+    assert engine.check(repair=True) == engine.check() == []
+    embed(engine, *((each, NORTH) for each in engine.lacking(SPACE, MINE)))
+    assert len(near(engine, NORTH)) == 2
+    assert len(found(engine, DEPLOY)) == 1
+    engine.close()
+
+
+def test_repair_keeps_the_vectors_that_fit(embedded):
+    tamper(embedded, "INSERT INTO words (words) VALUES ('delete-all')")
+    engine = open_store(embedded)
+    kept = raw(embedded, "SELECT * FROM vector")
+    engine.check(repair=True)
+
+    assert raw(embedded, "SELECT * FROM vector") == kept
+    assert engine.backlog(MINE) == Backlog(SPACE, None, 1, 0)
+    engine.close()
+
+
+def test_a_new_way_to_make_terms_keeps_the_vectors(embedded):
+    tamper(embedded, "UPDATE meta SET value = -1 WHERE name = 'terms'")
+    engine = open_store(embedded)
+
+    assert len(near(engine, EAST)) == 1
+    assert engine.backlog(MINE) == Backlog(SPACE, None, 1, 0)
     engine.close()
 
 

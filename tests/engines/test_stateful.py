@@ -2,20 +2,24 @@
 
 import shutil
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from engines.samples import Story, change, everything, relation, session
+from engines.laws import SECOND, THIRD, WAYS
+from engines.samples import EAST, MINE, SPACE, Story, change, everything, relation, session
 from engines.stores import open_store
 from engines.strategies import ACCESSES, SCOPES, TAGS, TEXTS, filters
 from engram.engines.ram import RamEngine
-from engram.errors import EngramError
+from engram.errors import EngramError, Invalid
 from engram.model.caller import Caller
 from engram.model.change import Change, Token
+from engram.model.filter import ANYTHING, Access
 from engram.model.memory import Memory
 from engram.model.query import Query
 from engram.model.record import replace
@@ -26,7 +30,16 @@ from engram.rules.admission import Policy
 
 CALLERS = tuple(Caller(owner=owner, actor=owner, human=human) for owner in ("", "ada") for human in (True, False))
 TERMS = tuple(dict.fromkeys(term for text in TEXTS for term in query_terms(text)))
+ASKED = ("nobody", "de*", "po*", "f*", "80*", "gre*", "金*", "no*", "uv", "port", "fact")
+QUESTIONS = st.one_of(
+    *(st.lists(st.sampled_from((*query_terms(text), *ASKED)), min_size=1, max_size=3).map(tuple) for text in TEXTS)
+)
+PHRASES = ("we deploy", "on fridays", "port is", "never pip", "cafe", "金曜日", "deploy fridays", "is it")
+SPACES = st.sampled_from((SPACE, SPACE, SPACE, SECOND, SECOND, THIRD))
 PICK = st.integers(0, 1000)
+WHERES = st.one_of(st.just(ANYTHING), st.just(ANYTHING), filters())
+READERS = st.one_of(st.just(MINE), st.just(Access("ada")), ACCESSES)
+"""Often all there is, so that searches find something to compare."""
 
 
 class Twins(RuleBasedStateMachine):
@@ -79,6 +92,22 @@ class Twins(RuleBasedStateMachine):
         return known[pick % len(known)] if known else None
 
     # --- writing ---
+
+    @initialize(
+        first=st.lists(
+            st.tuples(st.sampled_from(CALLERS), st.sampled_from(TEXTS), st.sampled_from(SCOPES), st.booleans()),
+            min_size=2,
+            max_size=8,
+        )
+    )
+    def begin(self, first):
+        """A few memories, most with a vector: otherwise most histories would be those of an empty store."""
+        for caller, text, scope, shared in first:
+            story, said = self.story(caller), {"scope": scope, "visibility": "shared" if shared else "private"}
+            request = story.request(confirmed="flag")
+            self.by_rule(lambda s=story, r=request, t=text, d=said: s.admission(r, t, **d).change)
+        for known, way in zip(everything(self.ram), WAYS, strict=False):
+            self.both(lambda e, row=(known.id, known.imprint, way): e.put_vectors(SPACE, [row]))
 
     @rule(
         caller=st.sampled_from(CALLERS),
@@ -133,12 +162,28 @@ class Twins(RuleBasedStateMachine):
         refs = [proposal.amends] if proposal.amends else []
         return next(iter(self.ram.get("memory", refs, self.story(caller).access).values()), None)
 
-    @rule(pick=PICK, text=st.sampled_from(TEXTS), claims=st.lists(st.sampled_from("cde"), max_size=2, unique=True))
-    def rewrite_by_hand(self, pick, text, claims):
+    @rule(
+        pick=PICK,
+        said=st.fixed_dictionaries(
+            {},
+            optional={
+                "text": st.sampled_from(TEXTS),
+                "summary": st.sampled_from(("", "deploy")),
+                "tags": st.lists(st.sampled_from(TAGS), max_size=2, unique=True).map(tuple),
+                "scope": st.sampled_from(SCOPES),
+                "visibility": st.sampled_from(("shared", "private")),
+                "owner": st.sampled_from(("", "ada", None)),
+                "pinned": st.booleans(),
+            },
+        ),
+        claims=st.lists(st.sampled_from("cde"), max_size=2, unique=True),
+    )
+    def rewrite_by_hand(self, pick, said, claims):
         old = self.some_memory(CALLERS[0], pick)
         if old is not None and old.owner == "":
-            new = replace(old, text=text, revision=old.revision + 1)
-            self.commit(change(new, claims={old.id: tuple(claims)}, batch=self.story(CALLERS[0]).request().batch))
+            new = replace(old, **said, revision=old.revision + 1)
+            batch = self.story(CALLERS[0]).request().batch
+            self.commit(change(new, was=old, claims={old.id: tuple(claims)}, batch=batch))
 
     @rule(n=st.integers(0, 3), revision=st.integers(1, 3), owner=st.sampled_from(("", "ada", None)))
     def keep_a_session(self, n, revision, owner):
@@ -158,12 +203,35 @@ class Twins(RuleBasedStateMachine):
     def commit_the_same_again(self):
         self.both(lambda engine: engine.commit(self.last))
 
-    @rule(pick=PICK, stale=st.booleans())
-    def put_vectors(self, pick, stale):
+    @rule(
+        space=SPACES,
+        picks=st.lists(
+            st.tuples(PICK, st.booleans(), st.lists(st.sampled_from(WAYS), min_size=1, max_size=3).map(b"".join)),
+            max_size=4,
+        ),
+    )
+    def put_vectors(self, space, picks):
+        known = [(self.some_memory(CALLERS[pick % len(CALLERS)], pick), *what) for pick, *what in picks]
+        rows = [
+            (each.id, "another imprint" if stale else each.imprint, ways) for each, stale, ways in known if each
+        ]
+        self.both(lambda engine: engine.put_vectors(space, rows))
+
+    @rule(space=SPACES, way=st.sampled_from(WAYS), wanted=st.booleans())
+    def put_all_that_lack(self, space, way, wanted):
+        """So that spaces take over and over again."""
+        if wanted:
+            self.both(lambda engine: engine.put_vectors(space, []))
+        for owner in ("", "ada"):
+            lacking = self.both(lambda e, owner=owner: e.lacking(space, Access(owner), limit=1000))
+            rows = [(each.id, each.imprint, way) for each in lacking]
+            self.both(lambda engine, rows=rows: engine.put_vectors(space, rows))
+
+    @rule(nonsense=st.sampled_from((b"", EAST[:-4], EAST + EAST[:8])), pick=PICK)
+    def put_nonsense(self, nonsense, pick):
         known = self.some_memory(CALLERS[0], pick)
-        if known is not None:
-            row = (known.id, "another digest" if stale else known.digest, b"vector")
-            self.both(lambda engine: engine.put_vectors("model", [row]))
+        rows = [(known.id, known.imprint, each) for each in (EAST, nonsense)] if known else [("x", "y", nonsense)]
+        assert self.both(lambda engine: engine.put_vectors(SECOND, rows)) is Invalid
 
     @rule()
     def close_and_open_again(self):
@@ -203,14 +271,68 @@ class Twins(RuleBasedStateMachine):
                 break
 
     @rule(
-        where=filters(),
-        access=ACCESSES,
-        terms=st.lists(st.sampled_from(TERMS), min_size=1, max_size=3).map(tuple),
+        where=WHERES,
+        access=READERS,
+        terms=QUESTIONS,
         every=st.booleans(),
     )
     def search(self, where, access, terms, every):
         query = Query(terms=terms, every=every, where=where, limit=1000)
         self.both(lambda engine: {hit.memory for hit in engine.search(query, access)})
+
+    @rule(
+        where=WHERES,
+        access=READERS,
+        terms=st.one_of(st.just(()), QUESTIONS, QUESTIONS),
+        variants=st.dictionaries(
+            st.sampled_from((*TERMS, *ASKED)), st.lists(st.sampled_from((*TERMS, *ASKED)), max_size=2).map(tuple)
+        ),
+        phrases=st.one_of(st.just(()), st.just(()), st.lists(st.sampled_from(PHRASES), max_size=2).map(tuple)),
+        every=st.booleans(),
+    )
+    def search_by_shares(self, where, access, terms, variants, phrases, every):  # noqa: PLR0917 - as above
+        others = {term: variants.get(term, ()) for term in terms}
+        query = Query(terms, every, without_repeats(others), phrases, where=where, limit=1000)
+        with self.opened() as fresh:
+            first, second = ({hit.memory: hit.score for hit in e.search(query, access)} for e in (self.ram, fresh))
+            carried, counted = (e.census(terms, access) for e in (self.ram, fresh))
+
+        assert second == pytest.approx(first)
+        assert counted == carried
+
+    @contextmanager
+    def opened(self) -> Iterator[Engine]:
+        """The store as another process sees it: without counts that may lag behind."""
+        other = open_store(self.folder / "store.db", "unused")
+        yield other
+        other.close()
+
+    @rule(where=WHERES, access=READERS, way=st.sampled_from(WAYS), space=SPACES, some=st.booleans(), pick=PICK)
+    def search_by_meaning(self, where, access, way, space, some, pick):  # noqa: PLR0917 - as above
+        known = self.some_memory(CALLERS[pick % len(CALLERS)], pick)
+        if some and known:
+            where = where._replace(ids=(known.id, "absent"))
+        query = Query(vector=way, space=space, where=where, limit=1000)
+        self.both(lambda engine: engine.search(query, access))
+
+    @rule(where=WHERES, access=READERS, way=st.sampled_from(WAYS), limit=st.integers(1, 3), picks=st.lists(PICK))
+    def search_the_nearest_and_some_besides(self, where, access, way, limit, picks):
+        known = everything(self.ram)
+        besides = tuple({known[pick % len(known)].id for pick in picks}) if known else ()
+        query = Query(vector=way, space=SPACE, where=where, limit=limit, besides=besides)
+        hits = lambda engine: engine.search(query, access)  # noqa: E731 - equal cosines may be cut either way
+        self.both(lambda engine: [hit.score for hit in hits(engine)][:limit])
+        self.both(lambda engine: {hit for hit in hits(engine) if hit.memory.id in besides})
+        for engine in (self.ram, self.sqlite):
+            assert sum(hit.memory.id not in besides for hit in hits(engine)) <= limit
+
+    @rule(access=READERS, space=SPACES, limit=st.integers(1, 5))
+    def lacking(self, access, space, limit):
+        self.both(lambda engine: engine.lacking(space, access, limit=limit))
+
+    @invariant()
+    def backlog_is_the_same(self):
+        self.both(lambda engine: engine.backlog(MINE))
 
     @rule(after=st.integers(0, 12), newest=st.booleans(), limit=st.integers(1, 5), pick=PICK)
     def events(self, after, newest, limit, pick):
@@ -228,6 +350,15 @@ class Twins(RuleBasedStateMachine):
     @invariant()
     def history_is_the_same(self):
         self.both(lambda engine: engine.events(limit=1000))
+
+
+def without_repeats(variants: dict[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
+    """Each form of one term only: what counts for two of them at once, engines may reckon in their own way."""
+    seen = set(variants)
+    return {
+        term: tuple(form for form in forms if not (form in seen or seen.add(form)))
+        for term, forms in variants.items()
+    }
 
 
 def with_handles(found: dict) -> dict:

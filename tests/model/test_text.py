@@ -10,7 +10,19 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from engram.model.outline import outline, statement
-from engram.model.text import digest, normalise, query_terms, terms, tokens
+from engram.model.text import (
+    LONG_WORD,
+    LONGEST_TERM,
+    TAIL,
+    digest,
+    is_latin,
+    normalise,
+    query_terms,
+    says,
+    tail_term,
+    terms,
+    tokens,
+)
 
 anything = st.one_of(
     st.text(max_size=60),
@@ -102,7 +114,7 @@ def test_a_digest_is_32_hex_characters_of_the_normal_form(text):
         ("__init__ _emphasis_", ["init", "emphasis"]),
         ("don't Alice's we’re", ["dont", "alic", "we"]),
         ("l'eau", ["l", "eau"]),
-        ("Café naïve Ångström Łódź Straße", ["cafe", "naiv", "angstrom", "lodz", "strasse"]),
+        ("Café naïve Ångström Łódź Straße", ["cafe", "naiv", "angstrom", "lodz", "strass"]),
         ("ёлка ΆΛΦΑ ς", ["елка", "αλφα", "σ"]),
         ("日本語", ["日", "本", "語", "日本", "本語"]),
         ("が", ["が"]),
@@ -156,6 +168,178 @@ def test_query_terms_are_terms_of_the_text_each_once(text):
     assert set(asked) <= set(every)
     assert len(asked) == len(set(asked))
     assert bool(asked) == bool(every)
+
+
+# --- compounds ---
+
+
+def ends_in(text: str, end: str) -> bool:
+    """Whether a text is found by a word that one of its own ends in."""
+    return any(term.startswith(tail_term(end)) for term in terms(text))
+
+
+@pytest.mark.parametrize(
+    ("word", "expected"),
+    [
+        ("verbindung", "_gnudnibrev"),
+        ("verbindungen", "_gnudnibrev"),
+        ("datenbanken", "_knabnetad"),
+        ("haus", "_uah"),
+        ("x", "_x"),
+        ("", "_"),
+    ],
+)
+def test_a_tail_is_the_word_from_its_end_without_a_case_ending(word, expected):
+    assert expected == tail_term(word)
+
+
+@pytest.mark.parametrize(
+    ("text", "end"),
+    [
+        ("Der Dienst braucht eine Datenbankverbindung.", "verbindung"),
+        ("Datenbankverbindungen sind teuer", "verbindung"),
+        ("eine Datenbankverbindung", "verbindungen"),
+        ("Die Überprüfungsverfahren", "verfahren"),
+        ("het gebruikersaccount", "account"),
+        ("THE LIGHTHOUSEKEEPER", "keeper"),
+        ("Der Datenbankserver steht im Keller", "server"),
+        ("Die Speicherfehler häufen sich", "fehler"),
+        ("ein Fingerabdruckleser", "leser"),
+        ("der Abendstern", "stern"),
+        ("die Netzwerkkarten", "karte"),
+        ("in den Gewährleistungsfristen", "frist"),
+    ],
+)
+def test_a_compound_is_found_by_what_it_ends_in(text, end):
+    assert ends_in(text, end)
+
+
+def test_a_compound_is_not_found_by_its_beginning_or_middle_this_way():
+    assert not ends_in("Datenbankverbindung", "datenbank")
+    assert not ends_in("Datenbankverbindung", "bankverb")
+
+
+def test_only_long_plain_words_have_a_tail():
+    short, long = "x" * (LONG_WORD - 1), "x" * LONG_WORD
+
+    assert terms(short) == [short]
+    assert terms(long) == [long, tail_term(long)]
+    assert terms("x" * (LONGEST_TERM - 1)) == ["x" * (LONGEST_TERM - 1), tail_term("x" * (LONGEST_TERM - 1))]
+    assert terms("x" * LONGEST_TERM) == ["x" * LONGEST_TERM]
+    for other in ("averyLongCamelCase", "a_very_long_name", "a.very/long-path", "1234567890123", "длинноеслово"):
+        assert not any(term.startswith(TAIL) for term in terms(other)), other
+
+
+def test_a_question_never_asks_for_tails_by_itself():
+    assert query_terms("Datenbankverbindung") == ["datenbankverbindung"]
+
+
+@given(anything)
+def test_only_tails_begin_with_their_mark(text):
+    for term in terms(text):
+        if term.startswith(TAIL):
+            assert term[1:].isalpha()
+            assert term[1:].isascii()
+            assert term in (tail_term(other) for other in terms(text))
+
+
+LETTERS = "abcdefghijklmnopqrstuvwxyz"
+
+
+@given(st.text(LETTERS, min_size=5, max_size=12), st.text(LETTERS, min_size=5, max_size=9))
+@example("datenbank", "server")
+@example("abend", "stern")
+def test_the_tail_of_a_compound_begins_with_the_tail_of_its_last_word(first, last):
+    assert tail_term(first + last).startswith(tail_term(last))
+
+
+# --- phrases ---
+
+
+@pytest.mark.parametrize(
+    ("text", "phrase"),
+    [
+        ("The quick brown fox", "quick brown"),
+        ("The quick\n\tbrown fox", "QUICK  brown"),
+        ("the whole text", "the whole text"),
+        ("say: 'quick brown', twice", "quick brown"),
+        ("Das Café öffnet", "cafe offnet"),
+        ("snake_case", "snake"),
+        ("src/api/routes.py", "api/routes"),
+        ("a b a c", "a c"),
+        ("aa a", "a"),
+        ("日本語を話す", "本語"),
+        ("ポートは8080です", "8080"),
+        ("한국어", "국어"),
+        ("C++ and C#", "c++"),
+    ],
+)
+def test_a_phrase_is_said_where_its_words_stand_in_a_row(text, phrase):
+    assert says(text, phrase)
+
+
+@pytest.mark.parametrize(
+    ("text", "phrase"),
+    [
+        ("The quick brown fox", "brown quick"),
+        ("The quick brown fox", "quick fox"),
+        ("The quickest brown fox", "quick"),
+        ("redeploy", "deploy"),
+        ("port 80801", "8080"),
+        ("anything", ""),
+        ("anything", "  "),
+        ("", "anything"),
+        ("", ""),
+    ],
+)
+def test_a_phrase_is_not_said_out_of_order_or_inside_a_word(text, phrase):
+    assert not says(text, phrase)
+
+
+@given(anything, anything)
+def test_any_string_may_be_a_phrase(text, phrase):
+    assert says(text, phrase) in (True, False)
+    assert says(text, text) == bool(says(text, text))
+
+
+@given(anything)
+def test_a_text_says_itself(text):
+    assert says(text, text) or not terms(text)
+
+
+# --- scripts ---
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "123 + 45!", "Where do we deploy?", "Où déploie-t-on, à Noël?", "Łódź", "Việt Nam", "Docker 日本", "☕☕"],
+)
+def test_a_latin_text_is_one_whose_letters_mostly_are(text):
+    assert is_latin(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["日本語", "Где порт?", "ポートは 80 です", "포트는 8080", "שלום", "مرحبا", "हिन्दी", "ελληνικά", "a 日本語"],
+)
+def test_a_text_in_another_script_is_not_latin(text):
+    assert not is_latin(text)
+
+
+def test_numbers_and_marks_do_not_make_a_text_latin():
+    assert not is_latin("порт: 8080, 9090, 10000!!!")
+    assert is_latin("port: 8080 → 9090 ✓")
+
+
+def test_a_long_text_is_judged_by_its_beginning():
+    assert is_latin("latin " * 400 + "日" * 100_000)
+    assert not is_latin("日" * 2000 + "latin " * 100_000)
+
+
+@given(anything)
+def test_any_string_is_latin_or_not(text):
+    assert is_latin(text) in (True, False)
+    assert is_latin(text) or not text.isascii()
 
 
 @pytest.fixture(scope="module")

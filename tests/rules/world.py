@@ -1,5 +1,6 @@
 """A small world for tests of the rules: one ram store, several callers, and time and ids that are given."""
 
+import threading
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
@@ -10,6 +11,7 @@ from engram.model.event import Event
 from engram.model.filter import ANYTHING, Access
 from engram.model.memory import Memory, Standing, standing
 from engram.model.scope import GLOBAL, Scope
+from engram.ports import Embedder, Engine, Shelf
 from engram.rules.admission import Policy
 from engram.service import Engram
 
@@ -48,8 +50,18 @@ class Ids:
 class World:
     """One store, and everyone who uses it."""
 
-    def __init__(self, *, policy: Policy | None = None, home: Scope = GLOBAL, name: str = "test") -> None:
-        self.engine = RamEngine("replica")
+    def __init__(
+        self,
+        *,
+        policy: Policy | None = None,
+        home: Scope = GLOBAL,
+        name: str = "test",
+        engine: Engine | None = None,
+        embedder: Embedder | None = None,
+        shelf: Shelf | None = None,
+    ) -> None:
+        self.engine = engine or RamEngine("replica")
+        self.embedder, self.shelf = embedder, shelf  # without an embedder, words alone are compared
         self.clock, self.new_id = Clock(), Ids(name)
         self.policy, self.home = policy or Policy(), home
         self.person, self.agent = self.as_(PERSON), self.as_(AGENT)
@@ -64,7 +76,19 @@ class World:
             policy=policy or self.policy,
             home=self.home,
             store="ram:",
+            embedder=self.embedder,
+            shelf=self.shelf,
         )
+
+    def settle(self) -> None:
+        """Wait for whoever makes vectors beside us: several callers share the store here, and none owns it."""
+        for thread in threading.enumerate():
+            if thread.name == "engram-vectors":
+                thread.join(20)
+
+    def close(self) -> None:
+        self.settle()
+        self.engine.close()
 
     def everything(self) -> dict[str, Memory]:
         """Every record there is, by id, whoever owns it."""

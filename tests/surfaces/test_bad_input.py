@@ -76,6 +76,17 @@ FAULTS = {
     "a missing text": Fault(("remember",), "invalid", "text", "engram remember --help"),
     "a word too many": Fault(("list", "more"), "invalid", "more", "engram list --help"),
     "an empty question": Fault(("recall", "  "), "invalid", "question is empty", "engram recall"),
+    "a moment to come": Fault(
+        ("recall", "x", "--as-of", "2199-01-01"), "invalid", "2199-01-01 is still to come", "in the past"
+    ),
+    "a moment without sense": Fault(
+        ("recall", "x", "--as-of", "yesterday"), "invalid", "--as-of cannot be 'yesterday'", "2026-05-01"
+    ),
+    "a model that is none": Fault(
+        ("models", "install", "huge"), "invalid", "no model 'huge'", "snowflake-arctic-embed-s"
+    ),
+    "a model without a name": Fault(("models", "install"), "invalid", "model", "snowflake-arctic-embed-s"),
+    "an action that models have not": Fault(("models", "burn"), "invalid", "'burn'", "engram models --help"),
     "a limit of nothing": Fault(("list", "--limit", "0"), "invalid", "limit is 0", "from 1 to 1,000"),
     "a standing that is none": Fault(("list", "--standing", "asleep"), "invalid", "'asleep'", "pending"),
     "a cursor that is none": Fault(("list", "--after", "zzz"), "invalid", "no page cursor", "next"),
@@ -432,7 +443,11 @@ def test_an_error_reaches_a_real_shell_with_its_code(tmp_path: Path):
 
 
 @pytest.mark.parametrize(
-    ("setting", "value"), [("ENGRAM_BUDGET", "many"), ("ENGRAM_AUTOPROMOTE", "perhaps"), ("ENGRAM_KINDS", "x")]
+    ("setting", "value"),
+    [
+        *(("ENGRAM_BUDGET", "many"), ("ENGRAM_AUTOPROMOTE", "perhaps"), ("ENGRAM_KINDS", "x")),
+        ("ENGRAM_EMBEDDER_DIM", "some"),
+    ],
 )
 def test_a_setting_that_makes_no_sense_is_named(engram: Driver, setting: str, value: str):
     engram.set(**{setting: value})
@@ -458,3 +473,27 @@ def test_a_working_folder_that_is_gone_is_an_error_of_ours(tmp_path: Path):
 
     assert done.returncode in (0, *CODES.values())
     assert "Traceback" not in done.stderr
+
+
+def test_an_embedder_that_is_none_is_refused_with_the_choices(used: Driver):
+    used.set(ENGRAM_EMBEDDER="huge")
+    done = used("recall", "deploy", "--json")
+
+    assert done.code == 2
+    assert done.error["message"] == "There is no embedding model 'huge'."
+    for name in ("snowflake-arctic-embed-s", "potion-base-8M", "endpoint", "none"):
+        assert name in done.error["hint"]
+
+
+def test_a_model_that_is_not_here_leaves_words_and_says_how_to_get_it(
+    used: Driver, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
+    monkeypatch.setattr("engram.inference.models.PACKED", str(tmp_path / "nothing"))
+    monkeypatch.setattr("engram.inference.shelf.PACKED", str(tmp_path / "nothing"))
+    done = used("recall", "deploy")
+
+    assert done.code == 0
+    assert DEPLOY in done.out
+    assert "is not installed" in done.out
+    assert "engram models install snowflake-arctic-embed-s" in done.out
+    assert used("reembed").code == CODES["unavailable"]

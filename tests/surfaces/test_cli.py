@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from engines.samples import change, memory
 from engram import __version__
+from engram.engines.sqlite import SqliteEngine
 from engram.service import OPERATIONS
 from engram.surfaces.parsing import RENDERING, parameters
 from surfaces.driving import COMMAND, Driver, at_terminal, child, environment
@@ -216,17 +218,85 @@ class TestMemories:
 
 
 class TestRecalls:
-    def test_recall_finds_by_words_and_names_scope_and_score(self, engram: Driver):
+    def test_recall_finds_and_names_kind_scope_origin_age_and_relevance(self, engram: Driver):
         engram.remember(DEPLOY)
-        done = engram("recall", "when do we deploy?")
+        for words in ((), ("--words",)):
+            done = engram("recall", "when do we deploy?", *words)
+            first, second = done.out.splitlines()
 
-        assert done.out.startswith(f"1. mem-0001  {DEPLOY}\n   fact · global · said · just now · score ")
+            assert first == f"1. mem-0001  {DEPLOY}"
+            assert re.fullmatch(r"   fact · global · said · just now · \d+% relevant", second)
 
     def test_recall_explains_itself_when_asked(self, engram: Driver):
-        engram.remember(DEPLOY)
+        engram.remember(DEPLOY, "--pinned", "--importance", "8")
+        plain, explained = engram("recall", "deploy").out, engram("recall", "deploy", "--explain").out
 
-        assert "why: " not in engram("recall", "deploy").out
-        assert re.search(r"why: words .* tokens", engram("recall", "deploy", "--explain").out)
+        assert "why: " not in plain
+        why, places, how = explained.splitlines()[2:]
+        assert re.fullmatch(r"   why: (\w+ \+0\.\d\d · )+pinned ×1\.15 · importance ×1\.06", why)  # noqa: RUF001
+        assert {"words", "meaning", "substance"} <= set(re.findall(r"(\w+) \+", why))
+        assert re.fullmatch(r"        score \d\.\d\d · 1\. by words · 1\. by meaning · 5 tokens", places)
+        assert how == "Compared by words and meaning."
+
+    def test_recall_by_words_alone_says_so_when_it_explains(self, engram: Driver):
+        engram.remember(DEPLOY)
+        told = engram("recall", "deploy last week", "--words", "--explain", "--weak").out
+
+        assert "meaning" not in told
+        assert 'Compared by words alone; "last week" was read as a time.' in told
+
+    def test_recall_tells_a_machine_all_it_knows(self, engram: Driver):
+        engram.remember(DEPLOY)
+        answer = engram("recall", "when do we deploy", "--json").json
+        (hit,) = answer["hits"]
+
+        assert list(answer) == [
+            *("at", "query", "hits", "held_back", "weak", "collapsed", "relaxed", "by_meaning", "behind", "time"),
+            "hint",
+        ]
+        assert set(hit) == {"memory", "score", "relevance", "reasons", "tokens", "ranks"}
+        assert hit["ranks"] == {"words": 1, "meaning": 1}
+        assert 0 < hit["score"] <= 1
+        assert 0.9 < hit["relevance"] <= 1
+        assert hit["tokens"] == 5
+        assert (answer["by_meaning"], answer["behind"], answer["weak"]) == (True, 0, 0)
+
+    def test_recall_finds_what_is_said_in_other_words(self, engram: Driver):
+        engram.remember("The login page times out behind the old proxy")
+        engram.remember("Use pnpm instead of npm in the web project")
+
+        assert engram("recall", "sign-in is slow").out.startswith("1. mem-0001")
+        assert "Nothing is known" in engram("recall", "sign-in is slow", "--words").out
+
+    def test_recall_declines_a_question_about_something_else_and_shows_what_came_near_on_request(
+        self, engram: Driver
+    ):
+        engram.remember("The login page times out behind the old proxy")
+        asked = "what is a good recipe for lasagne"
+
+        assert engram("recall", asked).out.startswith(
+            "Nothing relevant is known here. See what came near with --weak"
+        )
+        assert "1 memory came near" in engram("recall", asked, "--explain").out
+        shown = engram("recall", asked, "--weak").out
+        assert shown.startswith("1. mem-0001  The login page")
+        assert re.search(r" \d% relevant$", shown, re.MULTILINE)
+
+    def test_recall_counts_what_says_the_same(self, engram: Driver):
+        said = "The nightly backup of the api database runs in Riga and takes about twenty minutes before a check"
+        engram.remember(said)
+        engram.remember(f"{said} again", "--dedupe", "create")
+
+        assert "; 1 left out that say the same" in engram("recall", "backup", "--words", "--explain").out
+
+    def test_recall_as_of_a_moment_tells_what_was_known_then(self, engram: Driver):
+        engram.remember(DEPLOY)
+        then = engram("list", "--json").json["at"]
+        engram("revise", "mem-0001", "--text", "We deploy on Mondays")
+
+        assert "Fridays" in engram("recall", "deploy", "--words", "--as-of", then).out
+        assert "Mondays" in engram("recall", "deploy", "--words").out
+        assert "Nothing is known" in engram("recall", "deploy", "--words", "--as-of", "2020-01-01").out
 
     def test_recall_says_when_nothing_is_known(self, engram: Driver):
         done = engram("recall", "quantum")
@@ -248,6 +318,84 @@ class TestRecalls:
 
     def test_context_of_an_empty_store_says_so(self, engram: Driver):
         assert engram("context").out == "Nothing to begin with: no live memory fits here.\n"
+
+
+class TestModels:
+    def test_models_shows_what_there_is_what_is_in_use_and_how_far_the_store_is(self, engram: Driver):
+        engram.remember(DEPLOY)
+        lines = engram("models").out.splitlines()
+
+        assert lines[0].split() == ["model", "state", "numbers", "size", "licence"]
+        (default,) = [line for line in lines if line.endswith("default")]
+        assert re.fullmatch(r"snowflake-arctic-embed-s +ready +384 +35 MB +Apache-2.0 +default", default)
+        assert lines[-2].startswith("In use: snowflake-arctic-embed-s/int8/")
+        assert lines[-1] == "Vectors in the store: none yet"
+        engram("reembed")
+        assert (
+            engram("models").out.splitlines()[-1].startswith("Vectors in the store: snowflake-arctic-embed-s/int8/")
+        )
+
+    def test_what_lacks_a_vector_is_counted_with_the_command_that_makes_it(self, engram: Driver):
+        engram.remember(DEPLOY)
+        engram("reembed")
+        engram.remember("The office is in Lisbon")
+        told = engram("models").out
+
+        assert ", 1 memory lacks one\n" in told
+        assert told.endswith("Make the missing vectors: engram reembed.\n")
+
+    def test_reembed_prints_its_answer_and_nothing_else(self, engram: Driver, monkeypatch: pytest.MonkeyPatch):
+        monkeypatch.setattr("engram.surfaces.progress.PATIENCE", 0)  # or quick work would have no bar anyway
+        for word in ("one", "two", "three"):
+            engram.remember(f"Memory number {word}")
+        done = engram("reembed")
+
+        assert re.fullmatch(r"✓ 3 memories got a vector of snowflake-arctic-embed-s/int8/\w+\.\n", done.out)
+        assert done.err == ""
+        again = engram("reembed", "--json")
+        assert (again.json["memories"], again.json["remaining"], again.err) == (0, 0, "")
+
+    def test_another_model_is_refused_with_the_command_and_words_go_on(self, engram: Driver):
+        engram.remember(DEPLOY)
+        engram("reembed")
+        engram.set(ENGRAM_EMBEDDER="bge-micro-v2")
+        done = engram("recall", "deploy", "--json")
+
+        assert done.code == 5
+        assert done.error["code"] == "conflict"
+        assert "bge-micro-v2" in done.error["message"]
+        assert "`engram reembed`" in done.error["hint"]
+        assert DEPLOY in engram("recall", "deploy", "--words").out
+        assert DEPLOY in engram("list").out
+        assert DEPLOY in engram("context").out
+        assert engram("remember", "The office is in Lisbon").code == 0
+
+    def test_without_a_model_words_are_enough(self, engram: Driver):
+        engram.set(ENGRAM_EMBEDDER="none")
+        engram.remember(DEPLOY)
+
+        assert engram("recall", "deploy", "--explain").out.endswith("Compared by words alone.\n")
+        assert "In use: none, words alone" in engram("models").out
+        refused = engram("reembed")
+        assert (refused.code, refused.out) == (2, "")
+        assert "There is no embedder" in refused.err
+
+    def test_an_endpoint_that_cannot_be_reached_leaves_words_and_its_reason(self, engram: Driver):
+        engram.set(
+            ENGRAM_EMBEDDER="endpoint",
+            ENGRAM_EMBEDDER_URL="http://127.0.0.1:9/v1",
+            ENGRAM_EMBEDDER_MODEL="m",
+            ENGRAM_EMBEDDER_DIM="4",
+        )
+        engram.remember(DEPLOY)
+        done = engram("recall", "deploy")
+
+        assert done.code == 0
+        assert done.out.startswith(f"1. mem-0001  {DEPLOY}\n")
+        assert "http://127.0.0.1:9/v1/embeddings cannot be reached" in done.out
+        assert engram("reembed").code == 7
+        assert engram("list").code == 0
+        assert engram("doctor").code == 0
 
 
 class TestReviews:
@@ -514,6 +662,19 @@ class TestTerminal:
 
         assert done.code == 0
         assert done.out.startswith("✓ Remembered")
+
+
+class TestProgress:
+    def test_a_reembed_shows_a_bar_on_a_terminal_and_wipes_it(self, tmp_path: Path):
+        engine = SqliteEngine(tmp_path / "store.db", new_replica=lambda: "replica")
+        text = "is a long enough text for the model to take some time over it, " * 2
+        engine.commit(change(*(memory(f"id-{n:03}", f"Number {n} {text}", apart=True) for n in range(140))))
+        engine.close()
+        code, shown = at_terminal(tmp_path, "reembed", NO_COLOR="1")
+
+        assert code == 0
+        assert re.search(r"\rembedding █+·+ (64|128) of 140  \d+ s left", shown.replace("\x1b[K", ""))
+        assert re.fullmatch(r"✓ 140 memories got a vector of \S+\.\n", shown.rpartition("\x1b[K")[2])
 
 
 class TestPipes:

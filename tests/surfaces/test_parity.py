@@ -35,7 +35,7 @@ def answer_types() -> set[type]:
 def test_the_operations_of_the_core_are_all_there():
     assert set(OPERATIONS) == {
         "remember", "get", "list", "revise", "verify", "forget", "restore", "purge", "recall", "context", "review",
-        "promote", "reject", "history", "undo", "stats", "doctor", "kinds", "export", "import",
+        "promote", "reject", "history", "undo", "stats", "doctor", "kinds", "export", "import", "models", "reembed",
     }  # fmt: skip
 
 
@@ -120,7 +120,7 @@ def test_a_parameters_prose_is_written_once(operation: Operation):
 def test_what_writes_can_be_retried_with_a_token(operation: Operation):
     names = [each.name for each in parameters(operation)]
 
-    by_itself = operation.name == "import"  # a second import finds everything known
+    by_itself = operation.name in ("import", "reembed")  # the second time, everything is known and has its vector
     assert ("token" in names) is (operation.writes and not by_itself)
 
 
@@ -137,7 +137,7 @@ def test_every_type_of_answer_tells_its_moment_first():
 
 def words_of(operation: Operation, said: dict[str, Any]) -> list[str]:
     """The command line that asks what a Python call with these arguments asks."""
-    alone = {each.name for each in parameters(operation) if each.required or each.name in ("memory", "event")}
+    alone = {each.name for each in parameters(operation) if each.positional}
     words: list[str] = []
     for name, value in said.items():
         flag = f"--{name.replace('_', '-')}"
@@ -207,7 +207,10 @@ CALLS: list[tuple[str, dict[str, Any]]] = [
     ("purge", {"memory": "mem-0002", "confirm": True}),
     ("recall", {"question": "which port has the database", "limit": 3}),
     ("recall", {"question": "deploy", "kind": ["convention"], "tag": ["ops"], "everywhere": True}),
+    ("recall", {"question": "deploy", "words": True, "weak": True}),
     ("context", {"query": "database", "budget": 400}),
+    ("models", {}),
+    ("reembed", {}),
     ("review", {}),
     ("promote", {"memory": "mem-0004", "confirm": True}),
     ("promote", {"memory": "mem-0003", "into": "mem-0002", "text": "The ports are 5432 and 5433"}),

@@ -20,7 +20,7 @@ from surfaces.driving import Driver
 
 FILE = Path(__file__).with_name("shapes.json")
 
-COUNTED = {"held_back", "standings", "kinds", "scopes", "outcomes", "handles", "reasons", "note"}
+COUNTED = {"held_back", "standings", "kinds", "scopes", "outcomes", "handles", "reasons", "ranks", "note"}
 """Objects whose keys are data, not fields."""
 
 NOUNS = {"Memory": {"handle", "standing"}, "Event": {"seq", "edits"}}
@@ -93,6 +93,10 @@ def tour(engram: Driver) -> dict[str, list[Any]]:
     run("remember", "I am Alex", "--kind", "identity", "--token", "t")
     run("recall", "port of the database")
     run("recall", "nothing like it")
+    run("recall", "port", "--words")
+    run("models")
+    run("reembed")
+    run("models")
     run("promote", "mem-0004", "--confirm")
     run("revise", "mem-0004", "--text", "I am Alex Rivera")
     run("revise", "mem-0001", "--importance", "9")

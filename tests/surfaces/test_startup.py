@@ -2,11 +2,18 @@
 
 import os
 import re
+import shutil
+import struct
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+import engram
+from engram.inference.models import DEFAULT, MODELS
+from engram.model.query import Space
+from engram.service import OPERATIONS
 
 HEAVY = {
     "numpy", "pydantic", "mcp", "onnxruntime", "asyncio", "sqlite3", "click", "typing_extensions",
@@ -16,10 +23,49 @@ HEAVY = {
 COMMANDS = {
     "--help": ["--help"],
     "--version": ["--version"],
+    "recall --help": ["recall", "--help"],
     "remember": ["remember", "We deploy on Fridays"],
-    "recall": ["recall", "when do we deploy"],
+    "recall": ["recall", "when is lunch", "--words"],
+    "recall of the past": ["recall", "when is lunch", "--words", "--explain", "--as-of", "2026-01-01"],
+    "context": ["context"],
     "list --json": ["list", "--json"],
+    "get": ["get", "mem-0001"],
+    "revise": ["revise", "mem-0001", "--text", "Lunch is at one"],
+    "verify": ["verify", "mem-0001"],
+    "forget": ["forget", "mem-0001"],
+    "restore": ["restore", "mem-0003"],
+    "purge": ["purge", "mem-0001", "--confirm"],
+    "review": ["review", "--list"],
+    "promote": ["promote", "mem-0002", "--confirm"],
+    "reject": ["reject", "mem-0002"],
+    "history": ["history"],
+    "undo": ["undo"],
+    "stats": ["stats"],
+    "doctor": ["doctor"],
+    "kinds": ["kinds"],
+    "models": ["models"],
+    "export": ["export", "all.jsonl"],
+    "import": ["import", "given.jsonl"],
+    "config": ["config"],
+    "completion": ["completion", "bash"],
 }
+"""Every command, as far as it does without a model: a recall by meaning and a reembed need one."""
+
+
+@pytest.fixture(scope="module")
+def furnished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a store whose memories have vectors, so that touching them would show."""
+    folder = tmp_path_factory.mktemp("startup")
+    with engram.open(folder / "store.db", environment={"HOME": str(folder)}, folder=folder) as memory:
+        memory.remember("Lunch is at noon")
+        memory.remember("My name is Alex", kind="identity")
+        memory.forget(memory.remember("The office is in Lisbon").memory.id)
+        space = Space(MODELS[DEFAULT].id, MODELS[DEFAULT].dim)
+        vector = struct.pack(f"<{space.dim}f", 1.0, *[0.0] * (space.dim - 1))
+        found = memory.list(standing=["all"]).memories
+        assert memory.engine.put_vectors(space, [(one.id, one.imprint, vector) for one in found]) == 3
+        memory.export(str(folder / "given.jsonl"))
+    return folder
 
 
 def run(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
@@ -36,7 +82,10 @@ def run(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.parametrize("words", COMMANDS.values(), ids=COMMANDS)
-def test_a_command_starts_without_heavy_libraries_and_without_warnings(tmp_path: Path, words: list[str]):
+def test_a_command_starts_without_heavy_libraries_and_without_warnings(
+    tmp_path: Path, furnished: Path, words: list[str]
+):
+    shutil.copytree(furnished, tmp_path, dirs_exist_ok=True)
     done = run(tmp_path, *words)
     loaded = {name.split(".")[0] for name in re.findall(r"\|\s+([\w.]+)$", done.stderr, re.MULTILINE)}
     rest = [line for line in done.stderr.splitlines() if not line.startswith("import time:")]
@@ -46,6 +95,18 @@ def test_a_command_starts_without_heavy_libraries_and_without_warnings(tmp_path:
     assert "engram" in loaded
     assert loaded & HEAVY == set()
     assert rest == []
+
+
+def test_every_command_is_started_but_the_one_that_makes_vectors():
+    assert {words[0] for words in COMMANDS.values()} >= set(OPERATIONS) - {"reembed"}
+
+
+def test_a_recall_by_meaning_loads_the_model_and_nothing_else_that_is_heavy(tmp_path: Path):
+    done = run(tmp_path, "recall", "when is lunch")
+    loaded = {name.split(".")[0] for name in re.findall(r"\|\s+([\w.]+)$", done.stderr, re.MULTILINE)}
+
+    assert done.returncode == 0, done.stderr
+    assert loaded & HEAVY == {"numpy", "onnxruntime", "tokenizers"}
 
 
 def test_the_driver_is_loaded_by_commands_that_open_a_store_only(tmp_path: Path):

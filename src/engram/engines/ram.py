@@ -1,9 +1,8 @@
 """Records in a dict: the reference engine, for tests and for what need not last."""
 
-import math
 import threading
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple, cast
 
 from engram.errors import Conflict, Moved
@@ -12,7 +11,21 @@ from engram.model.codec import RECORDS, Record, RecordType, index, searchable, t
 from engram.model.event import Event, Head, intact, seal
 from engram.model.filter import Access, Filter, matches, matches_any
 from engram.model.memory import Memory
-from engram.model.query import FIELD_WEIGHTS, Hit, Page, Query
+from engram.model.query import (
+    FIELD_WEIGHTS,
+    SATURATION,
+    Backlog,
+    Census,
+    Hit,
+    Page,
+    Query,
+    Space,
+    bm25_rarity,
+    check_vectors,
+    cosine,
+    says_all,
+    shares,
+)
 from engram.model.record import replace
 from engram.model.refs import SHORTEST_PREFIX, handle_number, print_handle, read_cursor, write_cursor
 from engram.model.relation import Relation
@@ -27,7 +40,7 @@ class _Row(NamedTuple):
 class RamEngine:
     """Everything in one process's memory, behind one lock."""
 
-    features = frozenset({"text"})
+    features = frozenset({"text", "vector"})
 
     def __init__(self, replica: str = "ram") -> None:
         self._lock = threading.RLock()
@@ -35,7 +48,8 @@ class RamEngine:
         self._numbers: Counter[RecordType] = Counter()
         self._claims: dict[str, str] = {}
         self._tokens: dict[tuple[str, str, str], tuple[str, int]] = {}
-        self._vectors: dict[tuple[str, str], tuple[str, bytes]] = {}
+        self._spaces: list[Space] = []  # the active one, and one that is coming
+        self._vectors: dict[tuple[str, Space], tuple[str, bytes]] = {}
         self._events: list[Event] = []
         self._head = Head(replica)
 
@@ -72,20 +86,25 @@ class RamEngine:
         return Page(tuple(row[2] for row in page), write_cursor(*page[-1][:2]) if more else None)
 
     def search(self, query: Query, access: Access) -> list[Hit]:
-        """See `ports.Engine.search`: BM25 over the terms, as FTS5 reckons it."""
-        if not query.terms:
-            return []
+        """See `ports.Engine.search`: BM25 over the terms, as FTS5 reckons it, or the cosine."""
         with self._lock:
-            memories = [cast("Memory", row.record) for row in self._rows["memory"].values()]
             readable = self._readable("memory", access)
-            texts = {memory.id: [column.split() for column in searchable(memory)] for memory in memories}
-        scores = _bm25(tuple(dict.fromkeys(query.terms)), texts, every=query.every)
+            scores = self._cosines(query) if query.vector else self._shares(query, readable)
         hits = [
             Hit(memory, score)
             for id, score in scores.items()
             if isinstance(memory := readable.get(id), Memory) and matches(memory, query.where)
         ]
-        return sorted(hits, key=lambda hit: (-hit.score, hit.memory.id))[: query.limit]
+        hits.sort(key=lambda hit: (-hit.score, hit.memory.id))
+        return hits[: query.limit] + [hit for hit in hits[query.limit :] if hit.memory.id in query.besides]
+
+    def census(self, terms: Sequence[str], access: Access) -> Census:
+        """See `ports.Engine.census`."""
+        with self._lock:
+            readable = self._readable("memory", access)
+            texts = self._texts()
+            counted = _census(terms, {id: columns for id, columns in texts.items() if id in readable})
+            return counted._replace(total=len(texts))
 
     def commit(self, change: Change) -> Commit:
         """See `ports.Engine.commit`."""
@@ -102,13 +121,40 @@ class RamEngine:
                 self._tokens[token.owner, token.operation, token.name] = (token.request, event.seq)
             return Commit(event, self._handles(change), traces=0 if change.erase else None)
 
-    def put_vectors(self, model: str, rows: Sequence[tuple[str, str, bytes]]) -> int:
+    def put_vectors(self, space: Space, rows: Sequence[tuple[str, str, bytes]]) -> int:
         """See `ports.Engine.put_vectors`."""
+        for _, _, vectors in rows:
+            check_vectors(space, vectors)
         with self._lock:
-            fresh = [row for row in rows if self._digest(row[0]) == row[1]]
-            for id, digest, vector in fresh:
-                self._vectors[id, model] = (digest, vector)
+            if space not in self._spaces:
+                if rows and self._spaces:
+                    return 0  # the store has gone over to another space in the meantime
+                self._spaces = [*self._spaces[:1], space]
+            elif not rows and space == self._spaces[0]:
+                self._spaces = [space]
+            fresh = [row for row in rows if self._imprint(row[0]) == row[1]]
+            for id, imprint, vectors in fresh:
+                self._vectors[id, space] = (imprint, vectors)
+            if len(self._spaces) > 1 and not any(self._without(self._spaces[1])):
+                self._spaces = self._spaces[1:]
+            self._vectors = {key: kept for key, kept in self._vectors.items() if key[1] in self._spaces}
             return len(fresh)
+
+    def lacking(self, space: Space, access: Access, *, limit: int = 100) -> list[Memory]:
+        """See `ports.Engine.lacking`."""
+        with self._lock:
+            readable = self._readable("memory", access)
+            known = space in self._spaces or not self._spaces
+            found = [readable[id] for id in self._without(space) if id in readable and known]
+        return [memory for memory in found if isinstance(memory, Memory)][:limit]
+
+    def backlog(self, access: Access) -> Backlog:
+        """See `ports.Engine.backlog`."""
+        with self._lock:
+            readable = self._readable("memory", access)
+            spaces = dict(zip(("active", "coming"), self._spaces, strict=False))
+            counts = [sum(id in readable for id in self._without(space)) for space in self._spaces] + [0, 0]
+            return Backlog(**spaces, lacking=counts[0], remaining=counts[1])
 
     def events(
         self,
@@ -208,7 +254,7 @@ class RamEngine:
             self._rows[type][record.id] = _Row(record, old.number if old else self._numbers[type])
         for id, claims in change.claims.items():
             self._claims |= dict.fromkeys(claims, id)
-        self._vectors = {k: v for k, v in self._vectors.items() if self._digest(k[0]) == v[0]}
+        self._vectors = {k: v for k, v in self._vectors.items() if self._imprint(k[0]) == v[0]}
         if change.erase:
             self._erase(set(change.erase))
 
@@ -217,37 +263,87 @@ class RamEngine:
         self._events = [e._replace(payload=None) if e.seq in touched else e for e in self._events]
         self._tokens = {k: v for k, v in self._tokens.items() if v[1] not in touched}
 
-    def _digest(self, id: str) -> str | None:
+    def _imprint(self, id: str) -> str | None:
         row = self._rows["memory"].get(id)
-        return row.record.digest if row and isinstance(row.record, Memory) else None
+        return row.record.imprint if row and isinstance(row.record, Memory) else None
+
+    def _without(self, space: Space) -> Iterator[str]:
+        return (id for id in self._rows["memory"] if (id, space) not in self._vectors)
+
+    def _texts(self) -> dict[str, list[list[str]]]:
+        rows = [cast("Memory", row.record) for row in self._rows["memory"].values()]
+        return {memory.id: [column.split() for column in searchable(memory)] for memory in rows}
+
+    def _shares(self, query: Query, readable: Collection[str]) -> dict[str, float]:
+        groups = [(term, *query.variants.get(term, ())) for term in dict.fromkeys(query.terms)]
+        if not groups and not query.phrases:
+            return {}
+        texts = self._texts()
+        terms = [term for group in groups for term in group]
+        census = _census(terms, texts)
+        told = _census(terms, {id: columns for id, columns in texts.items() if id in readable})
+        found = {}
+        for id, columns in texts.items():
+            carried = [any(_count(term, columns) for term in group) for group in groups]
+            if not says_all(cast("Memory", self._rows["memory"][id].record), query.phrases):
+                continue
+            if not groups or (all(carried) if query.every else any(carried)):
+                found[id] = columns
+        scores = _bm25(groups, found, texts, census)
+        if not groups:
+            return dict.fromkeys(scores, 1.0)
+        return dict(
+            zip(scores, shares(scores.values(), groups, census, told._replace(total=census.total)), strict=True)
+        )
 
     def _handles(self, change: Change) -> dict[str, str]:
         rows = self._rows["memory"]
         return {r.id: print_handle("memory", rows[r.id].number) for r in change.puts if r.id in rows}
+
+    def _cosines(self, query: Query) -> dict[str, float]:
+        return {
+            id: cosine(query.vector, kept)
+            for (id, space), (_, kept) in self._vectors.items()
+            if space == query.space
+        }
 
 
 def _scope(record: Record) -> Scope:
     return GLOBAL if isinstance(record, Relation) else record.scope
 
 
-def _bm25(terms: tuple[str, ...], texts: dict[str, list[list[str]]], *, every: bool) -> dict[str, float]:
-    """Okapi BM25 with k1 = 1.2 and b = 0.75 and weighted columns, over documents that match."""
-    frequencies = {id: [Counter(column) for column in columns] for id, columns in texts.items()}
-    total = len(texts)
-    average = sum(sum(map(len, columns)) for columns in texts.values()) / max(total, 1) or 1.0
-    scores: dict[str, float] = {}
-    rarity = {}
-    for term in terms:
-        holders = sum(any(term in column for column in columns) for columns in frequencies.values())
-        rarity[term] = max(math.log((total - holders + 0.5) / (holders + 0.5)), 1e-6)
-    for id, columns in frequencies.items():
-        found = [term for term in terms if any(term in column for column in columns)]
-        if not found or (every and len(found) < len(set(terms))):
-            continue
-        length = sum(map(len, texts[id]))
+def _count(term: str, columns: list[list[str]]) -> float:
+    """How often a term occurs, each column by its weight; a term that ends in * stands for all that begin so."""
+    start = term.removesuffix("*")
+    return sum(
+        weight * sum(word.startswith(start) if start != term else word == term for word in column)
+        for weight, column in zip(FIELD_WEIGHTS, columns, strict=True)
+    )
+
+
+def _census(terms: Sequence[str], texts: dict[str, list[list[str]]]) -> Census:
+    carriers = {term: sum(_count(term, columns) > 0 for columns in texts.values()) for term in terms}
+    return Census(len(texts), carriers)
+
+
+def _bm25(
+    groups: Sequence[Sequence[str]],
+    found: dict[str, list[list[str]]],
+    texts: dict[str, list[list[str]]],
+    census: Census,
+) -> dict[str, float]:
+    """Okapi BM25 with b = 0.75 and weighted columns, over documents that match.
+
+    A document is a word longer than its texts: FTS5 indexes its place too.
+    """
+    average = 1 + sum(sum(map(len, columns)) for columns in texts.values()) / max(len(texts), 1)
+    scores = {}
+    for id, columns in found.items():
+        norm = SATURATION * (0.25 + 0.75 * (1 + sum(map(len, columns))) / average)
+        counts = {term: _count(term, columns) for group in groups for term in group}
         scores[id] = sum(
-            rarity[term] * (weight * 2.2) / (weight + 1.2 * (0.25 + 0.75 * length / average))
-            for term in found
-            for weight in [sum(w * c[term] for w, c in zip(FIELD_WEIGHTS, columns, strict=True))]
+            bm25_rarity(census, (term,)) * count * (1 + SATURATION) / (count + norm)
+            for term, count in counts.items()
+            if count
         )
     return scores

@@ -12,6 +12,24 @@ from engram.model.event import BOOKKEEPING, intact
 from engram.model.refs import print_handle
 from engram.model.text import TERMS_VERSION
 
+KEYED_BY = {"claim": "id", "vector": "n", "lacking": "n"}
+"""What stands beside the memories, and by what it is tied to them."""
+
+DRIFTED = {
+    "vector": "SELECT count(*) FROM vector LEFT JOIN memory USING (n) LEFT JOIN space USING (s)"
+    " WHERE vector.p IS NOT memory.p OR space.s IS NULL"
+    " OR length(halves) <> 2 * dim OR length(code) <> (dim + 7) / 8",
+    # In each space a memory either has a vector or lacks one.
+    "lacking": "SELECT (SELECT count(*) FROM lacking WHERE s NOT IN (SELECT s FROM space))"
+    " + (SELECT count(*) FROM memory CROSS JOIN space"
+    " WHERE EXISTS (SELECT 1 FROM vector WHERE vector.n = memory.n AND vector.s = space.s)"
+    " = EXISTS (SELECT 1 FROM lacking WHERE lacking.n = memory.n AND lacking.s = space.s))",
+    "place": "SELECT count(*) FROM memory LEFT JOIN place USING (p)"
+    " WHERE (memory.owner, memory.visibility, memory.workspace, memory.scope, memory.place)"
+    " IS NOT (place.owner, place.visibility, place.workspace, place.scope, place.place)",
+}
+"""What counts the rows that no longer say what the memories say."""
+
 
 def check_history(db: apsw.Connection) -> list[Finding]:
     """Every envelope against its hash, every payload against its commitment, every link of every chain."""
@@ -94,10 +112,16 @@ def check_derived(db: apsw.Connection) -> list[Finding]:
                 findings.append(
                     Finding("columns", f"The columns of {handle} differ from its document.", fixable=True)
                 )
-    strays = "SELECT count(*) FROM {0} WHERE NOT EXISTS (SELECT 1 FROM memory WHERE memory.id = {0}.id)"
-    counts = {table: fetch(db, strays.format(table))[0][0] for table in ("claim", "vector")}
+    strays = "SELECT count(*) FROM {0} WHERE NOT EXISTS (SELECT 1 FROM memory WHERE memory.{1} = {0}.{1})"
+    counts = {table: fetch(db, strays.format(table, key))[0][0] for table, key in KEYED_BY.items()}
+    for table, sql in DRIFTED.items():
+        if table == "place" and any(finding.code == "columns" for finding in findings):
+            continue  # one drift, told once: mending the columns mends the places
+        counts[table] = counts.get(table, 0) + fetch(db, sql)[0][0]
     return findings + [
-        Finding(table, f"{count} rows of {table} belong to no memory.", fixable=True)
+        Finding(
+            table, f"{count} rows of {table} do not fit the memories.", "Mend it: engram doctor --fix", fixable=True
+        )
         for table, count in counts.items()
         if count
     ]

@@ -10,7 +10,6 @@ from json import JSONDecodeError
 import apsw
 
 from engram.errors import Corrupt, EngramError, Invalid, Unavailable
-from engram.model.text import TERMS_VERSION
 
 StrPath = str | os.PathLike[str]
 
@@ -32,6 +31,7 @@ MEMORY_COLUMNS = COLUMNS | {
     "updated_at": "TEXT",
     "key": "TEXT",
     "digest": "TEXT",
+    "imprint": "TEXT",
     "outline": "TEXT",
     "kind": "TEXT",
     "tags": "TEXT",
@@ -65,9 +65,9 @@ NETWORK_FILE_SYSTEMS = (
 
 
 def m0001_records(db: apsw.Connection) -> None:
-    """Records with their columns, claims, history, tokens, vectors and the word index."""
+    """Records with their columns, claims, history and tokens."""
     for table, columns in (("memory", MEMORY_COLUMNS), ("session", COLUMNS), ("relation", COLUMNS)):
-        named = ", ".join(f"{name} {kind}" for name, kind in columns.items())
+        named = ", ".join(f"{name} {kind}" for name, kind in columns.items() if name not in _LATER)
         db.execute(
             f"CREATE TABLE {table} (n INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE,"
             f" revision INTEGER NOT NULL, doc TEXT NOT NULL, {named})"
@@ -77,7 +77,6 @@ def m0001_records(db: apsw.Connection) -> None:
     for column in ("key", "outline", "amends", "replaced_by"):
         db.execute(f"CREATE INDEX memory_by_{column} ON memory ({column}) WHERE {column} <> ''")
     db.execute("CREATE INDEX memory_waiting ON memory (created_at, id) WHERE status = 'pending'")
-    make_words(db)
     db.execute("CREATE TABLE claim (name TEXT PRIMARY KEY, id TEXT NOT NULL) WITHOUT ROWID")
     db.execute("CREATE INDEX claim_by_id ON claim (id)")
     db.execute(
@@ -95,19 +94,56 @@ def m0001_records(db: apsw.Connection) -> None:
         " PRIMARY KEY (id, model)) WITHOUT ROWID"
     )
     db.execute("CREATE TABLE meta (name TEXT PRIMARY KEY, value) WITHOUT ROWID")
-    db.execute("INSERT INTO meta VALUES ('terms', ?)", (TERMS_VERSION,))
+
+
+def m0002_vectors(db: apsw.Connection) -> None:
+    """Places (who may read what, as one number), and vectors with the codes that a scan reads.
+
+    The word index gains the place too. It and the new columns are derived: opening the store fills them.
+    """
+    for column in _LATER:
+        db.execute(f"ALTER TABLE memory ADD COLUMN {column} {MEMORY_COLUMNS[column]}")
+    db.execute("ALTER TABLE memory ADD COLUMN p INTEGER")
+    db.execute(
+        "CREATE TABLE place (p INTEGER PRIMARY KEY, owner TEXT, visibility TEXT, workspace TEXT, scope TEXT,"
+        " place TEXT)"
+    )
+    # An owner may be absent, which is equal to nothing: the index needs a value for it.
+    db.execute(
+        "CREATE UNIQUE INDEX place_by_name ON place (scope, visibility, coalesce(owner, char(0)), workspace)"
+    )
+    db.execute("DROP TABLE vector")
+    db.execute(
+        "CREATE TABLE space (s INTEGER PRIMARY KEY AUTOINCREMENT, model TEXT NOT NULL, dim INTEGER NOT NULL,"
+        " prefix TEXT NOT NULL, centre BLOB NOT NULL DEFAULT x'', centred INTEGER NOT NULL DEFAULT 0)"
+    )
+    # A number is never given twice, so that a process that holds codes in memory sees by it what is new and gone.
+    db.execute(
+        "CREATE TABLE vector (v INTEGER PRIMARY KEY AUTOINCREMENT, s INTEGER NOT NULL, p INTEGER NOT NULL,"
+        " n INTEGER NOT NULL, code BLOB NOT NULL, halves BLOB NOT NULL)"
+    )
+    db.execute("CREATE INDEX vector_codes ON vector (s, p, code, n)")
+    db.execute("CREATE INDEX vector_by_memory ON vector (n, s)")
+    db.execute("CREATE TABLE lacking (s INTEGER, n INTEGER, PRIMARY KEY (s, n)) WITHOUT ROWID")
+    make_words(db)
 
 
 def make_words(db: apsw.Connection) -> None:
     """An empty word index, in place of whatever was there; it is derived, so nothing is lost."""
     db.execute("DROP TABLE IF EXISTS words")
     db.execute(
-        "CREATE VIRTUAL TABLE words USING fts5(name, summary, tags, text, content='', contentless_delete=1,"
+        "CREATE VIRTUAL TABLE words USING fts5(name, summary, tags, text, place, content='', contentless_delete=1,"
         " tokenize=\"unicode61 remove_diacritics 0 tokenchars '_-./:@#+'\")"
     )
+    # Counts the carriers of a term without reading a single document.
+    db.execute("DROP TABLE IF EXISTS vocabulary")
+    db.execute("CREATE VIRTUAL TABLE vocabulary USING fts5vocab(words, 'row')")
 
 
-MIGRATIONS: tuple[Callable[[apsw.Connection], None], ...] = (m0001_records,)
+_LATER = ("imprint",)
+"""Columns that came after the first schema."""
+
+MIGRATIONS: tuple[Callable[[apsw.Connection], None], ...] = (m0001_records, m0002_vectors)
 """Schema n is the first n of these applied in order. A new field of a record is a migration too, if an empty
 one: that is how an older Engram knows to leave the store alone."""
 

@@ -1,5 +1,6 @@
 """Reading rows: what SQLite keeps, as records and events again."""
 
+import functools
 import json
 from datetime import UTC, datetime
 from typing import Any
@@ -13,6 +14,9 @@ from engram.model.refs import print_handle
 
 Row = tuple[Any, ...]
 
+RECENT, SHORT = 4096, 2048
+"""How many records are kept as read, and up to which length of a document: some ten megabytes at most."""
+
 EVENTS = "SELECT seq, id, envelope, payload FROM event"
 
 
@@ -23,9 +27,20 @@ def fetch(db: apsw.Connection, sql: str, *values: str | int | None) -> list[Row]
 
 def record_of(type: RecordType, row: Row) -> Record:
     """The record in a row that begins with its number and its document."""
-    handle = print_handle(type, row[0])
+    n, doc = row[:2]
+    return _recent(type, n, doc) if len(doc) <= SHORT else _read(type, n, doc)
+
+
+@functools.lru_cache(maxsize=RECENT)
+def _recent(type: RecordType, n: int, doc: str) -> Record:
+    """What was read before need not be read again: records never change, and the same document is the same one."""
+    return _read(type, n, doc)
+
+
+def _read(type: RecordType, n: int, doc: str) -> Record:
+    handle = print_handle(type, n)
     try:
-        return decode(type, json.loads(row[1])).known_as(handle)
+        return decode(type, json.loads(doc)).known_as(handle)
     except (ValueError, Corrupt) as error:
         raise Corrupt(
             f"The document of {handle} is damaged.", "Run `engram doctor`; restore a backup or an export."

@@ -1,7 +1,7 @@
 """Applying a Change inside a transaction: rows, words, claims, event; exactly as it stands."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 import apsw
@@ -99,14 +99,15 @@ def apply(
     known = set(numbers)
     for type, id in change.drops:
         _drop(db, type, id, numbers.pop(id))
+    places = {}
     for record in change.puts:
         if record.id not in known:
             numbers[record.id] = book.number(type_of(record))
-        _put(db, record, numbers[record.id], new=record.id not in known)
+        places[record.id] = _put(db, record, numbers[record.id], new=record.id not in known)
     trace("records")
     for record in change.puts:
         if isinstance(record, Memory):
-            index_words(db, numbers[record.id], record, new=record.id not in known)
+            index_words(db, numbers[record.id], record, places[record.id], new=record.id not in known)
     trace("words")
     _claim(db, change, known)
     if change.erase:
@@ -127,36 +128,48 @@ def append(db: apsw.Connection, change: Change, head: Head) -> tuple[Event, Head
     return event, head
 
 
-def reindex(db: apsw.Connection) -> None:
-    """Make the word index anew from the documents."""
+def mend_derived(db: apsw.Connection) -> None:
+    """Make anew what is derived from the records: columns, places and words; and drop what belongs to none."""
     make_words(db)
-    for n, doc in fetch(db, "SELECT n, doc FROM memory ORDER BY n"):
-        memory = decode("memory", json.loads(doc))
-        if isinstance(memory, Memory):
-            index_words(db, n, memory, new=True)
+    db.execute("DELETE FROM vector WHERE EXISTS (SELECT 1 FROM memory WHERE n = vector.n AND p IS NOT vector.p)")
+    # What is of another length than its space asks for is damaged, and made anew like one that is missing.
+    fits = "space.s = vector.s AND length(halves) = 2 * dim AND length(code) = (dim + 7) / 8"
+    db.execute(f"DELETE FROM vector WHERE NOT EXISTS (SELECT 1 FROM space WHERE {fits})")
+    db.execute("UPDATE space SET centre = x'', centred = 0 WHERE length(centre) NOT IN (0, 4 * dim)")
+    for table in ("place", "lacking"):
+        db.execute(f"DELETE FROM {table}")
+    for type in RECORDS:
+        for n, doc in fetch(db, f"SELECT n, doc FROM {type} ORDER BY n"):
+            record = decode(type, json.loads(doc))
+            p = _put(db, record, n, new=False)
+            if isinstance(record, Memory):
+                index_words(db, n, record, p, new=True)
+    db.execute("DELETE FROM claim WHERE NOT EXISTS (SELECT 1 FROM memory WHERE memory.id = claim.id)")
+    for table in ("vector", "lacking"):
+        db.execute(f"DELETE FROM {table} WHERE NOT EXISTS (SELECT 1 FROM memory WHERE memory.n = {table}.n)")
     set_meta(db, "terms", TERMS_VERSION)
 
 
-def mend_derived(db: apsw.Connection) -> None:
-    """Make anew what is derived from the records: words and columns, and drop vectors of no memory."""
-    reindex(db)
-    for type in RECORDS:
-        for n, doc in fetch(db, f"SELECT n, doc FROM {type}"):
-            _put(db, decode(type, json.loads(doc)), n, new=False)
-    for table in ("vector", "claim"):
-        db.execute(f"DELETE FROM {table} WHERE NOT EXISTS (SELECT 1 FROM memory WHERE memory.id = {table}.id)")
-
-
-def index_words(db: apsw.Connection, n: int, memory: Memory, *, new: bool) -> None:
-    """Make a memory findable by its words."""
+def index_words(db: apsw.Connection, n: int, memory: Memory, p: int, *, new: bool) -> None:
+    """Make a memory findable by its words, among those of its place."""
     if not new:
         db.execute("DELETE FROM words WHERE rowid = ?", (n,))
-    sql = "INSERT INTO words (rowid, name, summary, tags, text) VALUES (?, ?, ?, ?, ?)"
-    db.execute(sql, (n, *searchable(memory)))
+    sql = "INSERT INTO words (rowid, name, summary, tags, text, place) VALUES (?, ?, ?, ?, ?, ?)"
+    db.execute(sql, (n, *searchable(memory), place_term(p)))
 
 
-def _put(db: apsw.Connection, record: Record, n: int, *, new: bool) -> None:
+def place_term(p: int) -> str:
+    """A place as a term of the word index; no text makes a term that begins with a colon."""
+    return f":{p}"
+
+
+def _put(db: apsw.Connection, record: Record, n: int, *, new: bool) -> int:
+    """Keep a record with its columns; a memory's place is returned, and 0 for others."""
     type, doc, columns = type_of(record), _print(encode(record)), index(record)
+    place = 0
+    if type == "memory":
+        place = _place(db, columns)
+        columns["p"] = place
     if new:
         marks = ", ".join("?" * (len(columns) + 4))
         with _unique(MOVED):
@@ -164,10 +177,49 @@ def _put(db: apsw.Connection, record: Record, n: int, *, new: bool) -> None:
                 f"INSERT INTO {type} (n, id, revision, doc, {', '.join(columns)}) VALUES ({marks})",
                 (n, record.id, record.revision, doc, *columns.values()),
             )
-        return
-    sets = ", ".join(f"{name} = ?" for name in ("revision", "doc", *columns))
-    db.execute(f"UPDATE {type} SET {sets} WHERE n = ?", (record.revision, doc, *columns.values(), n))
-    db.execute("DELETE FROM vector WHERE id = ? AND digest <> ?", (record.id, columns.get("digest", "")))
+    else:
+        if type == "memory":
+            _loosen_vectors(db, n, str(columns["imprint"]), place)
+        sets = ", ".join(f"{name} = ?" for name in ("revision", "doc", *columns))
+        db.execute(f"UPDATE {type} SET {sets} WHERE n = ?", (record.revision, doc, *columns.values(), n))
+    if type == "memory":
+        lacks = (
+            "SELECT s, ?1 FROM space WHERE NOT EXISTS (SELECT 1 FROM vector WHERE n = ?1 AND vector.s = space.s)"
+        )
+        db.execute(f"INSERT OR IGNORE INTO lacking {lacks}", (n,))
+    return place
+
+
+def _place(db: apsw.Connection, columns: Mapping[str, str | int | None]) -> int:
+    """The number of a memory's place: all that decides who may read it, and in which scope it holds."""
+    names = ("owner", "visibility", "workspace", "scope", "place")
+    found = fetch(
+        db,
+        "SELECT p FROM place WHERE scope = ? AND visibility = ? AND coalesce(owner, char(0)) = coalesce(?, char(0))"
+        " AND workspace = ?",
+        *(columns[name] for name in ("scope", "visibility", "owner", "workspace")),
+    )
+    if found:
+        return int(found[0][0])
+    sql = f"INSERT INTO place ({', '.join(names)}) VALUES (?, ?, ?, ?, ?)"
+    db.execute(sql, tuple(columns[name] for name in names))
+    return db.last_insert_rowid()
+
+
+def _loosen_vectors(db: apsw.Connection, n: int, imprint: str, place: int) -> None:
+    """Drop the vectors of what a memory said before, and move those it keeps along with it.
+
+    A moved vector gets a new number, as if it were new: whoever holds codes in memory goes by that.
+    """
+    was = fetch(db, "SELECT imprint, p FROM memory WHERE n = ?", n)[0]
+    if was[0] != imprint:
+        db.execute("DELETE FROM vector WHERE n = ?", (n,))
+    elif was[1] != place:
+        kept = fetch(db, "SELECT s, code, halves FROM vector WHERE n = ? ORDER BY v", n)
+        db.execute("DELETE FROM vector WHERE n = ?", (n,))
+        sql = "INSERT INTO vector (s, p, n, code, halves) VALUES (?, ?, ?, ?, ?)"
+        for s, code, halves in kept:
+            db.execute(sql, (s, place, n, code, halves))
 
 
 def _claim(db: apsw.Connection, change: Change, known: set[str]) -> None:
@@ -197,7 +249,8 @@ class _unique:  # noqa: N801 - used like a function; a class because it is on th
 def _drop(db: apsw.Connection, type: RecordType, id: str, n: int) -> None:
     if type == "memory":
         db.execute("DELETE FROM words WHERE rowid = ?", (n,))
-        db.execute("DELETE FROM vector WHERE id = ?", (id,))
+        db.execute("DELETE FROM vector WHERE n = ?", (n,))
+        db.execute("DELETE FROM lacking WHERE n = ?", (n,))
         db.execute("DELETE FROM claim WHERE id = ?", (id,))
     db.execute(f"DELETE FROM {type} WHERE n = ?", (n,))
 

@@ -30,22 +30,36 @@ class Remembered(NamedTuple):
 
 
 class Recollection(NamedTuple):
-    """One hit: the memory, how well it fits, why it is here, and what it costs to read."""
+    """One hit: the memory, how it ranks, how likely it is to be about the question, why, and what it costs to read.
+
+    `reasons` holds the parts that add up to the score, then the factors that the record itself brings; `ranks`
+    its place by each of the searches.
+    """
 
     memory: Memory
     score: float
+    relevance: float
     reasons: Mapping[str, float]
     tokens: int
+    ranks: Mapping[str, int] = NONE
 
 
 class Recalled(NamedTuple):
-    """The hits, best first, and how many more matched but were held back, by standing (100 means "or more")."""
+    """The hits, best first, and how many more matched but were held back, by standing (100 means "or more").
+
+    Where nothing is relevant there are no hits, and `weak` says how many came near.
+    """
 
     at: datetime
     query: str
     hits: tuple[Recollection, ...]
     held_back: Mapping[str, int] = NONE
+    weak: int = 0
+    collapsed: int = 0  # hits that say the same as a better one
     relaxed: bool = False  # not every word was found together, so any of them counted
+    by_meaning: bool = False  # whether meaning was compared too, or words alone
+    behind: int = 0  # memories that cannot be found by meaning yet, their vectors being still to come
+    time: str = ""  # the words of the question that were read as a time
     hint: str = ""
 
 
@@ -131,6 +145,7 @@ class Brief(NamedTuple):
     budget: int
     included: tuple[Memory, ...] = ()
     left_out: int = 0
+    hint: str = ""
 
 
 class Stats(NamedTuple):
@@ -194,3 +209,34 @@ class Kinds(NamedTuple):
 
     at: datetime
     kinds: tuple[KindRow, ...]
+
+
+class ModelRow(NamedTuple):
+    """One embedding model: what it is, and whether it is here."""
+
+    name: str
+    state: str  # ready, absent, or what is wrong with its files
+    dim: int
+    size: int
+    licence: str
+    default: bool = False
+
+
+class Models(NamedTuple):
+    """The models there are, the one in use, and how far the store's vectors are."""
+
+    at: datetime
+    models: tuple[ModelRow, ...]
+    embedder: str  # the space that questions are asked in; "" when words alone do
+    vectors: str  # the space that the store's vectors are in; "" when there are none
+    lacking: int = 0
+    hint: str = ""
+
+
+class Reembedded(NamedTuple):
+    """How many memories got vectors, of which model, and how many still lack one."""
+
+    at: datetime
+    model: str
+    memories: int
+    remaining: int

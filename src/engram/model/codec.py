@@ -96,6 +96,7 @@ def _memory_columns(memory: Memory) -> dict[str, str | int | None]:
         "updated_at": print_time(memory.updated_at),
         "key": memory.key,
         "digest": memory.digest,
+        "imprint": memory.imprint,
         "outline": outline(memory.text),
         "kind": memory.kind,
         "tags": "\n".join(("", *memory.tags, "")),

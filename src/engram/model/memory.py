@@ -8,6 +8,7 @@ from typing import Literal, get_args
 
 from engram.errors import Invalid
 from engram.model import text as words
+from engram.model.hashing import sha256
 from engram.model.limits import (
     MOST_ASSETS,
     MOST_CITATIONS,
@@ -162,6 +163,14 @@ class Memory(Record, kw_only=True):
     def digest(self) -> str:
         """The hash of the normalised text: equal for the same statement, different for any other."""
         return words.digest(self.text)
+
+    @property
+    def imprint(self) -> str:
+        """The hash of all that its vectors are made of: text, summary and tags."""
+        if not self.summary and not self.tags:
+            return self.digest
+        parts = "\0".join((self.digest, self.summary, *self.tags))
+        return sha256(parts.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
     @property
     def stale_at(self) -> datetime | None:

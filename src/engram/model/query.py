@@ -1,29 +1,87 @@
-"""A question to an engine, and the candidates and pages it answers with."""
+"""A question to an engine, and the candidates, counts and pages it answers with."""
 
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple
 
+from engram.errors import Invalid
 from engram.model.codec import Record
 from engram.model.filter import ANYTHING, Filter
 from engram.model.memory import Memory
+from engram.model.text import query_terms, says
 
 FIELD_WEIGHTS = (4.0, 3.0, 2.0, 1.0)
 """How much a word counts in key and kind, summary, tags, text."""
 
+SATURATION = 1.2
+"""BM25's k1: how soon saying a word again stops to count. FTS5 fixes it, so every engine uses it."""
+
+FEW = 20
+"""In a store of fewer memories every word is taken to be as rare as in one of so many: it says nothing yet."""
+
+NO_VARIANTS: Mapping[str, tuple[str, ...]] = MappingProxyType({})
+
+
+class Space(NamedTuple):
+    """Where vectors live: only vectors of one model, with one length and one prefix, can be compared."""
+
+    model: str
+    dim: int
+    prefix: str = ""  # what stands before a document when it is embedded
+
 
 class Query(NamedTuple):
-    """Candidates that carry the terms, all of them or any, among what the filter lets through."""
+    """Candidates among what the filter lets through: by words, or by meaning where a vector is given.
 
-    terms: tuple[str, ...]
+    By meaning: the nearest, and besides them those of `besides` that the filter lets through.
+    By words: memories that carry the terms, all of them or any. A term's variants count as the term itself, and
+    one that ends in `*` stands for every term that begins so. Each phrase must be said, in a row (see `says_all`).
+    """
+
+    terms: tuple[str, ...] = ()
     every: bool = True
+    variants: Mapping[str, tuple[str, ...]] = NO_VARIANTS
+    phrases: tuple[str, ...] = ()
+    vector: bytes = b""  # little-endian float32, of unit length
+    space: Space | None = None  # where the vector lives
+    lean: bytes = b""  # what to take away from it before codes are compared; see `ports.Embedder.lean`
+    besides: tuple[str, ...] = ()  # ids whose cosines are told as well, after the nearest
     where: Filter = ANYTHING
     limit: int = 50
 
 
 class Hit(NamedTuple):
-    """One candidate. Scores descend within one answer and mean nothing between answers."""
+    """One candidate. Scores descend within one answer.
+
+    By words it is the share, from 0 to 1, of the highest score that the question's words could give; by
+    meaning it is the cosine. So either means the same in every answer.
+    """
 
     memory: Memory
     score: float
+
+
+class Census(NamedTuple):
+    """How many memories there are, and how many of them carry each term."""
+
+    total: int
+    carriers: Mapping[str, int]
+
+    def rarity(self, terms: Sequence[str]) -> float:
+        """How telling it is that a memory carries one of these: falls with the commonest of them."""
+        total = max(self.total, FEW)
+        carriers = min(max((self.carriers.get(term, 0) for term in terms), default=0), total)
+        return math.log(1 + (total - carriers + 0.5) / (carriers + 0.5))
+
+
+class Backlog(NamedTuple):
+    """The spaces a store has vectors in, and how many memories still lack one (counted up to a bound)."""
+
+    active: Space | None = None  # the one that recall uses
+    coming: Space | None = None  # one that is being filled, and takes over when nothing lacks
+    lacking: int = 0  # memories without a vector in the active space
+    remaining: int = 0  # memories without a vector in the coming one
 
 
 class Page(NamedTuple):
@@ -31,3 +89,59 @@ class Page(NamedTuple):
 
     records: tuple[Record, ...]
     next: str | None = None
+
+
+def says_all(memory: Memory, phrases: Sequence[str]) -> bool:
+    """Whether a memory says each of these phrases in one of its texts."""
+    texts = (memory.text, memory.summary, memory.key, *memory.tags)
+    return all(any(says(text, phrase) for text in texts) for phrase in phrases)
+
+
+def phrase_terms(phrases: Sequence[str]) -> list[str]:
+    """The terms that whatever says these phrases must carry: their smallest parts."""
+    return [term for phrase in phrases for term in query_terms(phrase) if term.isalnum()]
+
+
+def shares(scores: Iterable[float], groups: Sequence[Sequence[str]], census: Census, told: Census) -> list[float]:
+    """BM25 scores as shares of the highest one that these groups of terms could give.
+
+    The highest is reckoned with the words that occur at all, as BM25 weighs them; what the question asks for
+    and no memory carries then takes its part away, so that a question about something else scores low. `census`
+    is of all that BM25 counted, `told` of what the asker may read.
+    """
+    known = [group for group in groups if any(told.carriers.get(term) for term in group)]
+    highest = (1 + SATURATION) * sum(bm25_rarity(census, group) for group in known) or 1.0
+    asked = sum(told.rarity(group) for group in groups) or 1.0
+    covered = sum(told.rarity(group) for group in known) / asked
+    return [min(score / highest, 1.0) * covered for score in scores]
+
+
+def bm25_rarity(census: Census, group: Sequence[str]) -> float:
+    """What FTS5's bm25() takes a term's rarity for; the rarest of a group counts."""
+    known = (census.carriers[term] for term in group if census.carriers.get(term))
+    rarest = min([*known, census.total])  # counts lag behind: never more carriers than memories
+    return max(math.log((census.total - rarest + 0.5) / (rarest + 0.5)), 1e-6)
+
+
+def check_vectors(space: Space, vectors: bytes) -> None:
+    """Check that bytes are one or more vectors of a space.
+
+    Raises:
+        Invalid: when they are not.
+    """
+    size = 4 * space.dim
+    if not vectors or not size or len(vectors) % size:
+        raise Invalid(
+            f"{len(vectors)} bytes are no vectors of {space.dim} numbers.",
+            f"Embed it again with {space.model}: engram reembed.",
+        )
+    if not all(map(math.isfinite, memoryview(vectors).cast("f"))):
+        raise Invalid("A vector holds what is no number.", f"Embed it again with {space.model}: engram reembed.")
+
+
+def cosine(query: bytes, vectors: bytes) -> float:
+    """The cosine of a query with the nearest of some vectors, all of unit length."""
+    asked, numbers = memoryview(query).cast("f"), memoryview(vectors).cast("f")
+    size = len(asked)
+    parts = (numbers[at : at + size] for at in range(0, len(numbers), size))
+    return float(max(sum(a * b for a, b in zip(asked, part, strict=True)) for part in parts))

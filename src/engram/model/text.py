@@ -20,9 +20,14 @@ from engram.model.hashing import sha256
 
 RECENT = 256
 """How many texts' digests and outlines are kept: one decision asks for the same ones several times."""
-TERMS_VERSION = 1
+TERMS_VERSION = 2
 """Raised when ``terms`` changes; engines then rebuild their text index."""
 LONGEST_TERM = 64
+LONG_WORD = 10
+"""From this length on a plain word may be a compound, and is indexed by its end too."""
+TAIL = "_"
+"""What a term begins with that holds a word from its end."""
+_ENDINGS = ("en", "er", "es", "em", "e", "n", "s")
 OPENING = "([{<\"'“‘«„¿¡*（「『"
 CLOSING = ")]}>\"'”’»“*…,;:!?.）」』。，、！？；："
 _QUOTES = {'"': '"', "'": "'", "“": "”", "‘": "’", "«": "»", "„": "“", "「": "」", "『": "』"}
@@ -106,8 +111,9 @@ def terms(text: str) -> list[str]:
 
     Words are folded (case, diacritics) and, if plain English, stemmed. Identifiers, paths, versions and
     addresses give the whole, its segments and its parts; Han, kana and other unspaced scripts give single
-    characters and pairs; Hangul gives words and pairs. A term is made of letters, digits, private use
-    characters and ``_ - . / : @ # +`` only, and is one token of FTS5's ``unicode61 remove_diacritics 0
+    characters and pairs; Hangul gives words and pairs; a long plain word is given from its end as well, after
+    an underscore, because compounds are asked for by their last part. A term is made of letters, digits, private
+    use characters and ``_ - . / : @ # +`` only, and is one token of FTS5's ``unicode61 remove_diacritics 0
     tokenchars '_-./:@#+'``. An identifier beyond 64 characters is dropped as a whole, and a part beyond 64
     is cut into pieces of 64.
     """
@@ -129,9 +135,35 @@ def terms(text: str) -> list[str]:
 
 def query_terms(text: str) -> list[str]:
     """The terms of a question, each once; stop words only if there is nothing else."""
-    every = list(dict.fromkeys(terms(text)))
+    every = [term for term in dict.fromkeys(terms(text)) if term[0] != TAIL]
     stops = _stop_terms()
     return [term for term in every if term not in stops] or every
+
+
+def says(text: str, phrase: str) -> bool:
+    """Whether a text has these words in a row, whatever their case and ornaments; never the middle of a word."""
+    whole, part = (" ".join(_plain(each).replace("_", " ").split()) for each in (text, phrase))
+    at = whole.find(part) if part else -1
+    while at >= 0:
+        end = at + len(part)
+        inside = (at and _same_word(whole[at - 1], part[0])) or (
+            end < len(whole) and _same_word(part[-1], whole[end])
+        )
+        if not inside:
+            return True
+        at = whole.find(part, at + 1)
+    return False
+
+
+def _plain(text: str) -> str:
+    return text.lower() if text.isascii() else _fold(text).casefold()
+
+
+def _same_word(left: str, right: str) -> bool:
+    """Whether two characters side by side belong to one word; unspaced scripts have no words to be inside of."""
+    return (
+        left.isalnum() and right.isalnum() and not (_unspaced_runs().match(left) or _unspaced_runs().match(right))
+    )
 
 
 @functools.lru_cache(maxsize=16384)
@@ -144,11 +176,22 @@ def _split(word: str) -> tuple[str, ...]:
         return _split_foreign(word)
     if word.isalpha():
         if word[1:].islower() or word.isupper() or len(word) == 1:
-            return _cut(stem(word.lower()))
+            plain = stem(word.lower())
+            return (*_cut(plain), tail_term(plain)) if LONG_WORD <= len(plain) <= LONGEST_TERM - 1 else _cut(plain)
         if word[:-1].isupper():
             return _cut(word[:-1].lower() if word[-1] == "s" else word.lower())
     parts = [stem(part.lower()) for part in _ascii_parts().findall(word)]
     return _gathered(word.lower(), parts)
+
+
+def tail_term(word: str) -> str:
+    """A word from its end, so that what it ends in can be looked up as a beginning; its case ending is left out."""
+    bare = word
+    for ending in _ENDINGS:
+        if len(word) - len(ending) >= 3 and word.endswith(ending):
+            bare = word.removesuffix(ending)
+            break
+    return TAIL + bare[::-1]
 
 
 def _split_foreign(word: str) -> tuple[str, ...]:
@@ -239,7 +282,10 @@ class _Folding(dict[int, int | str | None]):
 
 
 # Letters that carry their ornament inside, so that NFKD does not take it off.
-_FOLDING = _Folding(str.maketrans("øØłŁđĐħĦı", "oOlLdDhHi") | {0xE6: "ae", 0xC6: "Ae", 0x153: "oe", 0x152: "Oe"})
+_FOLDING = _Folding(
+    str.maketrans("øØłŁđĐħĦı", "oOlLdDhHi")
+    | {0xE6: "ae", 0xC6: "Ae", 0x153: "oe", 0x152: "Oe", 0xDF: "ss", 0x1E9E: "SS"}
+)
 
 
 def _fold(text: str) -> str:
@@ -315,6 +361,15 @@ def tokens(text: str) -> int:
     return len(text) - len(rest) + (len(rest.encode("utf-8", "surrogatepass")) + 3) // 4
 
 
+def is_latin(text: str) -> bool:
+    """Whether at least half of the letters of a text are Latin ones; true for a text without letters."""
+    if text.isascii():
+        return True
+    letters = [char for char in text[:1000] if char.isalpha()]
+    latin = sum(char <= "\u024f" or "\u1e00" <= char <= "\u1eff" for char in letters)
+    return 2 * latin >= len(letters)
+
+
 @functools.cache
 def cjk() -> re.Pattern[str]:
     """What finds a Chinese, Japanese or Korean character."""
@@ -337,3 +392,7 @@ _STOPPED = """
 """
 _STOPPED_SHORT = "dont doesnt didnt isnt arent wasnt werent cant couldnt wont wouldnt shouldnt hasnt havent"
 STOP_WORDS = frozenset(_STOPPED.split())
+NEGATIONS = frozenset(
+    f"{_STOPPED_SHORT} not no nor never none without cannot nicht kein keine keinem keinen keiner nie ohne".split()
+)
+"""The terms that turn a statement into its opposite, as they come out of ``terms``."""

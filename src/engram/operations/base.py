@@ -14,7 +14,7 @@ from engram.model.hashing import sha256
 from engram.model.limits import check_text
 from engram.model.memory import Memory
 from engram.model.scope import Scope
-from engram.ports import Engine, NewId
+from engram.ports import Embedder, Engine, NewId, Progress, Shelf
 from engram.rules.admission import Policy
 
 P = ParamSpec("P")
@@ -25,6 +25,10 @@ PAGE = 500
 
 TRIES = 40
 """How often a decision is made again when others were faster."""
+
+
+def ignore(done: int, total: int, what: str) -> None:
+    """The progress of work that nobody watches."""
 
 
 class Call(NamedTuple):
@@ -40,6 +44,9 @@ class Call(NamedTuple):
     budget: int  # tokens of a context, when none is given
     store: str  # how the store is called in answers
     channel: str  # how this surface's confirmations are recorded
+    embedder: Embedder | None = None  # what finds by meaning; None when words alone do
+    shelf: Shelf | None = None  # where models are kept
+    progress: Progress = ignore  # who is told how far long work has come
     token: Token | None = None
 
     def request(self, *, confirm: bool = False, batch: str = "") -> Request:

@@ -6,13 +6,14 @@ from typing import cast
 from engram.errors import Invalid
 from engram.model.answers import Brief, Recalled
 from engram.model.filter import Filter
-from engram.model.limits import check_text
+from engram.model.limits import check_text, check_time
 from engram.model.memory import Memory, Standing
 from engram.operations import parameters as p
 from engram.operations.base import Call, each, operation, require_between
 from engram.operations.scopes import in_view
 from engram.recall.brief import Section, brief
-from engram.recall.pipeline import recall as answer
+from engram.recall.pipeline import Asked
+from engram.recall.pipeline import recall as look_up
 from engram.rules.kinds import KINDS, quiet
 
 MOST_HITS = 50
@@ -23,6 +24,7 @@ MOST_ASKED = 1024 * 1024
     "GET /v1/recall",
     'engram recall "when do we deploy"',
     'engram recall "database port" --kind infra --explain',
+    'engram recall "who owns billing" --as-of 2026-01-31',
 )
 def recall(
     call: Call,
@@ -32,16 +34,25 @@ def recall(
     kind: p.Kinds = (),
     tag: p.TagFilter = (),
     everywhere: p.Everywhere = False,
+    as_of: p.AsOf = None,
+    words: p.WordsAlone = False,
+    weak: p.Weak = False,
     limit: p.Limit = 5,
 ) -> Recalled:
-    """Find what is known about something: live memories only, best first, with the reasons.
+    """Find what is known about something, by words and by meaning: live memories only, best first, with reasons.
 
     Kinds that come on demand only (map, finding, prompt, insight) are found when they are asked for by name.
     """
     require_between("limit", limit, 1, MOST_HITS)
-    check_text("text", question, lines=True, limit=MOST_ASKED)
+    if isinstance(question, str) and len(question) > MOST_ASKED:
+        raise Invalid(f"The question has more than {MOST_ASKED:,} characters.", "Ask for less at a time.")
+    check_text("question", question, lines=True, limit=4 * MOST_ASKED)
     if not question.strip():
         raise Invalid("The question is empty.", 'Ask for something: engram recall "deploy day".')
+    if as_of is not None:
+        check_time("as_of", as_of)
+    if as_of is not None and as_of > call.now:
+        raise Invalid(f"{as_of:%Y-%m-%d} is still to come.", "Give a moment in the past.")
     kinds = tuple(each(kind))
     where = Filter(
         **in_view(call, scope, everywhere=everywhere),
@@ -50,7 +61,17 @@ def recall(
         tags=tuple(each(tag)),
         view=call.caller.view,
     )
-    return answer(call.engine, question, where, call.access, now=call.now, limit=limit)
+    asked = Asked(
+        question,
+        where,
+        call.access,
+        now=call.now,
+        limit=limit,
+        embedder=None if words else call.embedder,
+        moment=as_of,
+        weak=weak,
+    )
+    return look_up(call.engine, asked)
 
 
 @operation("GET /v1/context", "engram context", 'engram context --query "release process" --budget 800')
@@ -60,6 +81,7 @@ def context(
     query: p.ContextQuery = "",
     scope: p.InScope = "",
     budget: p.Budget = 0,
+    words: p.WordsAlone = False,
 ) -> Brief:
     """What a session should start with, within a token budget: pinned, rules, last summaries, what is asked for."""
     allowance = budget or call.budget
@@ -79,8 +101,10 @@ def context(
         return cast("Sequence[Memory]", call.engine.scan("memory", where, call.access, limit=limit).records)
 
     asked: Sequence[Memory] = ()
+    hint = ""
     if query.strip():
-        asked = [hit.memory for hit in recall(call, query, scope=scope, limit=20).hits]
+        answer = recall(call, query, scope=scope, words=words, limit=20)
+        asked, hint = [hit.memory for hit in answer.hits], answer.hint
     sections = [
         Section("Pinned", _weightiest(live(50, pinned=True))),
         Section("Rules", _weightiest(live(50, kinds=("rule", "constraint")))),
@@ -88,7 +112,7 @@ def context(
         Section("About this", asked),
         Section("Recent", _weightiest(live(50))),
     ]
-    return brief(sections, budget=allowance, now=call.now)
+    return brief(sections, budget=allowance, now=call.now)._replace(hint=hint)
 
 
 def _weightiest(memories: Sequence[Memory]) -> Sequence[Memory]:

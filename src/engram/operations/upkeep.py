@@ -69,8 +69,27 @@ def doctor(call: Call, *, fix: p.Fix = False) -> Report:
             count = counts[stands]
             subject = "1 memory is" if count == 1 else f"{count} memories are"
             findings.append(Finding(stands, f"{subject} {stands}.", hint, severity="note"))
+    findings += _vectors(call)
     facts = {"store": call.store, "memories": counts.total(), **getattr(call.engine, "facts", dict)()}
     return Report(at=call.now, findings=tuple(findings), facts=facts)
+
+
+def _vectors(call: Call) -> list[Finding]:
+    """What stands in the way of finding by meaning; words are found in any case."""
+    backlog = call.engine.backlog(call.access)
+    findings = []
+    for row in call.shelf.models() if call.shelf and call.embedder else ():
+        if call.embedder and call.embedder.space.model.startswith(f"{row.name}/") and row.state != "ready":
+            missing = f"The model {row.name} cannot be used: {row.state}."
+            get = f"Get it: engram models install {row.name}. Words are found without it."
+            findings.append(Finding("model", missing, get, severity="warning"))
+    if backlog.lacking:
+        missing = f"{backlog.lacking:,} memories have no vector yet, and are found by words alone."
+        findings.append(Finding("vectors", missing, "Make them: engram reembed.", severity="note"))
+    if call.embedder and backlog.active and call.embedder.space not in (backlog.active, backlog.coming):
+        other = f"The vectors were made by {backlog.active.model}, but {call.embedder.space.model} is configured."
+        findings.append(Finding("vectors", other, "Make them anew: engram reembed.", severity="warning"))
+    return findings
 
 
 @operation("GET /v1/kinds", "engram kinds")

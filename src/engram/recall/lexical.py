@@ -1,32 +1,156 @@
-"""Candidates by words: memories with all the words of a question, else with any of them."""
+"""Candidates by words: what a question asks for, how else that may be written, and who carries it."""
 
+import functools
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from engram.model.filter import Access, Filter
-from engram.model.query import Hit, Query
-from engram.model.text import query_terms
+from engram.model.filter import Access
+from engram.model.query import NO_VARIANTS, Census
+from engram.model.text import cjk, query_terms, stem, tail_term
 from engram.ports import Engine
 
 MOST_TERMS = 32
 """A question longer than this is cut to its first distinct words: the rest adds cost, not answers."""
 
+MOST_UNKNOWN = 3
+"""For so many words that nobody wrote, other spellings are looked for."""
 
-class Candidates(NamedTuple):
-    """What was found, and whether all of the words had to be given up for any of them."""
+MOST_SPELLINGS = 3
+COMMON = 0.2
+"""A word in more than this share of a large store says little and costs most: rarer words stand for it."""
 
-    hits: list[Hit]
-    terms: tuple[str, ...]
-    relaxed: bool = False
+LARGE = 1000
+LONG_NAME = 8
+
+_SMALL = "the of did does is are what when where who how which why to for with has have had would and"
+_ENGLISH = frozenset(_SMALL.split())
+"""Small words that no language beside English has."""
+
+_MONTHS = "January February March April May June July August September October November December"
+_DAYS = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday"
+_CALENDAR = frozenset(f"{_MONTHS} {_DAYS}".split())
+
+Count = Callable[[Sequence[str]], Census]
+"""Tells how many of the memories that the asker may read carry each term."""
 
 
-def gather(engine: Engine, question: str, where: Filter, access: Access, limit: int) -> Candidates:
-    """Memories that carry the question's words, best first."""
-    terms = tuple(query_terms(question)[:MOST_TERMS])
-    if not terms:
-        return Candidates([], terms)
-    strict = engine.search(Query(terms=terms, where=where, limit=limit), access)
-    if len(strict) >= min(limit, 3) or len(terms) == 1:
-        return Candidates(strict, terms)
-    loose = engine.search(Query(terms=terms, every=False, where=where, limit=limit), access)
-    found = {hit.memory.id for hit in strict}
-    return Candidates(strict + [hit for hit in loose if hit.memory.id not in found], terms, relaxed=not strict)
+class Words(NamedTuple):
+    """A question as an engine reads it."""
+
+    terms: tuple[str, ...] = ()
+    variants: Mapping[str, tuple[str, ...]] = NO_VARIANTS
+    phrases: tuple[str, ...] = ()  # what stands in quotation marks
+    required: tuple[str, ...] = ()  # the phrases that must be said; in a full question they only count more
+    strange: tuple[str, ...] = ()  # names in the question that no memory carries, however spelt
+
+
+def read(engine: Engine, question: str, access: Access) -> Words:
+    """The words of a question, with other spellings for those that no memory carries."""
+    phrases = tuple(each for found in _quoted().findall(question) for each in found if query_terms(each))
+    asked = query_terms(question)[:MOST_TERMS]
+    required = () if question.rstrip().endswith("?") else phrases
+    if not asked:
+        return Words(phrases=phrases, required=required)
+    count = functools.partial(engine.census, access=access)
+    census = count(asked)
+    asked = _telling(asked, census)
+    variants: dict[str, tuple[str, ...]] = {}
+    unknown = [term for term in asked if not census.carriers.get(term)]
+    last = _half_typed(question)
+    for term in unknown[:MOST_UNKNOWN]:
+        if found := _otherwise(count, term, begun=term == last):
+            variants[term] = found
+    # A short name is one letter away from many other words: only a long one may be a misspelt one.
+    lost = {term for term in unknown if term not in variants or len(term) < LONG_NAME}
+    strange = tuple(name for name in names(question) if lost.issuperset(query_terms(name)))
+    return Words(tuple(asked), variants, phrases, required, strange)
+
+
+def names(question: str) -> list[str]:
+    """The proper names in an English question: its capitalised words, but for the first and those of the calendar.
+
+    What is all capitals is jargon, which has synonyms; people have none. Other languages write other things with a
+    capital, so a question without English small words has none.
+    """
+    words: list[str] = _plain_words().findall(question[:1000])
+    if _ENGLISH.isdisjoint(words):
+        return []
+    bare = [word.removesuffix("'s").removesuffix("\u2019s") for word in words[1:]]
+    return [word for word in bare if word[0].isupper() and not word.isupper() and word not in _CALENDAR]
+
+
+def _telling(asked: list[str], census: Census) -> list[str]:
+    """The terms without those that only add noise: single characters of a known pair, and very common words."""
+    known = {term for term in asked if census.carriers.get(term)}
+    paired = {letter for term in known if len(term) == 2 and cjk().match(term) for letter in term}
+    asked = [term for term in asked if term not in paired]
+    if census.total <= LARGE:
+        return asked
+    rare = [term for term in asked if census.carriers.get(term, 0) <= COMMON * census.total]
+    return rare if known.intersection(rare) else asked
+
+
+def _otherwise(count: Count, term: str, *, begun: bool) -> tuple[str, ...]:
+    """Other forms of a term that some memory carries: a typing error, a longer word, a part or a whole of it."""
+    if not term.isascii() or not term.isalnum() or len(term) < 3:
+        return ()
+    forms = [f"{term}*"] if begun or len(term) > 4 else []
+    if len(term) > 4 and term.isalpha():
+        forms.append(f"{tail_term(term)}*")
+    census = count(forms)
+    found = [form for form in forms if census.carriers[form]]
+    if len(term) > 4 and term.isalpha():
+        found += _known(
+            count, {form for one in _spellings(term) for form in (one, stem(one))}, MOST_SPELLINGS
+        ) or _parts(count, term)
+    return tuple(found)
+
+
+def _known(count: Count, forms: Iterable[str], most: int) -> list[str]:
+    census = count(sorted(forms))
+    carried = [form for form, count in census.carriers.items() if count]
+    return sorted(carried, key=lambda form: (-census.carriers[form], form))[:most]
+
+
+def _spellings(word: str) -> set[str]:
+    """Every string that one typing error could have turned into this word: a letter more, less, other, swapped."""
+    cuts = [(word[:at], word[at:]) for at in range(len(word) + 1)]
+    letters = "abcdefghijklmnopqrstuvwxyz"  # the module that has them costs three milliseconds of every start
+    return {
+        *(a + b[1:] for a, b in cuts if b),
+        *(a + b[1] + b[0] + b[2:] for a, b in cuts if len(b) > 1),
+        *(a + letter + b[1:] for a, b in cuts if b for letter in letters),
+        *(a + letter + b for a, b in cuts for letter in letters),
+    } - {word}
+
+
+def _parts(count: Count, word: str) -> list[str]:
+    """The two words a compound is made of, where both are known; a linking s or n belongs to neither."""
+    cuts = [(word[:at], word[at:]) for at in range(4, len(word) - 3)]
+    pairs = [
+        (head, end) for first, end in cuts for head in (first, first.removesuffix("s"), first.removesuffix("n"))
+    ]
+    census = count(sorted({part for pair in pairs for part in pair}))
+    both = [pair for pair in pairs if all(census.carriers[part] for part in pair)]
+    return list(max(both, key=lambda pair: min(map(len, pair)))) if both else []
+
+
+def _half_typed(question: str) -> str:
+    """The last word, if the question may have been stopped in the middle of it."""
+    if not question or not question[-1].isalnum():
+        return ""
+    found = query_terms(question.rsplit(maxsplit=1)[-1])
+    return found[-1] if found else ""
+
+
+@functools.cache
+def _plain_words() -> re.Pattern[str]:
+    return re.compile(r"[^\W\d_][\w'\u2019-]*")
+
+
+@functools.cache
+def _quoted() -> re.Pattern[str]:
+    """What stands in quotation marks; single ones are apostrophes too often."""
+    pairs = (('"', '"'), ("\u201c", "\u201d"), ("\u201e", "\u201c"), ("\u00ab", "\u00bb"), ("\u300c", "\u300d"))
+    return re.compile("|".join(f"{begin}([^{begin}{end}]{{2,200}}){end}" for begin, end in pairs))

@@ -1,63 +1,276 @@
-"""One question, answered: gather, weigh, collapse what says the same, cut, and say what was held back."""
+"""One question, answered: gather by words and by meaning, weigh, collapse what says the same, cut, and tell why."""
 
-from collections.abc import Sequence
-from datetime import datetime
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime, timedelta
+from itertools import chain, islice
+from typing import NamedTuple
 
 from engram.model.answers import Recalled, Recollection
-from engram.model.filter import Access, Filter
-from engram.model.memory import Standing, standing
-from engram.model.query import Query
-from engram.ports import Engine
-from engram.recall.lexical import gather
-from engram.recall.weigh import weigh
+from engram.model.filter import Access, Filter, matches
+from engram.model.memory import Memory, Standing, standing
+from engram.model.query import Census, Hit, Query, cosine, says_all
+from engram.model.text import NEGATIONS, is_latin, terms
+from engram.ports import Embedder, Engine
+from engram.recall.lexical import Words, read
+from engram.recall.meaning import Meaning, embed, meaning_of
+from engram.recall.timewords import asked
+from engram.recall.weigh import WIDTH, Asking, Candidate, weigh
+from engram.rules.past import as_of
 
-CANDIDATES = 50
+CANDIDATES = 40
+"""How many are taken by words, and as many by meaning."""
+
+RELEVANT = 0.2
+"""Below this relevance a memory is no answer: chosen so that few questions that have one lose it."""
+
+LOOKED_AT = 5
+"""Where none of so many first ones is relevant, there is no answer."""
+
+NEAR_BEST, FAINT = 0.5, 0.05
+"""A hit that is not relevant by itself still counts for its company, if it scores this share of the best and is not
+altogether beside the point."""
+
+ALIKE = 0.9
+"""Texts that share this much of their terms say the same, if no number is among what they do not share."""
+
 MOST_COUNTED = 100
+MOST_REWORDED = 500
+"""How many memories that were reworded since are looked at, when a question is about an earlier moment."""
+
 HELD_BACK: tuple[Standing, ...] = ("pending", "stale", "expired", "scheduled", "replaced", "staged")
 
 
-def recall(engine: Engine, question: str, where: Filter, access: Access, *, now: datetime, limit: int) -> Recalled:
-    """The live, readable memories that answer a question.
+class Asked(NamedTuple):
+    """A question with everything that bounds its answer."""
 
-    `where` carries scope and kinds; standing is set here, so that no path recalls what is not live.
+    question: str
+    where: Filter  # scope and kinds; standing is set here, so that no path recalls what is not live
+    access: Access
+    now: datetime
+    limit: int
+    embedder: Embedder | None = None  # None: words alone
+    moment: datetime | None = None  # what was known then
+    weak: bool = False  # also what is not relevant
+
+
+def recall(engine: Engine, ask: Asked) -> Recalled:
+    """The live, readable memories that answer a question, or nothing where nothing does.
+
+    Raises:
+        Conflict: when the store's vectors are of another model than the embedder's.
     """
-    live = where._replace(standings=("live",), now=now)
-    found = gather(engine, question, live, access, max(limit, CANDIDATES))
-    hits = _collapse(weigh(found.hits, question, now))[:limit]
-    hint = ""
-    if not found.terms:
-        hint = "There is no word to look for in that question."
-    elif not hits:
-        hint = "Nothing is known about that here. Try other words, or --everywhere."
+    words = read(engine, ask.question, ask.access)
+    time = asked(ask.question, ask.moment or ask.now)
+    said = words.terms or words.phrases  # marks alone mean nothing, and would be near to anything
+    meaning = meaning_of(engine, ask.embedder, ask.question, ask.access) if ask.embedder and said else Meaning()
+    found = _gather(engine, ask, words, meaning)
+    asking = Asking(ask.question, ask.now, time, bool(meaning.vector), bool(words.strange), words.phrases)
+    hits = weigh(list(found.pool.values()), asking)
+    first = list(islice(hits, LOOKED_AT))
+    declined = not ask.weak and all(hit.relevance < RELEVANT for hit in first)
+    kept, collapsed = _collapse(() if declined else _clear(chain(first, hits), weak=ask.weak), ask.limit)
+    weak = len(found.pool) if declined else 0
     return Recalled(
-        at=now,
-        query=question,
-        hits=tuple(hits),
-        held_back=_held_back(engine, found.terms, where, access, now),
-        relaxed=found.relaxed,
-        hint=hint,
+        at=ask.now,
+        query=ask.question,
+        hits=tuple(hit._replace(ranks=found.ranks(hit.memory.id)) for hit in kept),
+        held_back=_held_back(engine, words, ask) if ask.moment is None else {},
+        weak=min(weak, MOST_COUNTED),
+        collapsed=collapsed,
+        relaxed=bool(kept) and not any(_carries(hit.memory, words) for hit in kept),
+        by_meaning=bool(meaning.vector),
+        behind=meaning.behind,
+        time=time.said,
+        hint=_hint(words, meaning, kept, weak),
     )
 
 
-def _collapse(hits: Sequence[Recollection]) -> list[Recollection]:
-    """The best of those that say the same in different scopes."""
-    best: dict[str, Recollection] = {}
+class _Found(NamedTuple):
+    """Every candidate once, and its place in each of the lists it came from."""
+
+    pool: dict[str, Candidate]
+    by_words: dict[str, int]
+    by_meaning: dict[str, int]
+
+    def ranks(self, id: str) -> dict[str, int]:
+        lists = {"words": self.by_words, "meaning": self.by_meaning}
+        return {name: places[id] for name, places in lists.items() if id in places}
+
+
+def _gather(engine: Engine, ask: Asked, words: Words, meaning: Meaning) -> _Found:
+    """Candidates from the whole readable, live set, each with both of its scores."""
+    where = _then(ask) if ask.moment else ask.where._replace(standings=("live",), now=ask.now)
+    query = Query(where=where, limit=max(ask.limit, CANDIDATES))
+    asked_for = query._replace(terms=words.terms, every=False, variants=words.variants)
+    by_words = engine.search(asked_for._replace(phrases=words.required), ask.access)
+    by_meaning: list[Hit] = []
+    missing: list[Hit] = []
+    if ask.embedder and meaning.vector:
+        near = query._replace(vector=meaning.vector, space=ask.embedder.space, lean=ask.embedder.lean)
+        ids = tuple(hit.memory.id for hit in by_words)
+        if words.required:  # a phrase that must be there: meaning then only orders what has it
+            missing = engine.search(near._replace(where=where._replace(ids=ids)), ask.access)
+        else:
+            found = engine.search(near._replace(besides=ids), ask.access)
+            by_meaning, missing = found[: query.limit], found[query.limit :]
+    pool = {hit.memory.id: Candidate(hit.memory, hit.score) for hit in by_words}
+    for hit in (*by_meaning, *missing):
+        if ask.embedder and ask.embedder.latin and not is_latin(hit.memory.text):
+            continue  # what the model cannot read is near to everything else it cannot read
+        known = pool.get(hit.memory.id, Candidate(hit.memory))
+        assert ask.embedder is not None
+        pool[hit.memory.id] = known._replace(meaning=_above_floor(hit.score, ask.embedder))
+    if ask.moment:
+        pool = _as_it_was(engine, ask, words, meaning, pool)
+    return _Found(pool, _places(by_words), _places(by_meaning))
+
+
+def _above_floor(cosine: float, embedder: Embedder) -> float:
+    """A cosine on the scale that all models share: 0 has nothing in common, 1 is the same in other words."""
+    return (cosine - embedder.floor) / (WIDTH * (1 - embedder.floor))
+
+
+def _places(hits: Sequence[Hit]) -> dict[str, int]:
+    return {hit.memory.id: rank for rank, hit in enumerate(hits, start=1)}
+
+
+def _then(ask: Asked) -> Filter:
+    """What may have been live at an earlier moment: whatever was there, however it stands and is called now."""
+    assert ask.moment is not None
+    until = ask.moment + timedelta(microseconds=1)  # what was saved at that very moment was known
+    return ask.where._replace(until=until, kinds=(), except_kinds=(), tags=(), now=ask.now)
+
+
+def _as_it_was(
+    engine: Engine, ask: Asked, words: Words, meaning: Meaning, pool: dict[str, Candidate]
+) -> dict[str, Candidate]:
+    """The candidates as they stood at the moment asked for: those that were live then, in the words they had then.
+
+    The indexes know today's words only, so what was reworded since is looked at one by one. Who may read a memory
+    now may not always have been allowed to: what it was then must have been readable too.
+    """
+    assert ask.moment is not None
+    reworded = tuple(_reworded(engine, ask.moment))
+    found = engine.scan("memory", _then(ask)._replace(ids=reworded), ask.access, limit=MOST_REWORDED).records
+    pool |= {one.id: Candidate(one) for one in found if isinstance(one, Memory) and one.id not in pool}
+    wanted = ask.where._replace(standings=("live",), now=ask.moment)
+    census = engine.census(words.terms, ask.access)
+    then: dict[str, Candidate] = {}
+    for id, one in pool.items():
+        memory = as_of(one.memory, engine.events(subject=id, newest=True, limit=1000), ask.moment)
+        if memory is None or not matches(memory, wanted) or not says_all(memory, words.required):
+            continue
+        if not ask.access.allows(memory.owner, memory.visibility, memory.scope):
+            continue
+        if memory.imprint == one.memory.imprint:
+            then[id] = one._replace(memory=memory)
+        else:
+            then[id] = Candidate(memory, _share(memory, words, census), _closeness(memory, ask, meaning))
+    return then
+
+
+def _reworded(engine: Engine, moment: datetime) -> Iterator[str]:
+    """The ids of memories whose words were changed after a moment, the latest first."""
+    seen: dict[str, None] = {}
+    before = 0
+    while events := engine.events(newest=True, after=before, limit=200):
+        for event in events:
+            if event.at <= moment or len(seen) >= MOST_REWORDED:
+                return
+            edits = event.payload.edits if event.payload else ()
+            for edit in edits:
+                if edit.field in ("text", "summary", "tags") and edit.old is not None and edit.id not in seen:
+                    seen[edit.id] = None
+                    yield edit.id
+        before = events[-1].seq
+
+
+def _share(memory: Memory, words: Words, census: Census) -> float:
+    """The share of the question's words a text has, by how telling they are: what an index would say of it."""
+    held = _held(memory)
+    groups = [(term, *words.variants.get(term, ())) for term in words.terms]
+    asked = sum(census.rarity(group) for group in groups) or 1.0
+    return sum(census.rarity(group) for group in groups if held.intersection(group)) / asked / 2
+
+
+def _closeness(memory: Memory, ask: Asked, meaning: Meaning) -> float | None:
+    if ask.embedder is None or not meaning.vector:
+        return None
+    return _above_floor(cosine(meaning.vector, embed(ask.embedder, [memory])[0][2]), ask.embedder)
+
+
+def _clear(hits: Iterable[Recollection], *, weak: bool) -> Iterator[Recollection]:
+    """The hits without those that are neither relevant nor anywhere near the best."""
+    best = 0.0
     for hit in hits:
-        best.setdefault(hit.memory.digest, hit)
-    return list(best.values())
+        best = max(best, hit.score)
+        if weak or hit.relevance >= RELEVANT or (hit.relevance >= FAINT and hit.score >= NEAR_BEST * best):
+            yield hit
 
 
-def _held_back(
-    engine: Engine, terms: tuple[str, ...], where: Filter, access: Access, now: datetime
-) -> dict[str, int]:
+def _collapse(hits: Iterable[Recollection], limit: int) -> tuple[list[Recollection], int]:
+    """The best of those that say the same, up to the limit; and how many were left out for it."""
+    kept: list[tuple[Recollection, frozenset[str]]] = []
+    left_out = 0
+    for hit in hits:
+        if len(kept) == limit:
+            break
+        said = frozenset(terms(hit.memory.text))
+        if any(hit.memory.digest == other.memory.digest or _alike(said, known) for other, known in kept):
+            left_out += 1
+        else:
+            kept.append((hit, said))
+    return [hit for hit, _ in kept], left_out
+
+
+def _alike(one: frozenset[str], other: frozenset[str]) -> bool:
+    apart = one ^ other
+    shared = len(one & other)
+    close = shared >= 4 and shared >= ALIKE * (shared + len(apart))
+    return close and not any(term in NEGATIONS or not term.isalpha() for term in apart)
+
+
+def _carries(memory: Memory, words: Words) -> bool:
+    """Whether a memory has every word of the question, in some spelling."""
+    held = {
+        *terms(f"{memory.key} {memory.kind} {memory.summary}"),
+        *terms(memory.text),
+        *terms(" ".join(memory.tags)),
+    }
+    return all(held.intersection((term, *words.variants.get(term, ()))) for term in words.terms)
+
+
+def _held(memory: Memory) -> set[str]:
+    texts = (f"{memory.key} {memory.kind} {memory.summary}", memory.text, "\n".join(memory.tags))
+    return {term for text in texts for term in terms(text)}
+
+
+def _held_back(engine: Engine, words: Words, ask: Asked) -> dict[str, int]:
     """How many matches were left out, by standing: only what this caller may read, waiting ones only its own."""
-    if not terms:
+    if not words.terms:
         return {}
-    left = Query(terms=terms, where=where._replace(standings=HELD_BACK, now=now), limit=MOST_COUNTED)
+    where = ask.where._replace(standings=HELD_BACK, now=ask.now)
+    left = Query(words.terms, variants=words.variants, phrases=words.required, where=where, limit=MOST_COUNTED)
     counts: dict[str, int] = {}
-    for hit in engine.search(left, access):
-        stands = standing(hit.memory, now, where.view)
-        if stands in ("pending", "staged") and hit.memory.owner != access.owner:
+    for hit in engine.search(left, ask.access):
+        stands = standing(hit.memory, ask.now, ask.where.view)
+        if stands in ("pending", "staged") and hit.memory.owner != ask.access.owner:
             continue
         counts[stands] = counts.get(stands, 0) + 1
     return counts
+
+
+def _hint(words: Words, meaning: Meaning, kept: Sequence[Recollection], weak: int) -> str:
+    said = [meaning.why]
+    if not kept:
+        if not words.terms and not words.phrases and not meaning.vector:
+            said.append("There is no word to look for in that question.")
+        elif weak and words.strange:
+            said.append(f"Nothing is known about {words.strange[0]} here. See what came near with --weak.")
+        elif weak:
+            said.append("Nothing relevant is known here. See what came near with --weak, or try --everywhere.")
+        else:
+            said.append("Nothing is known about that here. Try other words, or --everywhere.")
+    if meaning.behind:
+        said.append(f"{meaning.behind:,} memories have no vector yet: engram reembed.")
+    return " ".join(filter(None, said))

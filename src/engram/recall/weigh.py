@@ -1,58 +1,243 @@
-"""How much a candidate counts: its words, and what its record says about its worth; every factor is told."""
+"""How much a candidate counts: by its words, its meaning, its company and its record; every part is told.
 
-from collections.abc import Sequence
+The weights were chosen on one half of LoCoMo and checked on the other and on two sets of developers' memories;
+docs/benchmarks.md says what each is worth. A part that did not pay is not here.
+"""
+
+import functools
+import math
+import re
+from collections.abc import Iterator, Sequence
 from datetime import datetime
+from typing import NamedTuple
 
 from engram.model.answers import Recollection
 from engram.model.memory import Memory
-from engram.model.query import Hit
-from engram.model.text import query_terms, terms, tokens
+from engram.model.query import says_all
+from engram.model.refs import handle_number
+from engram.model.text import tokens
+from engram.recall.timewords import Asked
 
-PINNED = 1.15
-VERIFIED = 1.05
+WORDS, MEANING = 0.45, 0.7
+WORDS_BESIDE, MEANING_BESIDE = 0.12, 0.04
+"""What a neighbour in the session adds, on either side: a question is often answered a line before or after."""
+
+ANSWERS = 0.07
+"""What the line after a fitting question gets besides."""
+
+SESSION = 0.4
+"""What the best of a session hands on to the others of it."""
+
+PHRASE = 0.2
+"""What a text gets that says what the question has in quotation marks."""
+
+SPEAKER = 0.16
+"""What a line of somebody's whom the question names gets."""
+
+QUESTION = 0.07
+"""What a question loses: it seldom is an answer."""
+
+SUBSTANCE, AMPLE = 0.11, 80
+"""What a text of `AMPLE` tokens or more gets, and a shorter one in proportion: a greeting says nothing."""
+
+IN_TIME, BY_AGE = 0.2, 0.15
+"""What a memory of the time asked for gets; and what the newest of the best gets where that is asked for."""
+
+WIDTH = 0.73
+"""How much of the way from the embedder's floor up to 1 a cosine has to go to mean the same in other words."""
+
+LEAST = -0.25
+"""However far off a meaning is, the words of a question still count."""
+
+STRANGE = 5.5
+"""What it takes off the odds that the question is about somebody unknown."""
+
+PINNED, VERIFIED = 1.15, 1.05
 PER_IMPORTANCE = 0.02
 """One step of importance above or below the middle (5) is worth two per cent."""
 
+FULL = WORDS + MEANING
+"""The sum that counts as a score of one; company may lift one beyond, which is then cut."""
 
-def weigh(hits: Sequence[Hit], question: str, now: datetime) -> list[Recollection]:
-    """The candidates with their final score between 0 and 1, best first, ties by id.
 
-    A score is the share of the question's words a memory carries, tempered by its rank among the candidates
-    and multiplied by its priors, so that it means the same in every answer.
+class Candidate(NamedTuple):
+    """One memory with what the searches said: the share of the words, the place above the embedder's floor."""
+
+    memory: Memory
+    words: float = 0.0
+    meaning: float | None = None  # 0 has nothing in common, 1 is the same in other words; None: not known
+
+
+class Asking(NamedTuple):
+    """What weighing needs to know of the question."""
+
+    question: str
+    now: datetime
+    time: Asked
+    by_meaning: bool  # whether candidates were also looked for by meaning
+    strange: bool = False  # whether it names what no memory has ever heard of
+    phrases: tuple[str, ...] = ()  # what it says in quotation marks
+
+
+Signals = dict[str, float]
+
+
+def weigh(pool: Sequence[Candidate], asking: Asking) -> Iterator[Recollection]:
+    """The candidates with their score and relevance, best first, ties by id; each is made when it is taken."""
+    fit = _fit(pool)
+    signals = [_alone(one, fit[at], asking) for at, one in enumerate(pool)]
+    if any(one.memory.session for one in pool):
+        for at, company in enumerate(_company(pool, fit)):
+            signals[at] |= company
+        _share_sessions(pool, signals)
+    _order_by_age(pool, signals, asking.time)
+    factors = [priors(one.memory, asking.now) for one in pool]
+    scores = [
+        sum(found.values()) * math.prod(own.values()) / FULL for found, own in zip(signals, factors, strict=True)
+    ]
+    for at in sorted(range(len(pool)), key=lambda at: (-scores[at], pool[at].memory.id)):
+        yield _recollection(pool[at], scores[at], signals[at] | factors[at], asking)
+
+
+def relevance(words: float, meaning: float | None, *, strange: bool = False) -> float:
+    """How likely it is that something that fits so well has to do with the question at all.
+
+    A logistic curve, set on questions that have an answer, questions asked of the wrong conversation, and our own
+    cases. `strange` says that the question names somebody or something that no memory has ever heard of: then
+    only a very good fit counts.
     """
-    asked = query_terms(question)
-    best = max((hit.score for hit in hits), default=1.0) or 1.0
-    weighed = [_recollection(hit, asked, best, now) for hit in hits]
-    return sorted(weighed, key=lambda one: (-one.score, one.memory.id))
-
-
-def _recollection(hit: Hit, asked: Sequence[str], best: float, now: datetime) -> Recollection:
-    memory = hit.memory
-    held = {*terms(f"{memory.key} {memory.kind} {memory.summary}"), *terms(memory.text)}
-    held.update(term for tag in memory.tags for term in terms(tag))
-    reasons = {
-        "words": round(sum(term in held for term in asked) / max(len(asked), 1), 3),
-        "rank": round(max(hit.score, 0.0) / best, 3),
-        **priors(memory, now),
-    }
-    score = (0.6 * reasons["words"] + 0.4 * reasons["rank"]) * _product(reasons)
-    return Recollection(memory, round(min(score, 1.0), 4), reasons, tokens(memory.summary or memory.text))
+    height = 20 * words - 2.4 if meaning is None else 14 * max(meaning, LEAST) + 10 * words - 4.7
+    height -= STRANGE if strange else 0.0
+    return round(1 / (1 + math.exp(-max(min(height, 30.0), -30.0))), 3)
 
 
 def priors(memory: Memory, now: datetime) -> dict[str, float]:
     """What the record itself adds or takes, whatever the question: only factors that are not one."""
-    factors = {
-        "pinned": PINNED if memory.pinned else 1.0,
-        "verified": VERIFIED if memory.verified_at else 1.0,
-        "importance": 1 + PER_IMPORTANCE * (memory.importance - 5),
-        "confidence": round(0.8 + 0.2 * memory.effective_confidence(now), 3),
+    factors: dict[str, float] = {}
+    if memory.pinned:
+        factors["pinned"] = PINNED
+    if memory.verified_at:
+        factors["verified"] = VERIFIED
+    if memory.importance != 5:
+        factors["importance"] = 1 + PER_IMPORTANCE * (memory.importance - 5)
+    if (confidence := round(0.8 + 0.2 * memory.effective_confidence(now), 3)) != 1.0:
+        factors["confidence"] = confidence
+    return factors
+
+
+class _Fit(NamedTuple):
+    """How well one fits by itself, each between 0 and 1 or a little more."""
+
+    words: float
+    meaning: float
+
+
+def _fit(pool: Sequence[Candidate]) -> list[_Fit]:
+    """Shares are taken half against the best there is and half against the best there could be.
+
+    Against the best alone, the best of a bad lot would look good; against what could be alone, a long question
+    would drown its words.
+    """
+    best = max((one.words for one in pool), default=0.0)
+    scale = 0.5 + 0.5 * best
+    # Where the meaning is not known, words speak for it: no memory loses because its vector is still to come.
+    alone = (WORDS + MEANING) / WORDS
+    return [
+        _Fit(one.words / scale * (alone if one.meaning is None else 1.0), max(one.meaning or 0.0, 0.0))
+        for one in pool
+    ]
+
+
+def _alone(one: Candidate, fit: _Fit, asking: Asking) -> Signals:
+    text = one.memory.text
+    return {
+        "words": WORDS * fit.words,
+        "meaning": MEANING * fit.meaning,
+        "phrase": PHRASE if asking.phrases and says_all(one.memory, asking.phrases) else 0.0,
+        "speaker": SPEAKER if _speaks(text, asking.question) else 0.0,
+        "question": -QUESTION if asks(text) else 0.0,
+        "substance": SUBSTANCE * min(tokens(text) / AMPLE, 1.0),
+        "time": _in_time(one.memory, asking.time),
     }
-    return {name: factor for name, factor in factors.items() if factor != 1.0}
 
 
-def _product(reasons: dict[str, float]) -> float:
-    product = 1.0
-    for name, factor in reasons.items():
-        if name not in ("words", "rank"):
-            product *= factor
-    return product
+def _company(pool: Sequence[Candidate], fit: Sequence[_Fit]) -> list[Signals]:
+    """What each gets from those saved just before and after it in the same session."""
+    places = [(one.memory.session, handle_number("memory", one.memory.handle)) for one in pool]
+    at = {place: index for index, place in enumerate(places) if place[0] and place[1] is not None}
+    company = []
+    for session, number in places:
+        before, after = (at.get((session, number + step)) if number is not None else None for step in (-1, 1))
+        beside = [fit[index] for index in (before, after) if index is not None]
+        gained = sum(WORDS_BESIDE * one.words + MEANING_BESIDE * one.meaning for one in beside)
+        if before is not None and asks(pool[before].memory.text):
+            gained += ANSWERS * fit[before].meaning
+        company.append({"neighbours": gained})
+    return company
+
+
+def _share_sessions(pool: Sequence[Candidate], signals: Sequence[Signals]) -> None:
+    best: dict[str, float] = {}
+    for one, found in zip(pool, signals, strict=True):
+        session = one.memory.session
+        best[session] = max(best.get(session, 0.0), sum(found.values()))
+    for one, found in zip(pool, signals, strict=True):
+        if one.memory.session:
+            found["session"] = SESSION * best[one.memory.session]
+
+
+def _order_by_age(pool: Sequence[Candidate], signals: Sequence[Signals], time: Asked) -> None:
+    """Where the newest (or oldest) is asked for, the best ten compete by age as well."""
+    if not time.order:
+        return
+    best = sorted(range(len(pool)), key=lambda at: -sum(signals[at].values()))[:10]
+    aged = sorted(best, key=lambda at: pool[at].memory.created_at, reverse=time.order == "newest")
+    for rank, at in enumerate(aged):
+        signals[at]["age"] = BY_AGE * (1 - rank / len(aged))
+
+
+def _recollection(one: Candidate, score: float, reasons: Signals, asking: Asking) -> Recollection:
+    return Recollection(
+        memory=one.memory,
+        score=round(max(min(score, 1.0), 0.0), 4),
+        relevance=relevance(one.words, one.meaning, strange=asking.strange),
+        reasons={name: rounded for name, value in reasons.items() if (rounded := round(value, 3))},
+        tokens=tokens(one.memory.summary or one.memory.text),
+    )
+
+
+def asks(text: str) -> bool:
+    """Whether a text is itself a question, or little more than one."""
+    end = text.rstrip()
+    return end.endswith(("?", "\uff1f")) or (len(end) < 120 and ("? " in end or "?\n" in end))
+
+
+def _speaks(text: str, question: str) -> bool:
+    """Whether a text is a line of somebody's ("Ada: …") whom the question names."""
+    line = _line().match(text) if ": " in text[:64] else None
+    return bool(line and line[1].casefold() in _names(question))
+
+
+@functools.lru_cache(maxsize=64)
+def _names(question: str) -> frozenset[str]:
+    return frozenset(_word().findall(question.casefold()))
+
+
+@functools.cache
+def _line() -> re.Pattern[str]:
+    return re.compile(r"([^\W\d_][\w'-]{1,30})(?: [\w'-]{1,30})?: ")
+
+
+@functools.cache
+def _word() -> re.Pattern[str]:
+    return re.compile(r"[^\W\d_][\w-]+(?='s|s'|\b)")
+
+
+def _in_time(memory: Memory, time: Asked) -> float:
+    """What a memory gets for having been saved, or having begun to hold, at the time asked for."""
+    if time.since is None and time.until is None:
+        return 0.0
+    begun = memory.valid_from or memory.created_at
+    early = time.since is not None and begun < time.since
+    late = time.until is not None and begun >= time.until
+    return 0.0 if early or late else IN_TIME

@@ -92,9 +92,18 @@ def _operate(name: str, words: list[str], screen: Screen) -> int:
             from engram.surfaces.review import walk  # noqa: PLC0415 - start-up
 
             return walk(engram, scope=asked["scope"])
-        answer = engram.ask(name, **_with_input(asked))
+        answer = _watched(engram).ask(name, **_with_input(asked))
         _show(answer, screen, quiet=name == "export" and asked["path"] == "-")
         return _exit_code(answer)
+
+
+def _watched(engram: "Engram") -> "Engram":
+    """The memory, with a progress bar where a person looks on."""
+    if sys.stderr is None or not sys.stderr.isatty():
+        return engram
+    from engram.surfaces.progress import Bar  # noqa: PLC0415 - start-up
+
+    return engram.watched_by(Bar(sys.stderr).move)
 
 
 def _at_a_terminal() -> bool:

@@ -33,11 +33,9 @@ class Parameter(NamedTuple):
     choices: tuple[str, ...]
     default: Any
     required: bool
-
-    @property
-    def positional(self) -> bool:
-        """Whether it stands alone: what is required, and the one thing an operation is about."""
-        return self.required or (self.name in ("memory", "event") and not self.many)
+    positional: (
+        bool  # whether it stands alone, as it may in Python: what is required, and what the operation is about
+    )
 
     @property
     def flag(self) -> str:
@@ -114,10 +112,10 @@ def parameters(operation: Operation) -> list[Parameter]:
         **dict(zip(placed[len(placed) - len(said) :], said, strict=True)),
         **(function.__kwdefaults__ or {}),
     }
-    return [_parameter(name, hints[name], defaults.get(name, REQUIRED)) for name in names]
+    return [_parameter(name, hints[name], defaults.get(name, REQUIRED), placed=name in placed) for name in names]
 
 
-def _parameter(name: str, hint: Any, default: Any) -> Parameter:  # noqa: ANN401 - a type, and a value of it
+def _parameter(name: str, hint: Any, default: Any, *, placed: bool) -> Parameter:  # noqa: ANN401 - a type, and a value
     kind, about = (get_args(hint)[0], get_args(hint)[1]) if get_origin(hint) is Annotated else (hint, "")
     parts = list(get_args(kind)) if get_origin(kind) in (Union, types.UnionType) else [kind]
     optional = type(None) in parts
@@ -126,7 +124,9 @@ def _parameter(name: str, hint: Any, default: Any) -> Parameter:  # noqa: ANN401
     base = plain[0] if plain else str
     choices = tuple(get_args(base)) if get_origin(base) is Literal else ()
     read = str if choices else base
-    return Parameter(name, about, read, optional, many, choices, default, default is REQUIRED)
+    return Parameter(
+        name, about, read, optional, many, choices, default, default is REQUIRED, placed or default is REQUIRED
+    )
 
 
 def _prose(docstring: str) -> str:
@@ -142,7 +142,8 @@ def _add(parser: argparse.ArgumentParser, parameter: Parameter) -> None:
         about += " - reads it from standard input."
     if parameter.positional:
         count = "+" if parameter.many else None if parameter.required else "?"
-        parser.add_argument(parameter.name, nargs=count, default=parameter.default, help=about)
+        one_of = parameter.choices or None
+        parser.add_argument(parameter.name, nargs=count, default=parameter.default, choices=one_of, help=about)
     elif parameter.type is bool:
         action: Any = argparse.BooleanOptionalAction if parameter.optional else "store_true"
         parser.add_argument(parameter.flag, action=action, default=parameter.default, help=about)

@@ -52,6 +52,12 @@ TOLD: dict[str, Any] = {
 MOST_LINES = 10
 """How many memories an answer about many names before it counts the rest."""
 
+ANSWER_LINES = 4
+"""How many lines of a terminal a memory may take in an answer; `engram get` shows all of it."""
+
+FACTORS = ("pinned", "verified", "importance", "confidence")
+"""What a record brings along whatever the question: the reasons that multiply a score instead of adding to it."""
+
 DONE = {
     "verify": "Verified",
     "forget": "Forgot",
@@ -179,20 +185,35 @@ def _recalled(answer: a.Recalled, paper: Paper) -> Iterator[str]:
     for number, hit in enumerate(answer.hits, 1):
         memory = hit.memory
         pin = " ★" if memory.pinned else ""
-        text = cut(memory.summary or memory.text, paper.width - 16)
+        text = cut(memory.summary or memory.text, ANSWER_LINES * paper.width - 16)
         yield f"{paper.dim(f'{number}.')} {paper.bold(memory.handle)}{pin}  {text}"
         facts = f"{memory.kind} · {memory.scope} · {memory.origin} · {ago(memory.created_at, answer.at)}"
-        yield paper.dim(f"   {facts} · score {hit.score:.2f}")
+        yield paper.dim(f"   {facts} · {hit.relevance:.0%} relevant")
         if paper.explain:
-            parts = [f"{name} {value:g}" for name, value in hit.reasons.items()]
-            yield paper.dim(f"   why: {' · '.join(parts)} · {hit.tokens} tokens")
-    if answer.relaxed and answer.hits:
+            yield from (paper.dim(f"   {line}") for line in _why(hit))
+    if answer.relaxed and answer.hits and not answer.by_meaning:
         yield paper.dim("No memory has all of these words; these have some of them.")
     if answer.hint:
         yield answer.hint
     if answer.held_back:
         held = {name: "100+" if n >= 100 else n for name, n in answer.held_back.items()}
         yield paper.dim(f"Held back: {_counts(held)}.")
+    if paper.explain:
+        how = "words and meaning" if answer.by_meaning else "words alone"
+        same = f"; {answer.collapsed} left out that say the same" if answer.collapsed else ""
+        when = f'; "{answer.time}" was read as a time' if answer.time else ""
+        near = f"; {_count(answer.weak, 'memory', 'memories')} came near" if answer.weak else ""
+        yield paper.dim(f"Compared by {how}{when}{same}{near}.")
+
+
+def _why(hit: a.Recollection) -> Iterator[str]:
+    """The parts of a score, where each search put the memory, and what it costs to read."""
+    parts = {name: value for name, value in hit.reasons.items() if name not in FACTORS}
+    told = [f"{name} {value:+.2f}" for name, value in sorted(parts.items(), key=lambda part: -abs(part[1]))]
+    told += [f"{name} \u00d7{hit.reasons[name]:g}" for name in FACTORS if name in hit.reasons]
+    yield f"why: {' · '.join(told)}"
+    places = [f"{rank}. by {name}" for name, rank in hit.ranks.items()]
+    yield f"     {' · '.join([f'score {hit.score:.2f}', *places, _count(hit.tokens, 'token')])}"
 
 
 def _listing(answer: a.Listing, paper: Paper) -> Iterator[str]:
@@ -364,6 +385,8 @@ def _brief(answer: a.Brief, paper: Paper) -> Iterator[str]:
     yield answer.text
     left = f"; {answer.left_out} left out" if answer.left_out else ""
     yield paper.dim(f"{answer.tokens} of {answer.budget} tokens (estimate){left}")
+    if answer.hint:
+        yield answer.hint
 
 
 def _stats(answer: a.Stats, paper: Paper) -> Iterator[str]:
@@ -406,6 +429,31 @@ def _kinds(answer: a.Kinds, paper: Paper) -> Iterator[str]:
     yield from table([["kind", "goes live", "fresh for", "recalled", ""], *rows], paper)
 
 
+def _models(answer: a.Models, paper: Paper) -> Iterator[str]:
+    rows = [
+        [
+            row.name,
+            row.state,
+            f"{row.dim}",
+            f"{row.size / 1e6:.0f} MB",
+            row.licence,
+            "default" if row.default else "",
+        ]
+        for row in answer.models
+    ]
+    yield from table([["model", "state", "numbers", "size", "licence", ""], *rows], paper)
+    yield f"In use: {answer.embedder or 'none, words alone'}"
+    lacking = f", {_count(answer.lacking, 'memory lacks', 'memories lack')} one" if answer.lacking else ""
+    yield f"Vectors in the store: {answer.vectors or 'none yet'}{lacking}"
+    if answer.hint:
+        yield paper.dim(answer.hint)
+
+
+def _reembedded(answer: a.Reembedded, paper: Paper) -> Iterator[str]:
+    left = f"; {_count(answer.remaining, 'other')} still lack one" if answer.remaining else ""
+    yield f"{paper.good('✓')} {_count(answer.memories, 'memory', 'memories')} got a vector of {answer.model}{left}."
+
+
 def _few(names: list[str]) -> list[str]:
     return names if len(names) <= 4 else [*names[:3], f"{len(names) - 3} more"]
 
@@ -438,4 +486,6 @@ RENDERERS: dict[type, Callable[[Any, Paper], Iterator[str]]] = {
     a.Exported: _exported,
     a.Imported: _imported,
     a.Kinds: _kinds,
+    a.Models: _models,
+    a.Reembedded: _reembedded,
 }

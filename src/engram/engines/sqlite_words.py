@@ -1,0 +1,160 @@
+"""The word index asked: which memories carry these terms, and how common a term is."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+
+import apsw
+
+from engram.engines.sqlite_rows import Row, fetch
+from engram.engines.sqlite_write import place_term
+from engram.model.query import FIELD_WEIGHTS, Census, Query, phrase_terms, shares
+
+MOST_PLACES = 32
+"""Beyond so many places, matches are filtered by place afterwards: as terms they would cost more than they save."""
+
+MOST_SCORED = 4000
+"""So many matches are scored, more only where the rarest term has more: scoring takes ten times as long as finding.
+At 100,000 memories the first ten stay the same in 99 of 100 questions (docs/benchmarks.md)."""
+
+MOST_KEPT = 50_000
+DRIFT = 0.01
+"""A term is counted anew when the store has grown or shrunk by this share since."""
+
+_WEIGHTS = ", ".join(map(str, (*FIELD_WEIGHTS, 0.0)))  # a place has no weight: it only decides what matches
+_SCORED = f"SELECT rowid, -bm25(words, {_WEIGHTS}) AS score FROM words WHERE words MATCH ?"
+# What only narrows stands apart, where bm25() does not count it; the plus keeps the planner from looking numbers up
+# one by one.
+_NARROWED = " AND +rowid IN (SELECT rowid FROM words WHERE words MATCH ?)"
+_RANKED = " ORDER BY score DESC, rowid LIMIT ?"
+
+
+class Words:
+    """Answers about terms for one engine, with the counts it remembers."""
+
+    def __init__(self) -> None:
+        self._counts: dict[str, tuple[int, int]] = {}  # term → carriers, and the total they were counted at
+
+    def matches(
+        self, db: apsw.Connection, query: Query, places: Sequence[int] | None, readable: Sequence[int] | None
+    ) -> list[Row]:
+        """Number and share of the memories that match in these places, best first; None is everywhere.
+
+        What carries a phrase's terms need not say the phrase; whoever reads the document can tell. Shares are
+        reckoned with the words of the readable places, so that they say little of what others keep.
+        """
+        groups, phrased = groups_of(query), phrase_terms(query.phrases)
+        if not groups:
+            rows = fetch(db, _SCORED + _RANKED, _within(_all_of(phrased), places), query.limit) if phrased else []
+            return [(n, 1.0) for n, _ in rows]
+        terms = [term for group in groups for term in group]
+        census = self.census(db, terms, None)
+        whole, phrases = (
+            _within(_expression(groups, every=query.every), places),
+            [_all_of(phrased)] if phrased else [],
+        )
+        telling = groups if query.every else _rarest(groups, census) or groups
+        rows = []
+        if len(telling) < len(groups):
+            rare = _within(_expression(telling, every=False), places)
+            rows = _ranked(db, [whole, rare, *phrases], query.limit)
+        if len(rows) < query.limit:  # nothing was rare, or too few carry it: then all that match
+            rows = _ranked(db, [whole, *phrases], query.limit)
+        told = census if readable is None else self.census(db, terms, readable)
+        found = shares((score for _, score in rows), groups, census, told)
+        return list(zip((n for n, _ in rows), found, strict=True))
+
+    def census(self, db: apsw.Connection, terms: Sequence[str], places: Sequence[int] | None) -> Census:
+        """How many memories of these places (None is everywhere) carry each term."""
+        total = _total(db)
+        counts = dict.fromkeys(terms, 0)
+        unknown = []
+        for term in counts:
+            known = self._counts.get(term)
+            if known is None or abs(known[1] - total) > DRIFT * total:
+                unknown.append(term)
+            else:
+                counts[term] = known[0]
+        if len(self._counts) > MOST_KEPT:
+            self._counts.clear()
+        for term, carriers in _carriers(db, unknown):  # an unknown word is not remembered: the next may carry it
+            counts[term] = carriers
+            self._counts[term] = (carriers, total)
+        return Census(total, counts if places is None else _counted_in(db, counts, places))
+
+
+def _ranked(db: apsw.Connection, expressions: Sequence[str], limit: int) -> list[Row]:
+    """Number and score of what matches the first expression, among what matches the others too."""
+    return fetch(db, _SCORED + _NARROWED * (len(expressions) - 1) + _RANKED, *expressions, limit)
+
+
+def _counted_in(db: apsw.Connection, counts: Mapping[str, int], places: Sequence[int]) -> dict[str, int]:
+    """The counts in these places alone; what nobody carries need not be looked for."""
+    inside = dict.fromkeys(counts, 0)
+    for at in range(0, len(places), MOST_PLACES):
+        some = places[at : at + MOST_PLACES]
+        for term in (term for term, count in counts.items() if count):
+            sql = "SELECT count(*) FROM words WHERE words MATCH ?"
+            inside[term] += fetch(db, sql, _within(_quoted(term), some))[0][0]
+    return inside
+
+
+def groups_of(query: Query) -> list[tuple[str, ...]]:
+    """Each term once, with its variants."""
+    return [(term, *query.variants.get(term, ())) for term in dict.fromkeys(query.terms)]
+
+
+def _rarest(groups: Sequence[tuple[str, ...]], census: Census) -> list[tuple[str, ...]]:
+    """The rarest groups that together have no more carriers than can be scored in a few milliseconds."""
+    counted = sorted((sum(census.carriers.get(term, 0) for term in group), group) for group in groups)
+    out: list[tuple[str, ...]] = []
+    carriers = 0
+    for count, group in counted:
+        if carriers and carriers + count > MOST_SCORED:
+            break
+        out.append(group)
+        carriers += count
+    return out
+
+
+def _expression(groups: Sequence[Sequence[str]], *, every: bool) -> str:
+    """The groups in FTS5's language. Every term stands in quotes, so nothing in it can be an operator."""
+    return (" AND " if every else " OR ").join(f"({' OR '.join(map(_quoted, group))})" for group in groups)
+
+
+def _all_of(terms: Sequence[str]) -> str:
+    return " AND ".join(map(_quoted, terms))
+
+
+def _within(expression: str, places: Sequence[int] | None) -> str:
+    """What matches in these places, where they are few enough to be asked for."""
+    if places is None or len(places) > MOST_PLACES:
+        return expression
+    return f"({expression}) AND ({' OR '.join(_quoted(place_term(p)) for p in places)})"
+
+
+def _quoted(term: str) -> str:
+    return f'"{term[:-1]}" *' if term.endswith("*") else f'"{term}"'
+
+
+def _carriers(db: apsw.Connection, terms: Sequence[str]) -> Iterator[tuple[str, int]]:
+    """How many carry each of these, of those that anything carries; one statement, for they may be hundreds."""
+    for term in terms:
+        if term.endswith("*"):
+            found = fetch(db, "SELECT count(*) FROM words WHERE words MATCH ?", _quoted(term))[0][0]
+            if found:
+                yield term, found
+    whole = [term for term in terms if not term.endswith("*")]
+    if whole:
+        sql = "SELECT term, doc FROM vocabulary WHERE term IN (SELECT value FROM json_each(?))"
+        yield from fetch(db, sql, json.dumps(whole))
+
+
+def _total(db: apsw.Connection) -> int:
+    """How many memories are indexed: the first number of FTS5's own record of averages, a varint."""
+    found = fetch(db, "SELECT block FROM words_data WHERE id = 1")
+    total = 0
+    for byte in bytes(found[0][0])[:9] if found else b"":
+        total = total << 7 | byte & 0x7F
+        if byte < 0x80:
+            break
+    return total

@@ -1,0 +1,1 @@
+"""The only places a model runs."""

@@ -1,0 +1,62 @@
+"""What finds by meaning: the models there are, and making vectors anew."""
+
+from engram.errors import Invalid, Unavailable
+from engram.model.answers import Models, Reembedded
+from engram.operations import parameters as p
+from engram.operations.base import Call, operation
+from engram.ports import Embedder
+from engram.recall.meaning import catch_up, require_same
+
+EVERY = 1 << 40
+
+
+@operation("GET /v1/models", "engram models", "engram models install bge-micro-v2", human=True)
+def models(call: Call, action: p.ModelAction = "list", name: p.Model = "") -> Models:
+    """Show the embedding models, which one is in use and how far the store's vectors are; or install one."""
+    if call.shelf is None:
+        raise Unavailable("This memory keeps no models.", "Open it with engram.open().")
+    if action == "install":
+        call.shelf.install(name, call.progress)
+    backlog = call.engine.backlog(call.access)
+    lacking = backlog.remaining if backlog.coming else backlog.lacking
+    return Models(
+        at=call.now,
+        models=tuple(call.shelf.models()),
+        embedder=call.embedder.space.model if call.embedder else "",
+        vectors=backlog.active.model if backlog.active else "",
+        lacking=lacking,
+        hint="Make the missing vectors: engram reembed." if lacking else "",
+    )
+
+
+@operation("POST /v1/reembed", "engram reembed", writes=True)
+def reembed(call: Call) -> Reembedded:
+    """Give every memory that lacks one its vector, with the configured model; goes on where it was stopped.
+
+    A model other than the store's takes over once all its vectors are there. Until then words are found as ever,
+    and whoever is still configured for the old model goes on with its vectors.
+    """
+    embedder = _required(call)
+    call.engine.put_vectors(embedder.space, [])  # from here on the store counts what is missing
+    waiting = _count(call)
+    done = 0
+
+    def told(count: int) -> None:
+        nonlocal done
+        done += count
+        call.progress(done, max(waiting, done), "embedding")
+
+    made = catch_up(call.engine, embedder, call.access, most=EVERY, told=told)
+    require_same(call.engine.backlog(call.access), embedder.space)
+    return Reembedded(at=call.now, model=embedder.space.model, memories=made, remaining=_count(call))
+
+
+def _required(call: Call) -> Embedder:
+    if call.embedder is None:
+        raise Invalid("There is no embedder: words alone are used.", "Choose one: see `engram models`.")
+    return call.embedder
+
+
+def _count(call: Call) -> int:
+    backlog = call.engine.backlog(call.access)
+    return backlog.lacking if backlog.active == _required(call).space else backlog.remaining

@@ -1,0 +1,260 @@
+"""Recall as of a moment: what was known then, in the words of then, however it stands now."""
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from engram.engines.sqlite import SqliteEngine
+from engram.errors import Invalid
+from recall.embedders import Concepts
+from rules.world import START, World
+
+SEA = {"harbour": 0, "haven": 0, "port": 0, "anchorage": 0, "lunch": 1, "meal": 1}
+
+
+@pytest.fixture(params=["ram", "sqlite"])
+def world(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
+    engine = (
+        SqliteEngine(tmp_path / "store.db", new_replica=lambda: "replica") if request.param == "sqlite" else None
+    )
+    world = World(embedder=Concepts(SEA), engine=engine)
+    yield world
+    world.close()
+
+
+@pytest.fixture(params=["words", "meaning"])
+def by_words(request: pytest.FixtureRequest) -> bool:
+    return request.param == "words"
+
+
+def found(world: World, question: str, moment: datetime | None, **said: object) -> list[str]:
+    return [hit.memory.text for hit in world.person.recall(question, as_of=moment, **said).hits]
+
+
+def later(world: World, **lapse: float) -> datetime:
+    """A moment after all that was done so far, and before all that will be."""
+    world.clock.pass_by(minutes=1)
+    moment = world.clock()
+    world.clock.pass_by(**(lapse or {"hours": 1}))
+    return moment
+
+
+def test_what_was_saved_later_is_absent(world: World, by_words: bool):
+    moment = later(world)
+    world.person.remember("The harbour is small")
+    later(world)
+
+    assert found(world, "harbour", moment, words=by_words) == []
+    assert found(world, "harbour", None, words=by_words) == ["The harbour is small"]
+
+
+def test_what_was_saved_at_that_very_moment_was_known(world: World):
+    world.person.remember("The harbour is small")
+    later(world)
+
+    assert found(world, "harbour", START, words=True) == ["The harbour is small"]
+
+
+def test_what_was_revised_since_has_its_old_words(world: World, by_words: bool):
+    made = world.person.remember("The harbour is small").memory
+    moment = later(world)
+    world.person.revise(made.id, text="The harbour is large")
+    later(world)
+
+    assert found(world, "harbour", moment, words=by_words) == ["The harbour is small"]
+    assert found(world, "harbour", world.clock(), words=by_words) == ["The harbour is large"]
+
+
+def test_what_was_revised_since_is_found_by_its_old_words_alone(world: World, by_words: bool):
+    made = world.person.remember("The harbour is small").memory
+    moment = later(world)
+    world.person.revise(made.id, text="Lunch is at noon")
+    later(world)
+
+    assert found(world, "harbour", moment, words=by_words) == ["The harbour is small"]
+    assert found(world, "lunch", moment, words=by_words) == []
+
+
+def test_what_was_revised_since_is_found_by_what_it_meant(world: World):
+    made = world.person.remember("The harbour is small").memory
+    moment = later(world)
+    world.person.revise(made.id, text="Lunch is at noon")
+    later(world)
+
+    assert found(world, "anchorage", moment) == ["The harbour is small"]
+    assert found(world, "meal", moment) == []
+
+
+def test_a_phrase_must_have_been_there_then(world: World):
+    made = world.person.remember("The small harbour is here").memory
+    moment = later(world)
+    world.person.revise(made.id, text="The harbour is large and the small boats are here")
+    later(world)
+
+    assert found(world, '"small harbour"', moment, words=True) == ["The small harbour is here"]
+    assert found(world, '"harbour is large"', moment, words=True) == []
+    assert found(world, '"harbour small"', moment, words=True) == []
+
+
+def test_what_had_another_tag_or_kind_then_is_found_by_it(world: World):
+    made = world.person.remember("The harbour is small", tag=["sea"], kind="decision").memory
+    moment = later(world)
+    world.person.revise(made.id, tag=["land"], kind="convention")
+    later(world)
+
+    assert found(world, "harbour", moment, words=True, tag=["sea"]) == ["The harbour is small"]
+    assert found(world, "harbour", moment, words=True, tag=["land"]) == []
+    assert found(world, "harbour", moment, words=True, kind=["decision"]) == ["The harbour is small"]
+    assert found(world, "harbour", moment, words=True, kind=["convention"]) == []
+
+
+def test_what_was_forgotten_since_is_back(world: World, by_words: bool):
+    made = world.person.remember("The harbour is small").memory
+    moment = later(world)
+    world.person.forget(made.id)
+    later(world)
+
+    assert found(world, "harbour", moment, words=by_words) == ["The harbour is small"]
+    assert found(world, "harbour", world.clock(), words=by_words) == []
+
+
+def test_what_was_forgotten_then_is_absent_though_it_was_restored(world: World, by_words: bool):
+    made = world.person.remember("The harbour is small").memory
+    world.person.forget(made.id)
+    moment = later(world)
+    world.person.restore(made.id)
+    later(world)
+
+    assert found(world, "harbour", moment, words=by_words) == []
+
+
+def test_what_was_replaced_since_is_back_without_what_replaced_it(world: World, by_words: bool):
+    world.person.remember("The harbour closes at 8")
+    moment = later(world)
+    world.person.remember("The harbour closes at 9", confirm=True)
+    later(world)
+
+    assert found(world, "harbour", moment, words=by_words) == ["The harbour closes at 8"]
+    assert found(world, "harbour", None, words=by_words) == ["The harbour closes at 9"]
+
+
+def test_what_waited_then_is_absent_and_what_was_rejected_never_was_known(world: World, by_words: bool):
+    held = world.agent.remember("My harbour is Riga", kind="identity").memory
+    refused = world.agent.remember("My harbour lies in Rome", kind="location").memory
+    moment = later(world)
+    world.person.promote(held.id, confirm=True)
+    world.person.reject(refused.id)
+    later(world)
+
+    assert found(world, "harbour", moment, words=by_words) == []
+    assert found(world, "harbour", world.clock(), words=by_words) == ["My harbour is Riga"]
+
+
+def test_what_expired_since_is_back_and_what_was_still_to_come_is_absent(world: World, by_words: bool):
+    world.person.remember("The harbour has ended", valid_until=START + timedelta(hours=2))
+    world.person.remember("The harbour has begun", valid_from=START + timedelta(hours=2))
+    moment = later(world, hours=1)
+    later(world, hours=5)
+
+    assert found(world, "harbour", moment, words=by_words) == ["The harbour has ended"]
+    assert found(world, "harbour", None, words=by_words) == ["The harbour has begun"]
+
+
+def test_what_went_stale_since_is_back(world: World, by_words: bool):
+    world.person.remember("The harbour is small", decay="1d")
+    moment = later(world, days=3)
+
+    assert found(world, "harbour", moment, words=by_words) == ["The harbour is small"]
+    assert found(world, "harbour", None, words=by_words) == []
+
+
+def test_what_was_purged_is_absent_at_every_moment(world: World, by_words: bool):
+    made = world.person.remember("The harbour is small").memory
+    moment = later(world)
+    world.person.purge(made.id, confirm=True)
+    later(world)
+
+    assert found(world, "harbour", moment, words=by_words) == []
+
+
+def test_what_was_undone_since_is_back(world: World, by_words: bool):
+    world.person.remember("The harbour is small")
+    moment = later(world)
+    world.person.undo()
+    later(world)
+
+    assert found(world, "harbour", None, words=by_words) == []
+    # The record itself is gone, and history alone could tell it: what was undone never was.
+    assert found(world, "harbour", moment, words=by_words) == []
+
+
+def test_the_words_of_then_stay_private_where_they_were(world: World, by_words: bool):
+    made = world.other.remember("The harbour of the secret treasure").memory
+    world.other.recall("harbour")
+    moment = later(world)
+    world.other.revise(made.id, text="The harbour of Riga", visibility="shared")
+    later(world)
+    world.person.recall("harbour")
+
+    assert found(world, "harbour", None, words=by_words) == ["The harbour of Riga"]
+    assert found(world, "harbour", moment, words=by_words) == []
+
+
+def test_a_moment_that_is_still_to_come_is_refused(world: World):
+    with pytest.raises(Invalid, match="still to come"):
+        world.person.recall("harbour", as_of=world.clock() + timedelta(seconds=1))
+    assert found(world, "harbour", world.clock()) == []
+
+
+def test_a_moment_without_a_time_zone_is_refused_with_a_word(world: World):
+    with pytest.raises(Invalid, match="time zone"):
+        world.person.recall("harbour", as_of=datetime(2026, 1, 1))  # noqa: DTZ001 - the subject here
+
+
+def test_the_record_weighs_as_it_stood_then(world: World):
+    made = world.person.remember("The harbour is small").memory
+    moment = later(world)
+    world.person.revise(made.id, pinned=True, importance=10)
+    later(world)
+    hit, *_ = world.person.recall("harbour", as_of=moment, words=True).hits
+
+    assert {"pinned", "importance"}.isdisjoint(hit.reasons)
+    assert hit.memory.handle == made.handle
+
+
+def test_time_words_are_meant_from_that_moment(world: World):
+    for text in (
+        "The harbour bell rang for fog",
+        "Lunch is at noon",
+        "Nadia keeps bees",
+        "The printer is out of ink",
+    ):
+        world.person.remember(text)
+    world.clock.pass_by(days=7)
+    moment = later(world, days=60)
+    then, now = (world.person.recall("harbour last week", as_of=when, words=True) for when in (moment, None))
+
+    assert then.time == now.time == "last week"
+    assert "time" in then.hits[0].reasons
+    assert "time" not in now.hits[0].reasons
+
+
+def test_nothing_is_counted_as_held_back_of_the_past(world: World):
+    world.person.remember("The harbour is small", decay="1d")
+    moment = later(world, days=3)
+
+    assert world.person.recall("harbour", as_of=moment, words=True).held_back == {}
+
+
+def test_asking_about_the_past_changes_nothing(world: World):
+    made = world.person.remember("The harbour is small").memory
+    moment = later(world)
+    world.person.revise(made.id, text="The harbour is large")
+    later(world)
+    past = world.events()
+    found(world, "harbour", moment)
+
+    assert world.events() == past
+    assert world.now(made.id).text == "The harbour is large"

@@ -1,0 +1,469 @@
+"""One question, answered: only what is live and readable, once, with a word where nothing is relevant."""
+
+from collections.abc import Callable
+from datetime import timedelta
+
+import pytest
+
+from engram.errors import Unavailable
+from engram.inference.lazy import Lazy, Loaded
+from engram.model.answers import Recalled
+from engram.model.scope import Scope
+from engram.model.text import query_terms
+from engram.ports import Embedder
+from engram.recall.pipeline import RELEVANT
+from recall.embedders import Concepts
+from rules.world import World
+
+SEA = {"harbour": 0, "haven": 0, "port": 0, "anchorage": 0, "lunch": 1, "meal": 1, "bees": 2}
+"""What words mean here: the first four the same."""
+
+
+@pytest.fixture
+def world() -> World:
+    return World(embedder=Concepts(SEA))
+
+
+def texts(answer: Recalled) -> list[str]:
+    return [hit.memory.text for hit in answer.hits]
+
+
+# --- what never appears ---
+
+
+def stale(world: World) -> None:
+    world.person.remember("The harbour is stale", decay="1d")
+    world.clock.pass_by(days=2)
+
+
+def pending(world: World) -> None:
+    world.agent.remember("The harbour is my identity", kind="identity")
+
+
+def rejected(world: World) -> None:
+    held = world.agent.remember("The harbour is my identity", kind="identity").memory
+    world.person.reject(held.id)
+
+
+def forgotten(world: World) -> None:
+    world.person.forget(world.person.remember("The harbour is forgotten").memory.id)
+
+
+def replaced(world: World) -> None:
+    world.person.remember("The harbour closes at 8")
+    world.person.remember("The harbour closes at 9", confirm=True)
+
+
+def expired(world: World) -> None:
+    world.person.remember("The harbour has expired", valid_until=world.clock() + timedelta(hours=1))
+    world.clock.pass_by(hours=2)
+
+
+def scheduled(world: World) -> None:
+    world.person.remember("The harbour is to come", valid_from=world.clock() + timedelta(hours=1))
+
+
+def purged(world: World) -> None:
+    world.person.purge(world.person.remember("The harbour is erased").memory.id, confirm=True)
+
+
+def of_another(world: World) -> None:
+    world.other.remember("The harbour of another")
+    world.other.recall("haven")  # so that it has a vector as well
+
+
+def elsewhere(world: World) -> None:
+    world.person.remember("The harbour of another project", scope="project:web")
+
+
+NOT_FOR_US = (stale, pending, rejected, forgotten, replaced, expired, scheduled, purged, of_another, elsewhere)
+
+
+@pytest.mark.parametrize("make", NOT_FOR_US, ids=lambda make: make.__name__)
+@pytest.mark.parametrize("question", ["harbour", "haven", '"the harbour"', "anchorage closes"])
+@pytest.mark.parametrize("by", ["words", "meaning"])
+def test_what_is_not_live_here_never_appears(world: World, make: Callable[[World], None], question: str, by: str):
+    make(world)
+    live = "Nothing of the harbour" if make is not replaced else "The harbour closes at 9"
+    world.person.remember("Nothing of the harbour")
+    answer = world.person.recall(question, words=by == "words", weak=True, limit=50)
+
+    assert answer.by_meaning is (by == "meaning")
+    assert set(texts(answer)) <= {live, "Nothing of the harbour"}
+    if by == "meaning" and '"' not in question:
+        assert live in texts(answer), "or nothing is proven"
+
+
+def test_a_memory_that_was_revised_is_no_longer_found_by_what_it_meant(world: World):
+    made = world.person.remember("The port is small").memory
+    assert texts(world.person.recall("haven")) == ["The port is small"]
+    world.person.revise(made.id, text="The meal is small")
+
+    assert texts(world.person.recall("haven")) == []
+    assert texts(world.person.recall("lunch")) == ["The meal is small"]
+
+
+@pytest.mark.parametrize(
+    ("narrowed", "expected"),
+    [
+        ({"kind": ["decision"]}, ["A haven by decision"]),
+        ({"tag": ["sea"]}, ["A haven with a tag"]),
+        ({"scope": "project:web"}, ["A haven of the web"]),
+    ],
+    ids=str,
+)
+def test_meaning_stays_within_kind_tag_and_scope(world: World, narrowed: dict[str, object], expected: list[str]):
+    world.person.remember("A haven of facts")
+    world.person.remember("A haven by decision", kind="decision")
+    world.person.remember("A haven with a tag", tag=["sea"])
+    world.person.remember("A haven of the web", scope="project:web")
+
+    assert texts(world.person.recall("anchorage", **narrowed)) == expected
+    assert len(texts(world.person.recall("anchorage", everywhere=True))) == 4
+
+
+@pytest.mark.parametrize("kind", ["map", "finding", "prompt", "insight"])
+def test_kinds_on_demand_are_not_found_by_meaning_either(world: World, kind: str):
+    world.person.remember("The haven is laid out by layers", kind=kind, cite=["src/api.py"])
+
+    assert texts(world.person.recall("anchorage", weak=True)) == []
+    assert texts(world.person.recall("anchorage", kind=[kind])) == ["The haven is laid out by layers"]
+
+
+# --- what says the same ---
+
+LONG = (
+    "The nightly backup of the api database runs in Riga and takes about twenty minutes"
+    " before it is checked once more"
+)
+
+
+def test_near_duplicates_come_once_and_are_counted(world: World):
+    for text in (LONG, f"{LONG} today", f"{LONG} again", "The backup is kept for a year in Oslo"):
+        world.person.remember(text, dedupe="create")
+    answer = world.person.recall("nightly backup", words=True)
+
+    assert len(answer.hits) == 2
+    assert answer.collapsed == 2
+
+
+def test_the_better_of_two_that_say_the_same_is_kept(world: World):
+    world.person.remember(LONG, dedupe="create")
+    world.person.remember(f"{LONG} today", dedupe="create", pinned=True)
+
+    assert texts(world.person.recall("nightly backup", words=True)) == [f"{LONG} today"]
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (f"{LONG} on port 5432", f"{LONG} on port 5433"),
+        (f"{LONG} with version 1.2.3", f"{LONG} with version 1.2.4"),
+        (f"{LONG} by load_user", f"{LONG} by save_user"),
+        (LONG, LONG.replace("takes", "never takes")),
+        (LONG, LONG.replace("it is checked", "it is not checked")),
+        (LONG, LONG.replace("it is checked", "it isn't checked")),
+        (LONG.replace("takes", "does take"), LONG.replace("takes", "doesn't take")),
+        (LONG, LONG.replace("is checked", "cannot be checked")),
+        (LONG.replace("takes", "can take"), LONG.replace("takes", "can't take")),
+        (LONG.replace("in Riga", "with sudo"), LONG.replace("in Riga", "without sudo")),
+        (f"{LONG} nachts immer wieder", f"{LONG} nachts nicht immer wieder"),
+        (f"{LONG} mit Fehler", f"{LONG} mit keinem Fehler"),
+    ],
+)
+def test_what_differs_in_a_number_a_name_or_a_negation_does_not_say_the_same(world: World, one: str, other: str):
+    for text in (one, other):
+        world.person.remember(text, dedupe="create", scope="global" if text == one else "agent:codex")
+    answer = world.person.recall("nightly backup of the api database", words=True, everywhere=True)
+
+    assert set(texts(answer)) == {one, other}
+    assert answer.collapsed == 0
+
+
+def test_short_texts_that_share_most_words_are_apart(world: World):
+    for text in ("Riga has the oldest harbour", "Oslo has the oldest harbour", "Rome has the oldest harbour"):
+        world.person.remember(text, dedupe="create", scope=f"project:{text[:4].lower()}")
+
+    assert len(world.person.recall("oldest harbour", words=True, everywhere=True).hits) == 3
+
+
+def test_what_was_collapsed_makes_room_for_others(world: World):
+    for word in ("today", "again", "always", "mostly", "often", "still"):
+        world.person.remember(f"{LONG} {word}", dedupe="create")
+    world.person.remember("The backup is kept for a year in Oslo")
+    answer = world.person.recall("nightly backup", words=True, limit=2)
+
+    assert len(answer.hits) == 2
+    assert "The backup is kept for a year in Oslo" in texts(answer)
+
+
+# --- what was held back ---
+
+
+def test_what_of_others_waits_is_not_counted_and_what_of_others_is_readable_is():
+    world = World(home=Scope("project", "api"))
+    world.other.remember("The harbour of Kim, shared", visibility="shared", decay="1d")
+    world.other.remember("The harbour of Kim, private", decay="1d")
+    world.other.remember("My harbour of Kim", kind="identity", visibility="shared")
+    world.clock.pass_by(days=2)
+
+    assert world.person.recall("harbour").held_back == {"stale": 1}
+    assert world.other.recall("harbour").held_back == {"stale": 2, "pending": 1}
+
+
+def test_what_was_held_back_is_counted_up_to_a_hundred():
+    world = World()
+    for number in range(104):
+        world.person.remember(f"The harbour of ship {'x' * (number + 1)}", decay="1d", dedupe="create")
+    world.clock.pass_by(days=2)
+
+    assert world.person.recall("harbour").held_back == {"stale": 100}
+
+
+def test_what_was_held_back_follows_the_question_and_its_bounds(world: World):
+    world.person.remember("The harbour is stale", decay="1d")
+    world.person.remember("The harbour by decision is stale", kind="decision", decay="1d")
+    world.clock.pass_by(days=2)
+
+    assert world.person.recall("bees", words=True).held_back == {}
+    assert world.person.recall("harbour", words=True, kind=["decision"]).held_back == {"stale": 1}
+    assert world.person.recall('"harbour is"', words=True).held_back == {"stale": 1}
+    assert world.person.recall("harbour", words=True, scope="project:web").held_back == {}
+
+
+# --- nothing relevant ---
+
+NOTES = (
+    "We deploy the api on Fridays after the nightly tests",
+    "The staging database listens on port 5432",
+    "Use pnpm instead of npm in the web project",
+    "Nadia reviews every change to the billing service",
+    "The parser must not swallow trailing commas",
+    "Feature flags live in config/flags.toml",
+    "We chose SQLite because it needs no server",
+    "The login page times out behind the old proxy",
+)
+
+
+@pytest.fixture(scope="module")
+def knowing(arctic: Embedder) -> World:
+    """What a developer's store may hold, with the real model."""
+    world = World(embedder=arctic)
+    for text in NOTES:
+        world.person.remember(text)
+    return world
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "What is a good recipe for lasagne?",
+        "How tall is the Eiffel tower?",
+        "Who won the football match last night?",
+        "zeppelin umbrella",
+    ],
+)
+def test_a_question_about_something_else_is_declined(knowing: World, question: str):
+    answer = knowing.person.recall(question)
+
+    assert answer.hits == ()
+    assert answer.by_meaning
+    assert answer.weak > 0
+    assert answer.hint.startswith("Nothing ")
+    assert "--weak" in answer.hint
+    near = knowing.person.recall(question, weak=True)
+    assert near.hits
+    assert all(hit.relevance < RELEVANT for hit in near.hits)
+    assert (near.weak, near.hint) == (0, "")
+
+
+def test_a_question_about_something_else_is_declined_by_words_too(knowing: World):
+    asked = "which zeppelin umbrella marmalade trumpet giraffe saxophone in the billing curtain"
+    answer = knowing.person.recall(asked, words=True)
+
+    assert answer.hits == ()
+    assert answer.weak == 1
+    assert texts(knowing.person.recall(asked, words=True, weak=True)) == [NOTES[3]]
+
+
+@pytest.mark.parametrize(
+    "question", ["What does Zebulon say about deploys?", "when does Zebulon\u2019s train leave"]
+)
+def test_a_name_that_nobody_wrote_is_told_by_name(knowing: World, question: str):
+    answer = knowing.person.recall(question)
+
+    assert answer.hits == ()
+    assert "Nothing is known about Zebulon here." in answer.hint
+
+
+def test_a_name_that_is_known_or_only_misspelt_is_no_strange_one(arctic: Embedder):
+    world = World(embedder=arctic)
+    world.person.remember("Bartholomew owns the release train")
+    for question in ("What does Bartholomew own?", "What does Bartolomew own?"):
+        assert texts(world.person.recall(question)) == ["Bartholomew owns the release train"]
+
+
+@pytest.mark.parametrize("question", ["which day do we deploy", "what day of the week do we deploy?"])
+def test_in_a_store_of_one_memory_a_telling_word_is_enough(question: str):
+    world = World()
+    world.person.remember("We deploy on Fridays")
+
+    assert texts(world.person.recall(question, words=True)) == ["We deploy on Fridays"]
+
+
+def test_a_question_that_shares_nothing_has_nothing_weak_either():
+    answer = World().person.recall("zeppelin")
+
+    assert (answer.hits, answer.weak) == ((), 0)
+    assert "Nothing is known about that here." in answer.hint
+
+
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [
+        ("what day do you ship to production?", NOTES[0]),
+        ("where does postgres run?", NOTES[1]),
+        ("preferred JavaScript package manager", NOTES[2]),
+        ("which linter complains about syntax?", NOTES[4]),
+        ("where are toggles configured?", NOTES[5]),
+        ("sign-in is slow", NOTES[7]),
+    ],
+)
+def test_a_paraphrase_without_a_common_word_is_found(knowing: World, question: str, expected: str):
+    answer = knowing.person.recall(question)
+
+    assert texts(answer)[0] == expected
+    assert answer.hits[0].relevance >= RELEVANT
+    assert set(query_terms(question)).isdisjoint(query_terms(expected))
+    assert "words" not in answer.hits[0].reasons
+
+
+def test_relevance_tells_the_answer_from_the_rest(knowing: World):
+    first, *rest = knowing.person.recall("on which port does the staging database listen").hits
+
+    assert first.memory.text == NOTES[1]
+    assert first.relevance > 0.9
+    assert all(hit.relevance < first.relevance for hit in rest)
+
+
+def test_the_same_question_has_the_same_answer(knowing: World):
+    assert knowing.person.recall("deploy day") == knowing.person.recall("deploy day")
+
+
+def test_a_megabyte_is_a_question_for_the_model_too(knowing: World):
+    answer = knowing.person.recall(("deploy the api on Fridays " * 50_000)[: 1024 * 1024])
+
+    assert texts(answer)[0] == NOTES[0]
+
+
+@pytest.mark.parametrize("question", ["?!…", "🚀", "\u202e", "\u200b", "…" * 3000])
+def test_a_question_without_a_word_is_answered_with_a_word(knowing: World, question: str):
+    answer = knowing.person.recall(question)
+
+    assert answer.hits == () or answer.by_meaning
+    assert answer.hits or answer.hint
+
+
+# --- words alone ---
+
+
+def test_words_alone_never_ask_the_model(world: World):
+    world.person.remember("The harbour is small")
+    answer = world.person.recall("harbour", words=True)
+
+    assert texts(answer) == ["The harbour is small"]
+    assert (answer.by_meaning, answer.behind, answer.hint) == (False, 0, "")
+    assert world.embedder.asked == world.embedder.embedded == []
+    assert not world.embedder.ready
+
+
+def test_saving_listing_and_a_context_without_a_question_never_load_the_model(arctic: Embedder):
+    def load() -> Loaded:
+        raise AssertionError("The model was loaded.")
+
+    world = World(embedder=Lazy(arctic.space, latin=True, floor=0.45, load=load))
+    made = world.person.remember("The harbour is small").memory
+    world.person.revise(made.id, text="The harbour is large")
+    world.person.recall("harbour", words=True)
+    world.person.context()
+    world.person.list()
+    world.person.forget(made.id)
+
+    assert not world.embedder.ready
+
+
+def test_a_question_in_chinese_is_answered_by_words_where_the_model_reads_latin_only(knowing: World):
+    made = knowing.person.remember("数据库端口是5432").memory
+    answer = knowing.person.recall("数据库端口是什么")
+    knowing.person.forget(made.id)
+
+    assert texts(answer) == ["数据库端口是5432"]
+    assert not answer.by_meaning
+    assert "Latin" in answer.hint
+
+
+def test_a_question_in_another_latin_script_is_compared_by_meaning(knowing: World):
+    assert knowing.person.recall("Où est la base de données de préproduction ?").by_meaning
+
+
+# --- what is told ---
+
+
+def test_the_answer_tells_where_each_search_put_a_hit(world: World):
+    for text in ("The harbour is small", "A haven of sorts", "Lunch is at noon"):
+        world.person.remember(text)
+    ranks = {hit.memory.text: hit.ranks for hit in world.person.recall("harbour", weak=True).hits}
+
+    assert ranks["The harbour is small"] == {"words": 1, "meaning": 1}
+    assert ranks["A haven of sorts"] == {"meaning": 2}
+
+
+def test_the_answer_tells_the_time_it_read_in_the_question(world: World):
+    world.person.remember("The harbour is small")
+
+    assert world.person.recall("harbour last week").time == "last week"
+    assert world.person.recall("harbour").time == ""
+
+
+def test_the_time_in_the_question_decides_between_equals(world: World):
+    old = world.person.remember("The harbour bell rang for fog").memory
+    world.clock.pass_by(days=30)
+    world.person.remember("The harbour bell rang for mist")
+    world.clock.pass_by(days=3)
+
+    first = world.person.recall("when did the harbour bell ring last month or so, in January 2026").hits[0]
+    assert first.memory.id == old.id
+    assert texts(world.person.recall("the latest harbour bell"))[0] == "The harbour bell rang for mist"
+
+
+def test_a_hit_found_by_meaning_alone_has_no_words_among_its_reasons(world: World):
+    world.person.remember("A haven of sorts")
+    hit, *_ = world.person.recall("anchorage").hits
+
+    assert "words" not in hit.reasons
+    assert hit.reasons["meaning"] > 0
+    assert hit.relevance > 0.9
+
+
+def test_a_model_that_fails_leaves_words_and_the_reason(world: World):
+    world.person.remember("The harbour is small")
+    world.embedder.broken = "The model is damaged."
+    answer = world.person.recall("harbour")
+
+    assert texts(answer) == ["The harbour is small"]
+    assert not answer.by_meaning
+    assert "The model is damaged. Mend it." in answer.hint
+
+
+def test_a_model_that_fails_for_the_question_alone_leaves_words(world: World):
+    world.person.remember("The harbour is small")
+    world.person.recall("harbour")
+
+    def refuse(_: str) -> bytes:
+        raise Unavailable("It stumbled.", "Try again.")
+
+    world.embedder.query = refuse
+    answer = world.person.recall("harbour")
+
+    assert texts(answer) == ["The harbour is small"]
+    assert "It stumbled. Try again." in answer.hint
