@@ -16,6 +16,7 @@ demo: $(READY) ## set up, then a 30-second tour on a throw-away store
 	@$(BIN)/python tools/demo.py
 
 test: check ## set up, then all checks and all tests
+	@$(BIN)/python tools/node.py
 	@$(BIN)/python -m pytest -n auto --dist worksteal
 
 check: $(READY) ## format, lint, types, architecture, docs fresh
@@ -35,6 +36,9 @@ docs: $(READY) ## write the generated pages anew
 bench: $(READY) ## measure speed, and quality where DATA names the folder of the benchmark data
 	@$(BIN)/python benches/core.py
 	@$(BIN)/python benches/speed/run.py
+	@$(BIN)/python benches/files/run.py
+	@$(BIN)/python benches/agents/run.py
+	@$(BIN)/python benches/agents/hooks.py
 	@$(if $(DATA),$(BIN)/python benches/quality/run.py --data $(DATA),echo "For quality: make bench DATA=FOLDER (see docs/benchmarks.md)")
 
 build: $(READY) ## make the wheel

@@ -208,12 +208,12 @@ def test_a_store_folder_holds_the_file_of_the_usual_name(home: Home):
         assert memory.store == f"{home.path}/mem/engram.db"
 
 
-def test_a_store_folder_of_plain_files_is_refused_with_a_clear_word(home: Home):
-    home.write(home.path / "mem" / "memory.md", "# memory\n")
+def test_a_store_folder_of_plain_files_is_opened_as_one(home: Home):
+    open_memory(f"files:{home.path}/mem", environment=home.variables, folder=home.path).close()
     home.write(home.own, f'store_dir = "{home.path}/mem"\n')
 
-    with pytest.raises(Invalid, match="Markdown"):
-        open_memory(environment=home.variables, folder=home.path).close()
+    with open_memory(environment=home.variables, folder=home.path) as memory:
+        assert memory.store == f"files:{home.path}/mem"
 
 
 def test_rows_of_kinds_extend_the_table(home: Home):
@@ -222,7 +222,7 @@ def test_rows_of_kinds_extend_the_table(home: Home):
     with open_memory("ram:", environment=home.variables, folder=home.path) as memory:
         table = {row.name: row for row in memory.kinds().kinds}
 
-        assert table["recipe"] == ("recipe", 3, "2y", "always", "How we cook.")
+        assert tuple(table["recipe"]) == ("recipe", 3, "2y", "always", "How we cook.")
         assert table["decision"].decay == "1y"
         assert table["decision"].tier == 1
         assert memory.remember("Soup needs salt", kind="recipe").outcome == "held"

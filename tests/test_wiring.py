@@ -107,7 +107,7 @@ class TestStores:
             assert memory.store == "ram:"
         assert not (tmp_path / "named.db").exists()
 
-    @pytest.mark.parametrize("name", ["files:/mem", "postgres://db/x", "postgresql://db/x", "qdrant:x"])
+    @pytest.mark.parametrize("name", ["postgres://db/x", "postgresql://db/x", "qdrant:x"])
     def test_a_store_of_a_later_version_is_refused_with_a_clear_word(self, tmp_path: Path, name: str):
         with pytest.raises(Invalid, match="not part of this version yet") as refused:
             opened(tmp_path, name)
@@ -120,13 +120,31 @@ class TestStores:
             opened(tmp_path, name)
         assert list(tmp_path.iterdir()) == []
 
-    def test_a_folder_of_plain_files_is_refused_with_a_clear_word(self, tmp_path: Path):
-        (tmp_path / "mem").mkdir()
-        (tmp_path / "mem" / "memory.md").write_text("# memory\n")
+    @pytest.mark.parametrize("form", ["files:{}", "files://{}"])
+    def test_a_folder_of_plain_files_is_made_where_it_is_named(self, tmp_path: Path, form: str):
+        with opened(tmp_path, form.format(tmp_path / "mem")) as memory:
+            memory.remember("We deploy on Fridays")
+            assert memory.store == f"files:{tmp_path}/mem"
+        assert "We deploy on Fridays" in (tmp_path / "mem" / "memory.md").read_text()
 
-        with pytest.raises(Invalid, match="plain Markdown files, which this version cannot open yet"):
-            opened(tmp_path, tmp_path / "mem")
-        assert [path.name for path in (tmp_path / "mem").iterdir()] == ["memory.md"]
+    def test_a_folder_that_is_a_store_of_plain_files_is_opened_as_one(self, tmp_path: Path):
+        with opened(tmp_path, f"files:{tmp_path}/mem") as memory:
+            memory.remember("We deploy on Fridays")
+
+        with opened(tmp_path, tmp_path / "mem") as memory:
+            assert [hit.memory.text for hit in memory.recall("Fridays").hits] == ["We deploy on Fridays"]
+
+    def test_the_index_of_plain_files_lies_in_the_cache_folder(self, tmp_path: Path):
+        with opened(tmp_path, f"files:{tmp_path}/mem", XDG_CACHE_HOME=str(tmp_path / "cached")) as memory:
+            memory.remember("We deploy on Fridays")
+
+        assert [path.suffix for path in sorted((tmp_path / "cached" / "engram").iterdir())] == [".db", ".mark"]
+
+    def test_a_store_of_plain_files_is_no_file_of_sqlite(self, tmp_path: Path):
+        opened(tmp_path, f"files:{tmp_path}/mem").close()
+        with pytest.raises(Invalid, match="plain files") as refused:
+            opened(tmp_path, f"sqlite:{tmp_path}/mem")
+        assert f"files:{tmp_path}/mem" in refused.value.hint
 
     def test_another_folder_is_refused_with_a_name_to_use(self, tmp_path: Path):
         with pytest.raises(Invalid, match="is a directory") as refused:

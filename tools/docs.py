@@ -114,14 +114,21 @@ def _tree() -> Iterator[str]:
     files = sorted(each for each in SOURCE.glob("*.py") if each.name != "__init__.py")
     rows += [(f"  {file.name}", _first_sentence(file)) for file in files]
     for folder in folders:
-        rows.append((f"  {folder.name}/", _first_sentence(folder / "__init__.py")))
-        inside = sorted(each for each in folder.glob("*.py") if each.name != "__init__.py")
-        rows += [(f"    {file.name}", _first_sentence(file)) for file in inside]
+        rows += _inside(folder, "  ")
     wide = max(len(name) for name, _ in rows) + 2
     for name, about in rows:
         first, *rest = textwrap.wrap(about, WIDTH - wide) or [""]
         yield f"{name.ljust(wide)}{first}".rstrip()
         yield from (" " * wide + line for line in rest)
+
+
+def _inside(folder: Path, indent: str) -> list[tuple[str, str]]:
+    """A package, its modules, and the packages in it."""
+    rows = [(f"{indent}{folder.name}/", _first_sentence(folder / "__init__.py"))]
+    files = sorted(each for each in folder.glob("*.py") if each.name != "__init__.py")
+    rows += [(f"{indent}  {file.name}", _first_sentence(file)) for file in files]
+    deeper = sorted(each for each in folder.iterdir() if (each / "__init__.py").is_file())
+    return [*rows, *(row for each in deeper for row in _inside(each, f"{indent}  "))]
 
 
 def _layers() -> Iterator[tuple[str, str, str]]:
@@ -177,7 +184,7 @@ def _command(operation: Operation) -> Iterator[str]:
         word for word, is_so in (("writes", operation.writes), ("meant for a person", operation.human)) if is_so
     ]
     flags += ["cannot be undone"] if operation.destructive else []
-    yield from (f"### engram {operation.name}", "")
+    yield from (f"### engram {operation.command}", "")
     yield from ((f"*{', '.join(flags)}*", "") if flags else ())
     yield from ("```text", *_usage(usage), "", *rest.rstrip().splitlines(), "```", "")
 
@@ -390,7 +397,7 @@ def failures() -> Iterator[str]:
         "# Errors",
         "",
         "Every failure is one of these. All are subclasses of `engram.EngramError` and carry `message`, what",
-        "happened, and `hint`, the next step. The HTTP status belongs to the class; no surface speaks HTTP yet.",
+        "happened, and `hint`, the next step. `engram serve` answers with the HTTP status of the class.",
         "",
         *_table(("class", "code", "exit code", "HTTP status", "when"), rows),
         "",

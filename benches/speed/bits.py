@@ -8,6 +8,7 @@ import texts
 import vectors
 
 from common import Bar
+from engram.engines.sqlite_vectors import TELLING
 from engram.inference import models
 from engram.inference.leans import lean_of
 
@@ -35,15 +36,25 @@ def measure(count: int) -> list[Found]:
     truth = [_order(-np.einsum("ij,j->i", rows, vector), max(FIRSTS)) for vector in asked]
     nothing, centre = np.zeros(rows.shape[1], np.float32), rows.mean(axis=0)
     lean = np.frombuffer(lean_of(models.DEFAULT), "<f4")
-    kinds = (("plain", nothing, nothing), ("centred", centre, nothing), ("centred, without the lean", centre, lean))
+    kinds = (
+        ("plain", nothing, nothing, 0.0),
+        ("centred", centre, nothing, 0.0),
+        ("centred, without the lean", centre, lean, 0.0),
+        ("the same, telling bits twice", centre, lean, TELLING),
+    )
     found = []
-    for name, middle, aside in kinds:
-        codes = np.packbits(rows > middle, axis=1, bitorder="little").view(np.uint64)
+    for name, middle, aside, telling in kinds:
+        codes = _bits(rows > middle)
         shares: dict[int, dict[int, list[float]]] = {first: {size: [] for size in SHORTLISTS} for first in FIRSTS}
         bar = Bar(f"bits of {count:,}, {name}", len(asked))
         for vector, true in zip(asked, truth, strict=True):
-            code = np.packbits(vector - aside > middle, bitorder="little").view(np.uint64)
-            near = _order(np.bitwise_count(codes ^ code).sum(axis=1, dtype=np.int32), max(SHORTLISTS))
+            apart = codes ^ _bits(vector - aside > middle)
+            distance = np.bitwise_count(apart).sum(axis=1, dtype=np.int32)
+            if telling:
+                off = np.abs(vector - aside - middle)
+                twice = np.bitwise_count(apart & _bits(off >= np.quantile(off, 1 - telling)))
+                distance += twice.sum(axis=1, dtype=np.int32)
+            near = _order(distance, max(SHORTLISTS))
             rank = {int(at): place for place, at in enumerate(near)}
             for first in FIRSTS:
                 places = [rank.get(int(at), count) for at in true[:first]]
@@ -54,6 +65,10 @@ def measure(count: int) -> list[Found]:
             means = {size: float(np.mean(each)) for size, each in shares[first].items()}
             found.append(Found(count, name, first, means))
     return found
+
+
+def _bits(signs: npt.NDArray[np.bool_]) -> npt.NDArray[np.uint64]:
+    return np.packbits(signs, axis=-1, bitorder="little").view(np.uint64)
 
 
 def _order(values: npt.NDArray[np.generic], count: int) -> npt.NDArray[np.int64]:

@@ -27,10 +27,11 @@ FIRST = 20
 LIMIT = 60
 """How many candidates recall itself takes from either search."""
 
-EXACT = 4096
-"""Up to here the bare scan compares all numbers; beyond, it compares one bit of each."""
+EXACT, WHOLE, AT_HAND = 4096, 1 << 14, 1 << 17
+"""Up to here the bare scan compares all numbers; beyond, one bit of each, and then the numbers of a shortlist: as
+float32 up to the second, as float16 up to the third. Of more vectors than that it only takes the shortlist."""
 
-SHORTLIST = 2000
+SHORTLIST = 1000
 
 DIM = models.MODELS[models.DEFAULT].dim
 
@@ -81,12 +82,16 @@ def ask(store: Store, count: int = QUESTIONS) -> Warm:
             fts(match(question))
         found = Warm(times(), times(), times(), times(), times(), times(), settling=max(settling.wall[:5]))
         bar = Bar(f"asking {store.size:,} in {store.layout}", len(rest))
-        for question in rest:
-            vector, expression = np.frombuffer(model.query(question), "<f4"), match(question)
+        prepared = [(each, np.frombuffer(model.query(each), "<f4"), match(each)) for each in rest]
+        for at, (question, vector, expression) in enumerate(prepared):
+            # By turns the one and the other come first: what was just done for a question is done again in less.
+            if at % 2:
+                found.hybrid.take(hybrid, question)
             found.embedding.take(model.query, question)
             found.fts.take(fts, expression)
             found.scan.take(scan, vector)
-            found.hybrid.take(hybrid, question)
+            if not at % 2:
+                found.hybrid.take(hybrid, question)
             parts = (found.embedding, found.fts, found.scan)
             found.bare.cpu.append(sum(part.cpu[-1] for part in parts))
             found.bare.wall.append(sum(part.wall[-1] for part in parts))
@@ -122,7 +127,7 @@ def bare_fts(store: Store) -> Callable[[str], object]:
 
 
 def bare_scan(store: Store) -> Callable[[npt.NDArray[np.float32]], object]:
-    """One pass over the vectors of the scope with numpy: all numbers of a few, one bit of each of many."""
+    """The nearest of the scope's vectors with numpy: by all numbers of a few, at first by one bit each of many."""
     db = sqlite_file.connect(store.path)
     sql = "SELECT halves FROM vector"
     if store.scope:
@@ -130,13 +135,14 @@ def bare_scan(store: Store) -> Callable[[npt.NDArray[np.float32]], object]:
     halves = b"".join(row[0] for row in db.execute(sql, {"scope": store.scope}))
     db.close()
     rows = np.frombuffer(halves, "<f2").reshape(-1, DIM)
+    whole = rows.astype(np.float32) if len(rows) <= WHOLE else rows
+
+    def nearest(some: npt.NDArray[np.floating], vector: npt.NDArray[np.float32]) -> object:
+        scores = np.einsum("ij,j->i", some.astype(np.float32, copy=False), vector)
+        return np.argpartition(-scores, min(LIMIT, len(scores) - 1))[:LIMIT]
+
     if len(rows) <= EXACT:
-        exact = rows.astype(np.float32)
-
-        def all_numbers(vector: npt.NDArray[np.float32]) -> object:
-            return np.argpartition(-np.einsum("ij,j->i", exact, vector), min(LIMIT, len(exact) - 1))[:LIMIT]
-
-        return all_numbers
+        return lambda vector: nearest(whole, vector)
     centre = rows[:20_000].astype(np.float32).mean(axis=0)
     packed = [np.packbits(some > centre, axis=1, bitorder="little") for some in np.array_split(rows, 64)]
     codes = np.ascontiguousarray(np.concatenate(packed).view(np.uint64).T)
@@ -146,7 +152,8 @@ def bare_scan(store: Store) -> Callable[[npt.NDArray[np.float32]], object]:
         apart = np.zeros(codes.shape[1], np.int16)
         for word, mine in zip(codes, asked, strict=True):
             apart += np.bitwise_count(word ^ mine)
-        return np.flatnonzero(apart <= np.partition(apart, SHORTLIST)[SHORTLIST])
+        at = np.flatnonzero(apart <= np.partition(apart, SHORTLIST)[SHORTLIST])
+        return nearest(whole[at], vector) if codes.shape[1] <= AT_HAND else at
 
     return one_bit
 

@@ -24,12 +24,20 @@ class Setting(NamedTuple):
 
 
 SETTINGS: tuple[Setting, ...] = (
-    Setting("store", "", "Where memories rest: a file, sqlite:PATH, or ram: for this process only."),
+    Setting("store", "", "Where memories rest: a file, sqlite:PATH, files:FOLDER, or ram: for this process only."),
+    Setting("snapshots", 20, "How many snapshots a store of plain files keeps in .bak."),
     Setting("autopromote", default=True, about="Whether tier 1 and 2 memories go live by themselves.", shared=True),
     Setting("review_all", default=False, about="Whether every memory waits for a person.", shared=True),
     Setting("project", "", "The project's name, where the repository does not tell."),
     Setting("agent", "", "The agent that speaks; without one, a person does."),
     Setting("budget", 1500, "How many tokens a context may take.", shared=True),
+    Setting(
+        "views",
+        [],
+        'Files that `engram views` keeps beside AGENTS.md, CLAUDE.md and CURSOR.md, such as "GEMINI.md".',
+        shared=True,
+    ),
+    Setting("keep_prompts", default=False, about="Whether hooks keep your prompts, as memories of kind prompt."),
     Setting(
         "embedder",
         "snowflake-arctic-embed-s",
@@ -40,6 +48,8 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("embedder_dim", 0, "How many numbers a vector of the endpoint has."),
     Setting("embedder_query", "", "What the endpoint wants before a question."),
     Setting("embedder_document", "", "What the endpoint wants before a text."),
+    Setting("extractor_url", "", "An OpenAI-compatible endpoint for harvests. Its key: ENGRAM_EXTRACTOR_KEY."),
+    Setting("extractor_model", "", "The endpoint's name of the model that a harvest asks."),
     Setting("network_store", default=False, about="Allow a store on a network file system, from one machine only."),
     Setting(
         "kinds",
@@ -101,6 +111,11 @@ def user_file(environment: Mapping[str, str]) -> str:
 def data_folder(environment: Mapping[str, str]) -> str:
     """Where the default store lies."""
     return os.path.join(_base(environment, "XDG_DATA_HOME", ".local/share"), "engram")
+
+
+def cache_folder(environment: Mapping[str, str]) -> str:
+    """Where what can be made again lies, such as the index of a store of plain files."""
+    return os.path.join(_base(environment, "XDG_CACHE_HOME", ".cache"), "engram")
 
 
 def upwards(folder: str) -> Iterator[str]:
@@ -177,4 +192,6 @@ def _from_text(setting: Setting, text: str) -> Any:  # noqa: ANN401 - typed by t
         return int(text)
     if kind is str:
         return text
+    if kind is list:
+        return [part.strip() for part in text.split(",") if part.strip()]
     raise Invalid(f"{setting.variable} cannot be {text!r}.", f"It is like {setting.default!r}.")

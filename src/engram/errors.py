@@ -55,6 +55,14 @@ class Conflict(EngramError):
     code, exit_code, http_status = "conflict", 5, 409
 
 
+class Ambiguous(Conflict):
+    """A name, or a place, means several things; `choices` are what it may mean."""
+
+    def __init__(self, message: str, hint: str = "", choices: tuple[str, ...] = ()) -> None:
+        super().__init__(message, hint)
+        self.choices = choices
+
+
 class Moved(Conflict):
     """A commit came too late: what it built on is no longer so. Reading again and deciding again may succeed."""
 

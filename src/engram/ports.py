@@ -2,15 +2,17 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from engram.model.answers import ModelRow
 from engram.model.change import Change, Commit, Finding, Token
 from engram.model.codec import Record, RecordType
 from engram.model.event import Event
+from engram.model.extraction import Extraction
 from engram.model.filter import Access, Filter
 from engram.model.memory import Memory
 from engram.model.query import Backlog, Census, Hit, Page, Query, Space
+from engram.model.scope import Scope
 
 Clock = Callable[[], datetime]
 NewId = Callable[[], str]
@@ -59,15 +61,20 @@ class Engine(Protocol):
         ...
 
     def search(self, query: Query, access: Access) -> list[Hit]:
-        """Readable memories that match the query, best first, ties by id.
+        """Readable memories that match the query, each once, in order (see `model.query.in_order`).
 
         A committed memory is found by its words at once; by meaning when it has a vector in the query's space.
-        A memory with several vectors counts by its nearest.
+        A memory with several vectors counts by its nearest. Where a vector is given, every hit that has one tells
+        its cosine, those found by words as well: nobody has to ask twice.
         """
         ...
 
     def census(self, terms: Sequence[str], access: Access) -> Census:
         """How many readable memories carry each of these terms; counts may lag behind a little."""
+        ...
+
+    def places(self, access: Access) -> list[Scope]:
+        """Every scope into which a memory or session was put that may be read, by name; some may be empty now."""
         ...
 
     def commit(self, change: Change) -> Commit:
@@ -179,3 +186,49 @@ class Embedder(Protocol):
     def documents(self, texts: Sequence[str]) -> list[bytes]:
         """The vectors of texts that may answer one, in order."""
         ...
+
+
+class Cursors(Protocol):
+    """How far each conversation was read, by name: the stamp it had, and a mark of where to go on."""
+
+    def get(self, name: str) -> tuple[str, str] | None:
+        """The stamp and the mark; None when nothing is known."""
+        ...
+
+    def put(self, name: str, stamp: str, mark: str) -> None:
+        """Keep them.
+
+        Raises:
+            Unavailable: when they cannot be kept. The same is read again then, and known again.
+        """
+        ...
+
+
+class Extractor(Protocol):
+    """A model that finds what is worth remembering. It never raises, and is given texts without secrets."""
+
+    def cost(self, messages: Sequence[tuple[str, str]], kinds: Sequence[str]) -> int:
+        """The most tokens that asking would take, by estimate; nothing is sent."""
+        ...
+
+    def extract(self, messages: Sequence[tuple[str, str]], kinds: Sequence[str]) -> Extraction:
+        """Ask about messages, each a role and what it said."""
+        ...
+
+
+class Forgetful:
+    """Cursors that are kept nowhere: everything is read each time."""
+
+    def get(self, name: str) -> None:
+        """Nothing is known."""
+
+    def put(self, name: str, stamp: str, mark: str) -> None:
+        """Nothing is kept."""
+
+
+class Harvesting(NamedTuple):
+    """What a harvest asks of the world beside the engine."""
+
+    cursors: Cursors = Forgetful()
+    extractor: Extractor | None = None
+    place: Callable[[str], Scope] | None = None  # which project a folder is

@@ -3,17 +3,22 @@
 from collections.abc import Callable
 from contextlib import suppress
 from copy import copy
+from datetime import datetime
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Self, TypeVar
 
 from engram.errors import Invalid, Unavailable
 from engram.model.caller import Caller
 from engram.model.filter import Access
+from engram.model.memory import NOWHERE, Context
+from engram.model.record import replace
 from engram.model.scope import Scope
+from engram.operations import capture as capturing
+from engram.operations import harvest as harvests
 from engram.operations import history as chronicle
-from engram.operations import memories, models, recalls, reviews, upkeep
+from engram.operations import memories, models, projects, recalls, relations, reviews, routing, sessions, upkeep
 from engram.operations.base import OPERATIONS, Call, Operation, ignore
-from engram.ports import Clock, Embedder, Engine, NewId, Progress, Shelf
+from engram.ports import Clock, Embedder, Engine, Harvesting, NewId, Progress, Shelf
 from engram.recall.meaning import catch_up
 from engram.rules.access import access_of
 from engram.rules.admission import Policy
@@ -65,7 +70,11 @@ class Follower:
             backlog = self._engine.backlog(self._access)
             unmade = backlog.active is None  # the first that were saved since the model was loaded
             if unmade or (backlog.active == embedder.space and backlog.lacking):
-                from threading import Thread  # noqa: PLC0415 - start-up; whoever gets here has long paid for it
+                import atexit  # noqa: PLC0415 - start-up; whoever gets here has long paid for it
+                from threading import Thread  # noqa: PLC0415 - the same
+
+                # A process that ends without close() must not be torn down while the model runs in a thread.
+                atexit.register(self.stop)
 
                 self._thread = Thread(target=self._run, args=(embedder,), name="engram-vectors", daemon=True)
                 self._thread.start()
@@ -80,7 +89,10 @@ class Follower:
         """Let it finish the few it is at, and begin no more."""
         self.stopped = True
         if self._thread is not None:
+            import atexit  # noqa: PLC0415 - where there is a thread, it is loaded
+
             self._thread.join()
+            atexit.unregister(self.stop)
 
 
 class Engram:
@@ -94,20 +106,23 @@ class Engram:
         clock: Clock,
         new_id: NewId,
         policy: Policy,
-        home: Scope,
+        home: Scope | Callable[[], Scope],
         budget: int = 1500,
         store: str = "",
         channel: str = "api",
         embedder: Embedder | None = None,
         shelf: Shelf | None = None,
+        context: Context = NOWHERE,
+        harvesting: Harvesting | None = None,
     ) -> None:
         self.engine = engine
         self.caller = caller
-        self.home = home
+        self._home = home
         self.store = store
         self._clock, self._new_id, self._policy = clock, new_id, policy
         self._budget, self._channel = budget, channel
         self._embedder, self._shelf = embedder, shelf
+        self._context, self._harvesting = context, harvesting or Harvesting()
         self._progress: Progress = ignore
         self._follower = Follower(engine, embedder, access_of(caller))
 
@@ -121,11 +136,26 @@ class Engram:
     purge = _Bound(memories.purge)
     recall = _Bound(recalls.recall)
     context = _Bound(recalls.context)
+    session_begin = _Bound(sessions.session_begin)
+    session_end = _Bound(sessions.session_end)
+    session_list = _Bound(sessions.session_list)
+    timeline = _Bound(sessions.timeline)
+    capture = _Bound(capturing.capture)
+    suggest_key = _Bound(capturing.suggest_key)
+    harvest = _Bound(harvests.harvest)
+    relate = _Bound(relations.relate)
+    judge = _Bound(relations.judge)
+    related = _Bound(relations.related)
+    projects_list = _Bound(projects.projects_list)
+    projects_merge = _Bound(projects.projects_merge)
+    projects_rename = _Bound(projects.projects_rename)
     reembed = _Bound(models.reembed)
     models = _Bound(models.models)
     review = _Bound(reviews.review)
     promote = _Bound(reviews.promote)
     reject = _Bound(reviews.reject)
+    queue = _Bound(routing.queue)
+    sync = _Bound(routing.sync)
     history = _Bound(chronicle.history)
     undo = _Bound(chronicle.undo)
     stats = _Bound(upkeep.stats)
@@ -133,6 +163,22 @@ class Engram:
     kinds = _Bound(upkeep.kinds)
     export = _Bound(upkeep.export)
     import_ = _Bound(upkeep.import_memories)
+
+    @property
+    def now(self) -> datetime:
+        """The moment it is, by the clock that dates what is remembered."""
+        return self._clock()
+
+    @property
+    def home(self) -> Scope:
+        """Where a memory lands when no scope is given; which project the folder is, is looked up only then.
+
+        Raises:
+            Conflict: when it may be several.
+        """
+        if not isinstance(self._home, Scope):
+            self._home = self._home()
+        return self._home
 
     def call(self) -> Call:
         """One asking: this caller, now.
@@ -149,13 +195,15 @@ class Engram:
             now=self._clock(),
             new_id=self._new_id,
             policy=self._policy,
-            home=self.home,
+            at_home=lambda: self.home,
             budget=self._budget,
             store=self.store,
             channel=self._channel,
             embedder=self._embedder,
             shelf=self._shelf,
             progress=self._progress,
+            context=self._context,
+            harvesting=self._harvesting,
         )
 
     def follow(self) -> None:
@@ -166,6 +214,19 @@ class Engram:
         """The same memory, telling somebody how far long work has come."""
         other = copy(self)
         other._progress = progress  # noqa: SLF001 - a copy of our own
+        return other
+
+    def made_in(self, context: Context) -> "Engram":
+        """The same memory; what is remembered through it was made in this context."""
+        other = copy(self)
+        said = {name: value for name, value in context.__dict__.items() if value}
+        other._context = replace(self._context, **said)  # noqa: SLF001 - a copy of our own
+        return other
+
+    def for_person(self, channel: str) -> "Engram":
+        """The same memory for the person at the other end of a client, who was asked there and answered."""
+        other = self.confirming_by(channel)
+        other.caller = self.caller._replace(human=True, agent="")
         return other
 
     def confirming_by(self, channel: str) -> "Engram":

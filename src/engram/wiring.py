@@ -2,22 +2,31 @@
 
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
 from engram import config
 from engram.errors import Invalid
-from engram.inference.lazy import Lazy, Loaded
+from engram.inference.lazy import Asked, Lazy, Loaded
 from engram.inference.models import MODELS
 from engram.inference.shelf import Shelf
+from engram.interop.cursors import CursorFile
 from engram.model.caller import Caller
+from engram.model.filter import Filter
+from engram.model.memory import NOWHERE, Context
 from engram.model.query import Space
 from engram.model.scope import GLOBAL, Scope
-from engram.ports import Clock, Embedder, Engine
+from engram.ports import Clock, Embedder, Engine, Harvesting
 from engram.projects.detect import project_of
+from engram.projects.names import Names
+from engram.rules.access import access_of
 from engram.rules.admission import Policy
 from engram.rules.kinds import extended
 from engram.service import Engram
+
+if TYPE_CHECKING:
+    from engram.engines.files.index import Index
 
 
 def open(
@@ -25,15 +34,19 @@ def open(
     *,
     caller: Caller | None = None,
     folder: str | os.PathLike[str] = "",
+    home: Scope | None = None,
     channel: str = "api",
+    agent: str = "",
     lenient: bool = False,
     environment: Mapping[str, str] | None = None,
     clock: Clock | None = None,
 ) -> Engram:
-    """Open a memory: the configured store, or the one given (a path, `sqlite:PATH` or `ram:`).
+    """Open a memory: the configured store, or the one given (a path, `sqlite:PATH`, `files:PATH` or `ram:`).
 
-    `folder` tells the current project; it is the working directory unless given. `lenient` opens a store
-    whose files others may read, so that it can be mended. `clock` tells the time; it is the wall clock unless
+    `folder` tells the current project; it is the working directory unless given. `home` is where memories land
+    when no folder shall tell it. `lenient` opens a store
+    whose files others may read, so that it can be mended. `agent` is who speaks where no setting names an agent:
+    without either, a person does. `clock` tells the time; it is the wall clock unless
     given, and is how old notes get their own dates.
 
     Raises:
@@ -42,29 +55,47 @@ def open(
     variables = os.environ if environment is None else environment
     place = os.path.abspath(folder) if folder else working_folder()
     settings = config.read(variables, place)
-    agent, kinds = settings.get("agent"), settings.get("kinds")
+    agent, kinds = settings.get("agent") or agent, settings.get("kinds")
     policy = Policy(
         autopromote=settings.get("autopromote"),
         review_all=settings.get("review_all"),
         kinds=extended(kinds) if kinds else None,
     )
-    home = home_scope(settings, variables, place)
     shelf = Shelf(config.data_folder(variables))
     embedder = embedder_of(settings, variables, shelf.folders)
     # Last, so that whatever is wrong with the settings leaves no store behind.
     engine, shown = _engine(os.fspath(store) or settings.get("store"), variables, settings, lenient=lenient)
+    speaker = caller or Caller(agent=agent, human=not agent)
     return Engram(
         engine,
-        caller=caller or Caller(agent=agent, human=not agent),
+        caller=speaker,
         clock=clock or now,
         new_id=new_id,
         policy=policy,
-        home=home,
+        home=home or (lambda: home_scope(settings, variables, place, lambda name: _holds(engine, speaker, name))),
         budget=settings.get("budget"),
         store=shown,
         channel=channel,
         embedder=embedder,
         shelf=shelf,
+        context=Context(agent=agent) if agent else NOWHERE,
+        harvesting=_harvesting(settings, variables),
+    )
+
+
+def _harvesting(settings: config.Settings, environment: Mapping[str, str]) -> Harvesting:
+    """What a harvest needs: how far it came, the configured model, and which project a talk took place in."""
+
+    def place(folder: str) -> Scope:
+        if folder and not os.path.isdir(folder):  # it is gone; what it was called is still told
+            return Scope("project", os.path.basename(folder)) if os.path.basename(folder) else GLOBAL
+        return home_scope(settings, environment, folder or working_folder())
+
+    url, model = settings.get("extractor_url"), settings.get("extractor_model")
+    return Harvesting(
+        cursors=CursorFile(os.path.join(config.data_folder(environment), "harvest.jsonl")),
+        extractor=Asked(url, model, environment.get("ENGRAM_EXTRACTOR_KEY", "")) if url and model else None,
+        place=place,
     )
 
 
@@ -76,10 +107,29 @@ def working_folder() -> str:
         return "/"
 
 
-def home_scope(settings: config.Settings, environment: Mapping[str, str], folder: str) -> Scope:
-    """Where memories land by default: the project of the folder, else global."""
-    project = settings.get("project") or project_of(folder, environment.get("HOME") or "/")
+def home_scope(
+    settings: config.Settings,
+    environment: Mapping[str, str],
+    folder: str,
+    taken: Callable[[str], bool] | None = None,
+) -> Scope:
+    """Where memories land by default: the project of the folder, else global.
+
+    `taken` says whether the store holds something of a project already: a checkout that came with such a name of
+    its own does not get it, until a person has accepted it (see `projects.names`).
+
+    Raises:
+        Conflict: when the folder may be several projects, or takes the name of another.
+    """
+    names = Names(config.data_folder(environment), taken)
+    project = settings.get("project") or project_of(folder, environment.get("HOME") or "/", names)
     return Scope("project", project) if project else GLOBAL
+
+
+def _holds(engine: Engine, caller: Caller, project: str) -> bool:
+    """Whether there is anything of a project that this caller may read."""
+    where, access = Filter(within=Scope("project", project)), access_of(caller)
+    return any(engine.scan(type, where, access, limit=1).records for type in ("memory", "session"))
 
 
 def embedder_of(
@@ -151,6 +201,36 @@ def new_id() -> str:
     return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
 
 
+_STORES = "Use a file path, sqlite:PATH, files:FOLDER or ram: for ENGRAM_STORE."
+
+
+def _plain_files(path: str, environment: Mapping[str, str], settings: config.Settings, *, lenient: bool) -> Engine:
+    from engram.engines.files.engine import FilesEngine  # noqa: PLC0415 - only the engine in use is loaded
+    from engram.rules.changes import claims_of  # noqa: PLC0415 - the same
+
+    def lasting(at: str) -> "Index":
+        from engram.engines.sqlite import SqliteEngine  # noqa: PLC0415 - the same
+
+        return SqliteEngine(at, new_replica=new_id, anywhere=True)
+
+    def scratch() -> "Index":
+        from engram.engines.ram import RamEngine  # noqa: PLC0415 - where the cache cannot be written
+
+        return RamEngine(new_id())
+
+    return FilesEngine(
+        path,
+        cache=config.cache_folder(environment),
+        open_index=lasting,
+        scratch_index=scratch,
+        clock=now,
+        new_id=new_id,
+        claims_of=claims_of,
+        snapshots=settings.get("snapshots"),
+        lenient=lenient,
+    )
+
+
 def _engine(
     name: str, environment: Mapping[str, str], settings: config.Settings, *, lenient: bool
 ) -> tuple[Engine, str]:
@@ -159,13 +239,17 @@ def _engine(
         from engram.engines.ram import RamEngine  # noqa: PLC0415 - only the engine in use is loaded
 
         return RamEngine(new_id()), "ram:"
-    if scheme in ("files", "postgres", "postgresql", "qdrant"):
+    plain = rest.removeprefix("//") if scheme == "files" and colon else ""
+    if plain or os.path.exists(os.path.join(os.path.expanduser(name), "memory.md")):
+        path = os.path.abspath(os.path.expanduser(plain or name))
+        return _plain_files(path, environment, settings, lenient=lenient), f"files:{path}"
+    if scheme in ("postgres", "postgresql", "qdrant"):
         raise Invalid(
             f"A store of the form {scheme}: is not part of this version yet.",
-            "Use a file path, sqlite:PATH or ram: for ENGRAM_STORE.",
+            _STORES,
         )
     if colon and len(scheme) > 1 and scheme != "sqlite" and scheme.isalnum() and not os.path.exists(name):
-        raise Invalid(f"{name!r} is no store.", "Use a file path, sqlite:PATH or ram: for ENGRAM_STORE.")
+        raise Invalid(f"{name!r} is no store.", _STORES)
     from engram.engines.sqlite import SqliteEngine  # noqa: PLC0415 - only the engine in use is loaded
 
     given = rest.removeprefix("//") if scheme == "sqlite" and colon else name

@@ -34,14 +34,27 @@ MAY_IMPORT: dict[str, tuple[set[str], str]] = {
         {"errors", "model", "rules", "recall", "ports", "operations"},
         "the service binds one caller to one engine it was given",
     ),
-    "surfaces": ({"errors", "model", "service", "operations"}, "doors make no decisions and open no files"),
+    "surfaces": (
+        {"errors", "model", "service", "operations", "interop", "projects"},
+        "doors make no decisions about memories",
+    ),
     "__main__": ({"surfaces"}, "python -m engram is the command"),
     "face": ({"errors", "model", "service", "wiring"}, "the public face names things and makes none"),
 }
 """Layer → what of ours it may import beside itself, and why. `wiring` is absent: it may import everything."""
 
-DOORS = {"engram.surfaces.cli": {"wiring", "config", "face"}}
-"""The door that starts a process must ask wiring for an Engram; it is the only one that may."""
+DOORS = {
+    "engram.surfaces.cli": {"wiring", "config", "face"},
+    "engram.surfaces.mcp.holding": {"wiring"},
+    "engram.surfaces.mcp.server": {"face"},
+    "engram.surfaces.serve": {"config", "face"},
+    "engram.surfaces.hook": {"wiring", "config", "recall"},
+    "engram.surfaces.setup": {"wiring", "config"},
+    "engram.surfaces.views": {"wiring", "config"},
+    "engram.surfaces.places": {"wiring", "config"},
+    "engram.surfaces.journal": {"config"},
+}
+"""The doors that start a process must ask wiring for an Engram, or the settings where things lie; no others may."""
 
 PURE = {"model", "rules", "recall", "ports", "errors"}
 """Layers without I/O, clock or chance."""
@@ -62,6 +75,13 @@ THIRD_PARTY = {
     "numpy": ("engram.engines.sqlite_vectors", "engram.inference.embed"),
     "onnxruntime": ("engram.inference.embed",),
     "tokenizers": ("engram.inference.embed",),
+    "mcp": ("engram.surfaces.mcp", "engram.surfaces.serve"),
+    "mcp_types": ("engram.surfaces.mcp",),
+    "pydantic": ("engram.surfaces.mcp.schemas",),
+    "yaml": ("engram.engines.files.scalars",),
+    "anyio": ("engram.surfaces.mcp",),
+    "starlette": ("engram.surfaces.serve",),
+    "uvicorn": ("engram.surfaces.serve",),
 }
 """Foreign library → the only modules (by beginning of the name) that may import it."""
 
@@ -92,8 +112,8 @@ def layer_of(module: str) -> str:
 
 
 def engine_of(module: str) -> str:
-    """All `sqlite*` modules are one engine; `where` is shared by those that speak SQL."""
-    name = module.rpartition(".")[2]
+    """All `sqlite*` modules are one engine, and so is a package; `where` is shared by those that speak SQL."""
+    name = module.split(".")[2] if module.count(".") > 1 else "engines"
     return "sqlite" if name.startswith("sqlite") else name
 
 

@@ -21,7 +21,7 @@ from engram.model.memory import Asset, Citation, Context, Memory
 from engram.model.relation import Relation
 from engram.model.session import Session
 from engram.service import OPERATIONS, Engram
-from engram.surfaces.cli import EXTRA
+from engram.surfaces.cli import EXTRA, main
 from engram.surfaces.parsing import RENDERING, parameters
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -31,6 +31,7 @@ PAGES = sorted(
 )
 SHOWN = [ROOT / "README.md", ROOT / "docs" / "start.md"]
 EVERYWHERE = {"--json", "--store", "--help", "-h"}
+FIRST_WORDS = {operation.command.partition(" ")[0] for operation in OPERATIONS.values()}
 
 
 def name_of(path: Path) -> str:
@@ -78,7 +79,7 @@ def test_the_generated_pages_do_not_depend_on_the_terminal(monkeypatch):
 
 def test_every_command_is_in_the_reference():
     page = (ROOT / "docs" / "reference" / "cli.md").read_text(encoding="utf-8")
-    for command in [*OPERATIONS, *EXTRA]:
+    for command in [*(operation.command for operation in OPERATIONS.values()), *EXTRA]:
         assert f"### engram {command}\n" in page
 
 
@@ -215,15 +216,28 @@ def said_commands(text: str) -> Iterator[tuple[str, list[str]]]:
         for part in re.split(r"(?:^|[\s|(])engram ", line.partition("  #")[0])[1:]:
             words = re.split(r"[|`#]", re.sub(r'"[^"]*"', "TEXT", part))[0].split()
             if words:
-                yield words[0].rstrip(".,;:)"), [word for word in words[1:] if re.match(r"--[a-z]", word)]
+                first = words[0].rstrip(".,;:)")
+                two = "_".join([first, *(word.rstrip(".,;:)") for word in words[1:2])])
+                options = [word for word in words[1:] if re.match(r"--[a-z]", word)]
+                yield two if two in OPERATIONS else first, options
 
 
 def options_of(command: str) -> set[str]:
+    if command in EXTRA:
+        return set(re.findall(r"--[a-z-]+", help_of(command)))
     if command not in OPERATIONS:
         return set()
     own = parameters(OPERATIONS[command])
     no = {f"--no-{each.name}" for each in own if each.type is bool and each.optional}
     return {each.flag for each in own} | no | {f"--{name}" for name, _ in RENDERING.get(command, ())}
+
+
+def help_of(command: str) -> str:
+    """What a command that is no operation prints about itself."""
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+        main([command, "--help"])
+    return out.getvalue()
 
 
 def looks_like_prose(line_word: str) -> bool:
@@ -238,14 +252,14 @@ def test_no_page_names_a_command_or_option_that_does_not_exist(path):
     for command, options in said_commands(code):
         if looks_like_prose(command):
             continue
-        assert command in {*OPERATIONS, *EXTRA}, f"engram {command}"
+        assert command in {*OPERATIONS, *EXTRA} | FIRST_WORDS, f"engram {command}"
         known = options_of(command) | EVERYWHERE
         for option in options:
             assert option.rstrip(".,;:)`]") in known, f"engram {command} {option}"
 
 
 def test_no_page_names_an_option_that_no_command_has():
-    known = {option for command in OPERATIONS for option in options_of(command)} | EVERYWHERE
+    known = {option for command in (*OPERATIONS, *EXTRA) for option in options_of(command)} | EVERYWHERE
     known |= {"--version", "--check", "--format", "--list"}  # of engram, tools/docs.py and git
     known |= {"--data", "--write", "--only", "--sizes", "--half"}  # of the benches
     for path in PAGES:

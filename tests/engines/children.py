@@ -27,11 +27,13 @@ from engram.model.record import replace
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from engines.samples import EAST, MINE, NORTH, Story, change, everything, memory, rows
+from engines.stores import open_any
 from engram.engines.sqlite import SqliteEngine
 from engram.errors import Conflict, EngramError
 from engram.model.change import Change, Commit
 from engram.model.codec import encode
 from engram.model.query import Space
+from engram.ports import Engine
 
 OPERATIONS = ("new", "revise", "repeat", "forget", "purge", "promote")
 
@@ -39,7 +41,7 @@ OPERATIONS = ("new", "revise", "repeat", "forget", "purge", "promote")
 class Witness:
     """An engine that notes every Change before and after it is committed, where a kill cannot reach."""
 
-    def __init__(self, engine: SqliteEngine, acks: str) -> None:
+    def __init__(self, engine: Engine, acks: str) -> None:
         self._engine = engine
         self._acks = os.open(acks, os.O_CREAT | os.O_APPEND | os.O_WRONLY)
         self.scan, self.get = engine.scan, engine.get
@@ -90,27 +92,27 @@ def crash(*arguments: str) -> None:
         if not left:
             os.kill(os.getpid(), signal.SIGKILL)
 
-    engine = SqliteEngine(Path(store), new_replica=lambda: "child", trace=trace)
+    engine = open_any(Path(store), "child", trace=trace)
     story = Story(Witness(engine, acks), name=f"run{run}", start=int(run) * 1000)
     for n in range(int(hit)):
         perform(story, operation, n, arm)
 
 
 def churn(store: str, acks: str, run: str) -> None:
-    engine = SqliteEngine(Path(store), new_replica=lambda: "child")
+    engine = open_any(Path(store), "child")
     story = Story(Witness(engine, acks), name=f"run{run}", start=int(run) * 100_000)
     for n in range(10_000):
         perform(story, OPERATIONS[n % len(OPERATIONS)], n, lambda _: None)
 
 
 def write(store: str, name: str, count: str) -> None:
-    engine = SqliteEngine(Path(store), new_replica=lambda: name)
+    engine = open_any(Path(store), name)
     story = Story(engine, name=name)
     print(json.dumps([story.remember(f"{name} says {n}").handle for n in range(int(count))]))
 
 
 def count(store: str, name: str, count: str) -> None:
-    engine = SqliteEngine(Path(store), new_replica=lambda: name)
+    engine = open_any(Path(store), name)
     tries = 0
     for n in range(int(count)):
         while True:
@@ -126,7 +128,7 @@ def count(store: str, name: str, count: str) -> None:
 
 
 def pairs(store: str, count: str) -> None:
-    engine = SqliteEngine(Path(store), new_replica=lambda: "pairs")
+    engine = open_any(Path(store), "pairs")
     for n in range(1, int(count) + 1):
         both = [memory(f"pair-{side}", f"zebra round{n}", seen=n, revision=n) for side in ("left", "right")]
         engine.commit(change(*both, batch=f"b{n}"))
@@ -176,7 +178,7 @@ def batches(store: str, model: str, acks: str) -> None:
 
 
 def open_store(store: str) -> None:
-    SqliteEngine(Path(store), new_replica=lambda: "child").close()
+    open_any(Path(store), "child").close()
 
 
 def limit(size: int) -> None:
@@ -186,7 +188,7 @@ def limit(size: int) -> None:
 
 
 def fill(store: str, size: str) -> None:
-    engine = SqliteEngine(Path(store), new_replica=lambda: "child")
+    engine = open_any(Path(store), "child")
     limit(int(size))
     story, kept, error = Story(engine, name="fill", start=10), [], ""
     for n in range(200):

@@ -57,6 +57,8 @@ NewEngine = Callable[[], Engine]
 
 DEPLOY, FRIDAY = query_terms("deploy Friday")
 WAYS = (EAST, NORTH, WEST, UP, DOWN)
+ASKED_FOR = (DEPLOY, "port", FRIDAY, "8080", "café", "cafe", "金曜", "on", "nil")
+PHRASED = ("a zebra", "a striped zebra", "a zebra, striped", "a lion")
 SECOND, THIRD = Space("sextant", 4), Space("compass", 4, prefix="where: ")
 NONSENSE = {
     "nothing": b"",
@@ -76,7 +78,7 @@ def found(engine: Engine, *terms: str, access: Access = MINE, **asked: object) -
 
 
 def shares(engine: Engine, *terms: str, access: Access = MINE, **asked: object) -> dict[str, float]:
-    return {hit.memory.id: hit.score for hit in engine.search(Query(terms=terms, **asked), access)}
+    return {hit.memory.id: hit.words for hit in engine.search(Query(terms=terms, **asked), access)}
 
 
 def near(
@@ -314,15 +316,39 @@ class EngineLaws:
         assert everything(engine, "relation", Access("stranger")) == ()
         assert everything(engine, "memory") == ()
 
+    @settings(max_examples=40)
+    @given(pool=st.lists(pooled_memories(), max_size=14), accesses=st.lists(ACCESSES, min_size=1, max_size=4))
+    def test_e2_the_places_are_the_scopes_of_what_may_be_read(self, new_engine, pool, accesses):
+        engine, records = new_engine(), numbered(pool)
+        if records:
+            engine.commit(change(*records))
+        for access in accesses:
+            assert engine.places(access) == sorted(
+                {one.scope for one in everything(engine, access=access)}, key=str
+            )
+
+    def test_e2_a_scope_with_nothing_but_a_session_is_a_place(self, engine):
+        engine.commit(change(session("ses-1", owner="ada", scope=Scope("project", "api"))))
+
+        assert engine.places(Access("ada")) == [Scope("project", "api")]
+        assert engine.places(Access("bob")) == []
+
+    def test_e2_a_place_is_known_as_soon_as_something_moves_there(self, engine):
+        here, there = Scope("project", "api"), Scope("project", "web")
+        first = memory("id-1", scope=here)
+        engine.commit(change(first))
+        engine.commit(change(replace(first, scope=there, revision=2), batch="b2"))
+
+        assert there in engine.places(MINE)
+        assert set(engine.places(MINE)) <= {here, there}
+
     # --- E3: search ---
 
     @settings(max_examples=40)
     @given(
         pool=st.lists(pooled_memories(), max_size=14),
         asked=st.lists(st.tuples(filters(), ACCESSES), min_size=1, max_size=6),
-        words=st.lists(
-            st.sampled_from((DEPLOY, "port", FRIDAY, "8080", "café", "cafe", "金曜", "on", "nil")), min_size=1
-        ),
+        words=st.lists(st.sampled_from(ASKED_FOR), min_size=1),
         how=st.tuples(st.booleans(), st.integers(1, 20)),
     )
     def test_e3_search_obeys_filter_and_access_and_is_ordered(self, new_engine, pool, asked, words, how):
@@ -342,8 +368,8 @@ class EngineLaws:
 
             assert len(hits) == min(len(expected), limit)
             assert {hit.memory.id for hit in hits} <= expected
-            assert hits == sorted(hits, key=lambda hit: (-hit.score, hit.memory.id))
-            assert all(0 < hit.score <= 1 for hit in hits)
+            assert hits == sorted(hits, key=lambda hit: (-hit.words, hit.memory.id))
+            assert all(0 < hit.words <= 1 for hit in hits)
             assert {hit.memory for hit in hits} <= set(records)
         engine.close()
 
@@ -362,7 +388,7 @@ class EngineLaws:
             engine.commit(change(memory(f"id-{n}", "the same zebra", apart=True), batch=f"b{n}"))
         hits = engine.search(Query(terms=("zebra",)), MINE)
 
-        assert len({hit.score for hit in hits}) == 1
+        assert len({hit.words for hit in hits}) == 1
         assert [hit.memory.id for hit in hits] == sorted(f"id-{n}" for n in order)
 
     def test_e3_every_term_must_be_there_or_any_of_them(self, engine):
@@ -650,9 +676,9 @@ class EngineLaws:
                 and access.allows(each.owner, each.visibility, each.scope)
             }
 
-            assert [hit.score for hit in hits] == sorted(expected.values(), reverse=True)[:limit]
-            assert {hit.memory.id: hit.score for hit in hits}.items() <= expected.items()
-            assert hits == sorted(hits, key=lambda hit: (-hit.score, hit.memory.id))
+            assert [hit.cosine for hit in hits] == sorted(expected.values(), reverse=True)[:limit]
+            assert {hit.memory.id: hit.cosine for hit in hits}.items() <= expected.items()
+            assert hits == sorted(hits, key=lambda hit: (-hit.cosine, hit.memory.id))
             assert {hit.memory for hit in hits} <= set(records)
         engine.close()
 
@@ -663,7 +689,7 @@ class EngineLaws:
         hits = engine.search(Query(vector=EAST, space=SPACE), MINE)
 
         assert [hit.memory.id for hit in hits] == ["id-3", "id-5", "id-4", "id-1", "id-2"]
-        assert [hit.score for hit in hits] == pytest.approx([1, 0.6, 0.5, 0, -1], abs=1e-3)
+        assert [hit.cosine for hit in hits] == pytest.approx([1, 0.6, 0.5, 0, -1], abs=1e-3)
         assert near(engine, EAST, limit=2) == ["id-3", "id-5"]
 
     def test_e3_equally_near_ones_are_ordered_by_id(self, engine):
@@ -680,7 +706,7 @@ class EngineLaws:
         embed(engine, *((memory(id), ways) for id, ways in several.items()))
         hits = engine.search(Query(vector=EAST, space=SPACE), MINE)
 
-        assert [(hit.memory.id, hit.score) for hit in hits] == [("id-1", 0.5), ("id-3", 0.0), ("id-2", -1.0)]
+        assert [(hit.memory.id, hit.cosine) for hit in hits] == [("id-1", 0.5), ("id-3", 0.0), ("id-2", -1.0)]
         assert near(engine, NORTH, limit=1) == ["id-1"]
         assert near(engine, WEST, limit=2) == ["id-1", "id-2"]
 
@@ -728,25 +754,111 @@ class EngineLaws:
         assert among("id-3") == among() == among("absent") == []
         assert near(engine, EAST, SECOND, where=Filter(ids=("id-1",))) == []
 
-    def test_e3_those_asked_for_besides_are_told_too(self, engine):
-        """After the nearest, with their own cosine; what the filter or the access leaves out stays out."""
+    # --- E3: by words and by meaning together ---
+
+    @settings(max_examples=40)
+    @given(
+        pool=st.lists(
+            st.tuples(pooled_memories(), st.lists(st.sampled_from(WAYS), max_size=3).map(b"".join)), max_size=14
+        ),
+        asked=st.lists(
+            st.tuples(filters(), ACCESSES, st.sampled_from(WAYS), st.lists(st.sampled_from(ASKED_FOR), max_size=3)),
+            min_size=1,
+            max_size=6,
+        ),
+        limit=st.integers(1, 5),
+    )
+    def test_e3_both_together_find_what_either_finds_and_every_hit_tells_its_cosine(
+        self, new_engine, pool, asked, limit
+    ):
+        engine, records = new_engine(), numbered([each for each, _ in pool])
+        vectors = {each.id: some for each, (_, some) in zip(records, pool, strict=True) if some}
+        if records:
+            engine.commit(change(*records))
+        embed(engine, *((each, vectors[each.id]) for each in records if each.id in vectors))
+        for where, access, way, words in asked:
+            by_words = Query(terms=tuple(words), every=False, where=where, limit=limit)
+            by_meaning = Query(vector=way, space=SPACE, where=where, limit=limit)
+            worded, near = (engine.search(each, access) for each in (by_words, by_meaning))
+            hits = engine.search(by_words._replace(vector=way, space=SPACE), access)
+
+            assert {hit.memory.id: hit.words for hit in hits if hit.words is not None} == {
+                hit.memory.id: hit.words for hit in worded
+            }
+            assert {hit.memory.id for hit in hits} == {hit.memory.id for hit in (*worded, *near)}
+            for hit in hits:
+                told = cosine(way, vectors[hit.memory.id]) if hit.memory.id in vectors else None
+                assert hit.cosine == told
+            found = [hit for hit in hits if hit.words is not None]
+            assert found == sorted(found, key=lambda hit: (-hit.words, hit.memory.id))
+            assert hits[len(found) :] == sorted(
+                (hit for hit in hits if hit.words is None), key=lambda hit: (-hit.cosine, hit.memory.id)
+            )
+        engine.close()
+
+    def test_e3_what_words_found_tells_its_cosine_however_far_off_it_is(self, engine):
+        """What the filter or the access leaves out stays out, and what has no vector has no cosine."""
         ways = [vector(1 - n / 10, math.sqrt(1 - (1 - n / 10) ** 2), 0, 0) for n in range(10)]
         kinds = {0: "decision", 6: "decision"}
-        records = [memory(f"id-{n}", f"note {n}", kind=kinds.get(n, "fact")) for n in range(10)]
+        worded = {4: "zebra one", 6: "zebra two", 8: "zebra three", 9: "zebra four"}
+        records = [memory(f"id-{n}", worded.get(n, f"note {n}"), kind=kinds.get(n, "fact")) for n in range(10)]
         records[8] = replace(records[8], owner="ada")
-        engine.commit(change(*records, memory("id-x", "without a vector", kind="fact")))
+        engine.commit(change(*records, memory("id-x", "zebra without a vector", kind="fact")))
         embed(engine, *zip(records[:9], ways, strict=False), (records[9], WEST + ways[9]))
-        facts = Filter(kinds=("fact",))
-        asked = lambda *ids, **more: near(engine, EAST, limit=2, besides=ids, **more)  # noqa: E731
 
+        def told(limit: int, access: Access = MINE, **more: object) -> dict[str, tuple[bool, float | None]]:
+            query = Query(("zebra",), vector=EAST, space=SPACE, limit=limit, **more)
+            hits = engine.search(query, access)
+            return {
+                hit.memory.id: (hit.words is not None, None if hit.cosine is None else round(hit.cosine, 2))
+                for hit in hits
+            }
+
+        near, far = {"id-1": (False, 0.9), "id-2": (False, 0.8)}, {"id-4": (True, 0.6), "id-9": (True, 0.1)}
         for _ in range(2):
-            assert asked("id-7", where=facts) == ["id-1", "id-2", "id-7"]
-            assert asked("id-9", "id-4", "id-2", where=facts) == ["id-1", "id-2", "id-4", "id-9"]
-            assert asked("id-6", "id-8", "id-x", "absent", where=facts) == asked(where=facts) == ["id-1", "id-2"]
-            assert asked("id-6", "id-8") == ["id-0", "id-1", "id-6"]
-            assert asked("id-8", access=Access("ada")) == ["id-8"]
-        hits = engine.search(Query(vector=EAST, space=SPACE, limit=1, besides=("id-9", "id-5")), MINE)
-        assert [hit.score for hit in hits] == pytest.approx([1, 0.5, 0.1], abs=1e-3)
+            assert told(3, where=Filter(kinds=("fact",))) == {
+                **far,
+                "id-x": (True, None),
+                **near,
+                "id-3": (False, 0.7),
+            }
+            assert told(1, where=Filter(kinds=("decision",))) == {"id-6": (True, 0.4), "id-0": (False, 1.0)}
+            assert told(5, access=Access("ada")) == {"id-8": (True, 0.2)}
+            assert told(5, where=Filter(ids=("id-9", "id-1", "absent"))) == {
+                "id-9": (True, 0.1),
+                "id-1": near["id-1"],
+            }
+
+    def test_e3_beside_phrases_meaning_finds_nothing_by_itself(self, engine):
+        engine.commit(change(*(memory(f"id-{n}", text) for n, text in enumerate(PHRASED))))
+        embed(
+            engine,
+            *((memory(f"id-{n}", text), way) for n, (text, way) in enumerate(zip(PHRASED, WAYS, strict=False))),
+        )
+        said = Query(("zebra",), phrases=("striped zebra",), vector=WAYS[0], space=SPACE)
+        for _ in range(2):
+            hits = engine.search(said, MINE)
+            assert {hit.memory.id: hit.cosine for hit in hits} == {"id-1": cosine(WAYS[0], WAYS[1])}
+            alone = engine.search(said._replace(terms=()), MINE)
+            assert [(hit.memory.id, hit.words) for hit in alone] == [("id-1", 1.0)]
+            assert alone[0].cosine == hits[0].cosine
+
+    def test_e3_a_space_that_is_not_the_stores_leaves_the_words(self, engine):
+        engine.commit(change(memory("id-1", "a zebra")))
+        embed(engine, (memory("id-1", "a zebra"), EAST))
+        for space in (SECOND, None):
+            hits = engine.search(Query(("zebra",), vector=EAST, space=space), MINE)
+            assert [(hit.memory.id, hit.cosine) for hit in hits] == [("id-1", None)]
+
+    def test_e3_what_is_not_ranked_is_the_same_without_a_score(self, engine):
+        texts = ("a zebra", "zebra zebra", "a grey zebra", "a lion", "a grey lion")
+        engine.commit(change(*(memory(f"id-{n}", text) for n, text in enumerate(texts))))
+        for every, phrases in ((True, ()), (False, ()), (False, ("grey zebra",))):
+            query = Query(("zebra", "grey"), every=every, phrases=phrases)
+            ranked, found = (engine.search(query._replace(ranked=each), MINE) for each in (True, False))
+            assert {hit.memory for hit in found} == {hit.memory for hit in ranked} != set()
+            assert {hit.words for hit in found} == {1.0}
+        assert len(engine.search(Query(("zebra",), ranked=False, limit=2), MINE)) == 2
 
     def test_e3_what_is_near_but_not_asked_for_pushes_nobody_out(self, engine):
         others = [memory(f"id-{n:03d}", f"note {n}", kind="fact") for n in range(60)]
@@ -840,7 +952,7 @@ class EngineLaws:
         assert embed(engine, (memory("id-1"), WEST)) == 1
         hits = engine.search(Query(vector=EAST, space=SPACE), MINE)
 
-        assert [(hit.memory.id, hit.score) for hit in hits] == [("id-1", -1.0)]
+        assert [(hit.memory.id, hit.cosine) for hit in hits] == [("id-1", -1.0)]
 
     @pytest.mark.parametrize("nonsense", NONSENSE.values(), ids=NONSENSE)
     def test_what_is_no_vector_is_refused_and_nothing_of_it_is_kept(self, engine, nonsense):
@@ -857,7 +969,7 @@ class EngineLaws:
         with pytest.raises(Invalid):
             embed(engine, (memory("id-1"), EAST), (memory("id-2"), nonsense), space=SECOND)
         assert engine.backlog(MINE) == Backlog(SPACE, None, 1, 0)
-        assert engine.search(Query(vector=NORTH, space=SPACE), MINE)[0].score == 1
+        assert engine.search(Query(vector=NORTH, space=SPACE), MINE)[0].cosine == 1
 
     def test_a_space_without_dimensions_holds_nothing(self, engine):
         engine.commit(change(memory("id-1")))
@@ -1357,6 +1469,7 @@ class EngineLaws:
             lambda: engine.search(Query(vector=EAST, space=SPACE, where=Filter(ids=("id-1",))), access),
             lambda: engine.search(Query(), access),
             lambda: engine.census((DEPLOY,), access),
+            lambda: engine.places(access),
             lambda: engine.lacking(SPACE, access),
             lambda: engine.lacking(SECOND, access),
             lambda: engine.backlog(access),
@@ -1368,13 +1481,14 @@ class EngineLaws:
             with pytest.raises(TypeError):
                 read()
 
-    @pytest.mark.parametrize("call", ["get", "scan", "search", "census", "lacking", "backlog"])
+    @pytest.mark.parametrize("call", ["get", "scan", "search", "census", "places", "lacking", "backlog"])
     def test_e11_access_is_no_optional_argument(self, engine, call):
         asked = {
             "get": ("memory", ["id-1"]),
             "scan": ("memory", Filter()),
             "search": (Query(terms=("x",)),),
             "census": (("x",),),
+            "places": (),
             "lacking": (SPACE,),
             "backlog": (),
         }
@@ -1395,6 +1509,7 @@ class EngineLaws:
             record.id in waiting(engine, SECOND, access=access),
             engine.backlog(access).remaining == 1,
             engine.census((DEPLOY,), access).carriers[DEPLOY] == 1,
+            record.scope in engine.places(access),
         }
 
     @pytest.mark.parametrize(
@@ -1490,6 +1605,31 @@ class EngineLaws:
         assert {each.id: each.handle for each in everything(engine)} == first.handles | again.handles
         assert everything(engine, "session")[0].handle == "ses-0001"
         assert everything(engine, "relation")[0].handle == "rel-0001"
+
+    def test_a_wanted_number_is_given_and_the_next_goes_on_from_it(self, engine):
+        first = engine.commit(change(memory("id-1"), memory("id-2"))._replace(numbers={"id-1": 7}))
+        later = engine.commit(change(memory("id-3"), batch="b2")._replace(numbers={"id-3": 3}))
+        last = engine.commit(change(memory("id-4"), batch="b3"))
+
+        assert first.handles == {"id-1": "mem-0007", "id-2": "mem-0008"}
+        assert later.handles == {"id-3": "mem-0003"}
+        assert last.handles == {"id-4": "mem-0009"}
+        assert engine.get("memory", ["mem-0007"], MINE)["mem-0007"].id == "id-1"
+
+    def test_a_wanted_number_that_another_record_has_is_refused(self, engine):
+        engine.commit(change(memory("id-1")))
+        before = snapshot(engine)
+        for wanted in ({"id-2": 1}, {"id-2": 5, "id-3": 5}):
+            with pytest.raises(Conflict):
+                engine.commit(change(memory("id-2"), memory("id-3"), batch="b2")._replace(numbers=wanted))
+
+        assert snapshot(engine) == before
+
+    def test_a_wanted_number_of_a_record_that_has_one_changes_nothing(self, engine):
+        engine.commit(change(memory("id-1")))
+        done = engine.commit(change(memory("id-1", "more", revision=2), batch="b2")._replace(numbers={"id-1": 9}))
+
+        assert done.handles == {"id-1": "mem-0001"}
 
     def test_get_answers_by_the_ref_given(self, engine):
         engine.commit(change(memory("abcdef-1"), memory("uvwxyz-1")))

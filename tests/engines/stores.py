@@ -1,18 +1,50 @@
 """What must be true of a store file after anything: used wherever processes are killed or race."""
 
+import json
+import shutil
+from collections.abc import Callable
+from itertools import count as count_from
 from pathlib import Path
 
 import apsw
+import yaml
 
-from engines.samples import everything
+from engines.samples import START, everything
+from engram.engines.files.engine import FilesEngine
+from engram.engines.ram import RamEngine
 from engram.engines.sqlite import SqliteEngine
 from engram.model.event import intact
 from engram.model.filter import Access
+from engram.ports import Engine
 from engram.rules.changes import claims_of
 
 
 def open_store(path: Path, replica: str = "parent") -> SqliteEngine:
     return SqliteEngine(path, new_replica=lambda: replica)
+
+
+def open_files(path: Path, replica: str = "replica", *, cache: Path | None = None, **more: object) -> FilesEngine:
+    """A store of plain files, with its index beside it unless told otherwise."""
+    ids = count_from(1)
+    return FilesEngine(
+        path,
+        **{
+            "cache": cache or path.parent / "cache",
+            "open_index": lambda at: SqliteEngine(at, new_replica=lambda: replica, anywhere=True),
+            "scratch_index": lambda: RamEngine(replica),
+            "clock": lambda: START,
+            "new_id": lambda: f"{replica}-{next(ids)}",
+            "claims_of": claims_of,
+            **more,
+        },
+    )
+
+
+def open_any(path: Path, replica: str = "parent", **more: object) -> Engine:
+    """A store by its name: a file of SQLite, or a folder of plain files."""
+    if path.suffix == ".db":
+        return SqliteEngine(path, new_replica=lambda: replica, **more)
+    return open_files(path, replica, **more)
 
 
 def raw(path: Path, sql: str) -> list[tuple]:
@@ -22,6 +54,18 @@ def raw(path: Path, sql: str) -> list[tuple]:
         return db.execute(sql).fetchall()
     finally:
         db.close()
+
+
+def statements(engine: SqliteEngine, act: Callable[[], object]) -> str:
+    """What this thread asks SQLite for while it acts."""
+    told: list[str] = []
+    db = engine._connection()
+    db.set_exec_trace(lambda _, sql, __: told.append(sql) or True)
+    try:
+        act()
+    finally:
+        db.set_exec_trace(None)
+    return "\n".join(told)
 
 
 def count(path: Path, table: str) -> int:
@@ -49,5 +93,29 @@ def assert_whole(path: Path, access: Access) -> None:
         assert [event.time for event in events] == sorted(event.time for event in events)
         handles = [record.handle for record in records]
         assert len(set(handles)) == len(handles)
+    finally:
+        engine.close()
+
+
+def assert_files_whole(path: Path, access: Access) -> None:
+    """Nothing half: text, index, queue and trail agree, and an index made anew answers the same."""
+    engine = open_files(path, "parent")
+    try:
+        assert engine.check() == []
+        records, events = everything(engine, access=access), engine.events(limit=100_000)
+        assert [event.seq for event in events] == list(range(1, len(events) + 1))
+        assert all(map(intact, events))
+        assert len({record.handle for record in records}) == len(records)
+        registry = yaml.safe_load((path / "memory.md").read_text().split("---\n")[1])
+        assert {item["id"]: item["fact"] for item in registry["items"]} == {r.handle: r.text for r in records}
+        lines = (path / "audit.jsonl").read_text().splitlines() if events else []
+        assert list(dict.fromkeys(json.loads(line)["event"] for line in lines)) == [event.id for event in events]
+        assert not [each.name for each in path.rglob("*.new")]
+        again = open_files(path, "parent", cache=path.parent / "another cache")
+        assert everything(again, access=access) == records
+        assert [record.handle for record in everything(again, access=access)] == [r.handle for r in records]
+        assert again.events(limit=100_000) == events
+        again.close()
+        shutil.rmtree(path.parent / "another cache")
     finally:
         engine.close()

@@ -10,15 +10,19 @@ from pathlib import Path
 
 import pytest
 
-from engines.laws import EngineLaws, NewEngine, found
+from engines.laws import EngineLaws, NewEngine, embed, found
 from engines.samples import EAST, MINE, SPACE, Story, change, everything, memory, purge
-from engines.stores import count, open_store, raw, raw_bytes
+from engines.stores import count, open_store, raw, raw_bytes, statements
 from engram.engines import sqlite_file, sqlite_words
 from engram.engines.sqlite import SqliteEngine
+from engram.engines.sqlite_rows import fetch
 from engram.errors import Conflict
 from engram.model.change import Token
+from engram.model.filter import Access, Filter
 from engram.model.memory import Citation
-from engram.model.query import Space
+from engram.model.query import Query, Space
+from engram.model.record import replace
+from engram.model.scope import Scope
 
 STRIPES = (3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5, 8, 9, 7, 9, 3)
 STRIPED = struct.pack("<16e", *(each / math.sqrt(sum(n * n for n in STRIPES)) for each in STRIPES))
@@ -183,4 +187,67 @@ def test_a_rare_word_does_not_hide_those_who_carry_only_the_common_ones(tmp_path
         assert len(hits) == min(limit, 62)
         assert set(hits[:2]) <= {"id-00", "id-01"}
     assert found(engine, "rare", "common") == ["id-01"]
+    engine.close()
+
+
+@pytest.mark.parametrize("small", [0, sqlite_words.SMALL], ids=["asked for", "all kept"])
+def test_a_census_follows_every_change_whoever_makes_it(tmp_path, monkeypatch, small):
+    monkeypatch.setattr(sqlite_words, "SMALL", small)
+    monkeypatch.setattr(sqlite_words, "DRIFT", -1)  # nothing may lag behind here
+    engine, other = (open_store(tmp_path / "store.db", name) for name in ("one", "other"))
+    counts = lambda: dict(engine.census(("zebra", "lion", "zeb*", "l*"), MINE).carriers)  # noqa: E731
+    assert set(counts().values()) == {0}
+    first = memory("id-1", "a zebra")
+    other.commit(change(first))
+    assert counts() == {"zebra": 1, "lion": 0, "zeb*": 1, "l*": 0}
+    other.commit(change(replace(first, text="a lion", revision=2), batch="b2"))
+    assert counts() == {"zebra": 0, "lion": 1, "zeb*": 0, "l*": 1}
+    engine.commit(change(memory("id-2", "a lion and a zebra", owner="ada"), memory("id-3", "zebra"), batch="b3"))
+    assert counts() == {"zebra": 1, "lion": 1, "zeb*": 1, "l*": 1}
+    assert engine.census(("zebra", "lion"), Access("ada")) == (3, {"zebra": 1, "lion": 1})
+    other.commit(purge(memory("id-3", "zebra"), batch="b4"))
+    assert counts() == {"zebra": 0, "lion": 1, "zeb*": 0, "l*": 1}
+    for each in (engine, other):
+        each.close()
+
+
+def test_places_that_were_numbered_anew_by_another_process_are_found(tmp_path):
+    """A repair gives places other numbers: who remembers the old ones must notice."""
+    engine, other = (open_store(tmp_path / "store.db", name) for name in ("one", "other"))
+    web, api = (Scope("project", name) for name in ("web", "api"))
+    gone, kept = memory("id-1", "a zebra", scope=web), memory("id-2", "a zebra", scope=api, apart=True)
+    engine.commit(change(gone, kept))
+    embed(engine, (kept, EAST))
+    query = Query(("zebra",), vector=EAST, space=SPACE, where=Filter(scopes=(api,)))
+    before = engine.search(query, MINE)
+    assert [hit.memory.id for hit in before] == ["id-2"]
+
+    other.commit(purge(gone, batch="b2"))
+    db = other._connection()
+    db.execute("DELETE FROM words WHERE rowid = 2")  # damage, so that there is something to repair
+    assert other.check(repair=True) == []
+    assert fetch(db, "SELECT p FROM place") == [(1,)], "or nothing is proven"
+
+    assert [hit.memory.id for hit in engine.search(query, MINE)] == ["id-2"]
+    other.commit(change(memory("id-3", "a zebra", scope=web, apart=True), batch="b3"))
+    assert [hit.memory.id for hit in engine.search(query, MINE)] == ["id-2"]
+    assert engine.search(query, MINE)[0].words == pytest.approx(before[0].words, rel=1)
+    for each in (engine, other):
+        each.close()
+
+
+def test_a_few_of_many_are_found_in_their_place_whatever_is_common_elsewhere(tmp_path, monkeypatch):
+    """How many of a word's carriers are scored is decided by how many of them lie in the places asked."""
+    monkeypatch.setattr(sqlite_words, "MOST_SCORED", 10)
+    engine = open_store(tmp_path / "store.db")
+    web, api = (Scope("project", name) for name in ("web", "api"))
+    there = [memory(f"id-{n:03d}", f"common rare {n}", scope=web) for n in range(120)]
+    here = [memory(f"my-{n}", f"common {n}", scope=api) for n in range(6)]
+    engine.commit(change(*there, *here, memory("my-x", "rare", scope=api)))
+    told = lambda: engine.search(Query(("rare", "common"), every=False, where=Filter(scopes=(api,))), MINE)  # noqa: E731
+
+    assert {hit.memory.id for hit in told()} == {*(each.id for each in here), "my-x"}
+    asked = statements(engine, told)
+    assert asked.count("bm25(") == 1
+    assert "+rowid IN" not in asked
     engine.close()

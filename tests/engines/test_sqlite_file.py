@@ -417,7 +417,7 @@ def test_a_directory_is_invalid(tmp_path):
 def test_a_store_of_plain_files_is_invalid_and_named(tmp_path):
     (tmp_path / "memory.md").write_text("# memory")
 
-    refused(tmp_path, Invalid, says="Markdown", hint="ENGRAM_STORE")
+    refused(tmp_path, Invalid, says="plain files", hint="files:")
 
 
 def test_a_pipe_is_invalid(tmp_path):

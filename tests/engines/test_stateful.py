@@ -294,7 +294,7 @@ class Twins(RuleBasedStateMachine):
         others = {term: variants.get(term, ()) for term in terms}
         query = Query(terms, every, without_repeats(others), phrases, where=where, limit=1000)
         with self.opened() as fresh:
-            first, second = ({hit.memory: hit.score for hit in e.search(query, access)} for e in (self.ram, fresh))
+            first, second = ({hit.memory: hit.words for hit in e.search(query, access)} for e in (self.ram, fresh))
             carried, counted = (e.census(terms, access) for e in (self.ram, fresh))
 
         assert second == pytest.approx(first)
@@ -315,16 +315,25 @@ class Twins(RuleBasedStateMachine):
         query = Query(vector=way, space=space, where=where, limit=1000)
         self.both(lambda engine: engine.search(query, access))
 
-    @rule(where=WHERES, access=READERS, way=st.sampled_from(WAYS), limit=st.integers(1, 3), picks=st.lists(PICK))
-    def search_the_nearest_and_some_besides(self, where, access, way, limit, picks):
-        known = everything(self.ram)
-        besides = tuple({known[pick % len(known)].id for pick in picks}) if known else ()
-        query = Query(vector=way, space=SPACE, where=where, limit=limit, besides=besides)
-        hits = lambda engine: engine.search(query, access)  # noqa: E731 - equal cosines may be cut either way
-        self.both(lambda engine: [hit.score for hit in hits(engine)][:limit])
-        self.both(lambda engine: {hit for hit in hits(engine) if hit.memory.id in besides})
+    @rule(
+        where=WHERES,
+        access=READERS,
+        way=st.sampled_from(WAYS),
+        terms=QUESTIONS,
+        phrases=st.one_of(st.just(()), st.just(()), st.lists(st.sampled_from(PHRASES), max_size=1).map(tuple)),
+        limit=st.integers(1, 3),
+    )
+    def search_by_words_and_meaning(self, where, access, way, terms, phrases, limit):  # noqa: PLR0917 - as above
+        query = Query(terms, every=False, phrases=phrases, vector=way, space=SPACE, where=where, limit=1000)
+        self.both(
+            lambda engine: {(hit.memory, hit.words is None, hit.cosine) for hit in engine.search(query, access)}
+        )
+        few = query._replace(limit=limit, phrases=())  # equal scores may be cut either way
+        nearest = lambda hits: sorted(hit.cosine for hit in hits if hit.cosine is not None)[-limit:]  # noqa: E731
+        self.both(lambda engine: nearest(engine.search(few, access)))
         for engine in (self.ram, self.sqlite):
-            assert sum(hit.memory.id not in besides for hit in hits(engine)) <= limit
+            hits = engine.search(few, access)
+            assert sum(hit.words is not None for hit in hits) <= limit >= sum(hit.words is None for hit in hits)
 
     @rule(access=READERS, space=SPACES, limit=st.integers(1, 5))
     def lacking(self, access, space, limit):

@@ -159,3 +159,18 @@ def test_the_public_face_opens_a_ram_store(tmp_path):
     with engram.open("ram:", folder=tmp_path, environment={"HOME": str(tmp_path)}) as memory:
         memory.remember("We deploy on Fridays", kind="convention")
         assert memory.recall("when do we deploy?").hits[0].memory.text == "We deploy on Fridays"
+
+
+def test_a_revision_gives_a_key_to_what_has_none_and_changes_none(world):
+    plain = world.person.remember("Logs rotate at midnight").memory
+    keyed = world.person.remember("Logs are kept for a week", key="config/keeping").memory
+    revised = world.person.revise(plain.id, key="config/logs", text="Logs rotate at one")
+
+    assert (revised.memory.key, revised.memory.text) == ("config/logs", "Logs rotate at one")
+    assert world.person.remember("Logs rotate at two", key="config/logs").memory.id == plain.id
+    for id, key in ((plain.id, "config/other"), (keyed.id, "config/logs")):
+        with pytest.raises(Conflict):
+            world.person.revise(id, key=key)
+    other = world.person.remember("Something without a name").memory
+    with pytest.raises(Conflict, match="has the key"):
+        world.person.revise(other.id, key="config/logs")

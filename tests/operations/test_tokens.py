@@ -18,6 +18,9 @@ def setting(world: World) -> dict[str, str]:
     person, agent = world.person, world.agent
     gone = person.remember("A forgotten thing").memory.id
     person.forget(gone)
+    person.session_begin("s-1")
+    person.remember("An old thing", scope="project:old")
+    person.remember("Another project's thing", scope="project:new")
     return {
         "live": person.remember("A live thing").memory.id,
         "gone": gone,
@@ -37,6 +40,11 @@ ACTS = {
     "reject": lambda who, refs, token: who.reject(refs["refused"], reason="no", token=token),
     "purge": lambda who, refs, token: who.purge(refs["erased"], confirm=True, token=token),
     "undo": lambda who, refs, token: who.undo(token=token),
+    "relate": lambda who, refs, token: who.relate(refs["live"], refs["held"], "related", token=token),
+    "judge": lambda who, refs, token: who.judge(f"{refs['live']}~{refs['held']}", "scoped", token=token),
+    "session_end": lambda who, refs, token: who.session_end("s-1", summary="Goal: done", token=token),
+    "projects_merge": lambda who, refs, token: who.projects_merge("old", "new", apply=True, token=token),
+    "projects_rename": lambda who, refs, token: who.projects_rename("old", "newer", apply=True, token=token),
 }
 OTHER = {
     "remember": lambda who, refs, token: who.remember("Another thing", tag=["a"], token=token),
@@ -48,11 +56,18 @@ OTHER = {
     "reject": lambda who, refs, token: who.reject(refs["refused"], reason="other", token=token),
     "purge": lambda who, refs, token: who.purge(refs["live"], confirm=True, token=token),
     "undo": lambda who, refs, token: who.undo(last=2, token=token),
+    "relate": lambda who, refs, token: who.relate(refs["live"], refs["held"], "conflicts", token=token),
+    "judge": lambda who, refs, token: who.judge(f"{refs['live']}~{refs['held']}", "related", token=token),
+    "session_end": lambda who, refs, token: who.session_end("s-1", summary="Goal: other", token=token),
+    "projects_merge": lambda who, refs, token: who.projects_merge("new", "old", apply=True, token=token),
+    "projects_rename": lambda who, refs, token: who.projects_rename("old", "newest", apply=True, token=token),
 }
+SELF_EVIDENT = {"import", "reembed", "capture", "session_begin", "harvest", "sync"}
+"""They find their work done: what is known is counted, and what is under way goes on."""
 
 
 def test_every_writing_operation_takes_a_token_but_those_that_find_their_work_done():
-    assert {name for name, operation in OPERATIONS.items() if operation.writes} - set(ACTS) == {"import", "reembed"}
+    assert {name for name, operation in OPERATIONS.items() if operation.writes} - set(ACTS) == SELF_EVIDENT
 
 
 @pytest.mark.parametrize("name", ACTS)
@@ -72,6 +87,8 @@ def test_a_retry_returns_the_first_answer_and_leaves_no_event(world, name):
     elif name == "undo":
         assert [event.id for event in again.events] == [event.id for event in first.events]
         assert again.gone == first.gone
+    elif name in ("session_end", "projects_merge", "projects_rename"):
+        assert again._replace(at=first.at, hint=first.hint) == first
     elif name != "revise":
         assert {one.id for one in again.memories} == {one.id for one in first.memories}
 

@@ -194,3 +194,15 @@ def test_what_is_of_the_wrong_type_is_invalid(world, said):
     with pytest.raises(Invalid):
         world.person.remember("A text", **said)
     assert world.everything() == {}
+
+
+def test_a_proposal_brings_what_it_changes_and_leaves_what_changed_since(world):
+    known = approved(world, "The budget is the first one")
+    first = world.agent.revise(known.id, text="The budget is the fifth one").memory
+    second = world.agent.revise(known.id, tag=["money"]).memory
+    world.person.revise(known.id, pinned=True)
+    world.person.promote([first.id], confirm=True)
+    world.person.promote([second.id], confirm=True)
+
+    after = world.now(known.id)
+    assert (after.text, after.tags, after.pinned) == ("The budget is the fifth one", ("money",), True)

@@ -288,7 +288,7 @@ def make_fifo(path: Path) -> None:
 
 STORES: dict[str, tuple[Callable[[Path], None], str, str, str]] = {
     "a directory": (make_directory, "invalid", "is a directory", "engram.db"),
-    "a store of plain files": (make_directory_of_files, "invalid", "Markdown files", "ENGRAM_STORE"),
+    "plain files others may read": (make_directory_of_files, "corrupt", "Others may open", "chmod 700"),
     "another program's database": (make_foreign, "corrupt", "another program's database", "ENGRAM_STORE"),
     "garbage": (make_garbage, "corrupt", "no Engram store", "ENGRAM_STORE"),
     "an empty file": (make_empty, "corrupt", "is an empty file", "backup"),

@@ -574,14 +574,14 @@ class TestHelp:
 
         assert done.code == 0
         for operation in OPERATIONS.values():
-            assert re.search(rf"^  {operation.name} +{re.escape(operation.summary)}$", done.out, re.MULTILINE)
+            assert re.search(rf"^  {operation.command} +{re.escape(operation.summary)}$", done.out, re.MULTILINE)
         assert "config" in done.out
         assert "completion" in done.out
         assert "Exit codes: 0 done" in done.out
 
     @pytest.mark.parametrize("name", OPERATIONS)
     def test_help_of_a_command_shows_an_example_and_the_prose_of_every_parameter(self, engram: Driver, name: str):
-        done = engram(name, "--help")
+        done = engram(*OPERATIONS[name].command.split(), "--help")
         told = " ".join(done.out.split())
 
         assert done.code == 0
@@ -595,7 +595,7 @@ class TestHelp:
             assert about in told
         assert "--json" in told
         assert "--store PATH" in told
-        assert engram("help", name).out == done.out
+        assert engram("help", *OPERATIONS[name].command.split()).out == done.out
 
     @pytest.mark.parametrize("name", ["config", "completion"])
     def test_help_of_the_other_commands_shows_an_example(self, engram: Driver, name: str):
@@ -612,8 +612,9 @@ class TestHelp:
 
         for example in OPERATIONS[name].examples:
             words = shlex.split(example.split("|")[-1] if "| engram" in example else example.split(" | ")[0])
-            assert words[:2] == ["engram", name]
-            parse(OPERATIONS[name], words[2:])
+            said = OPERATIONS[name].command.split()
+            assert words[: len(said) + 1] == ["engram", *said]
+            parse(OPERATIONS[name], words[len(said) + 1 :])
 
 
 class TestTerminal:

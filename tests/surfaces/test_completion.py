@@ -11,6 +11,8 @@ from engram.surfaces.completion import SHELLS, script
 from engram.surfaces.parsing import parser_for
 from surfaces.driving import Driver
 
+COMMANDS = [operation.command for operation in OPERATIONS.values()]
+
 
 def completed(*words: str) -> list[str]:
     """What bash offers after these words, the last of which is being typed."""
@@ -33,8 +35,8 @@ def test_the_command_prints_a_script_for(engram: Driver, shell: str):
 
     assert done.code == 0
     assert done.out == script(shell, list(EXTRA)) + "\n"
-    for name in (*OPERATIONS, *EXTRA):
-        assert name in done.out
+    for name in (*COMMANDS, *EXTRA):
+        assert name.partition(" ")[0] in done.out
 
 
 def test_without_a_shell_it_shows_how_it_is_used(engram: Driver):
@@ -74,10 +76,15 @@ def test_bash_is_told_which_command_it_completes():
 
 
 def test_bash_completes_commands():
-    assert set(completed("re")) == {"remember", "revise", "restore", "recall", "reembed", "review", "reject"}
+    assert set(completed("re")) == {"remember", "revise", "restore", "recall", "reembed", "review", "reject"} | {
+        "relate",
+        "related",
+    }
     assert completed("mod") == ["models"]
     assert completed("conf") == ["config"]
-    assert set(completed("")) == {*OPERATIONS, *EXTRA}
+    assert set(completed("")) == {*(name.partition(" ")[0] for name in COMMANDS), *EXTRA}
+    assert completed("session", "") == ["begin", "end", "list"]
+    assert completed("session", "be") == ["begin"]
 
 
 def test_bash_completes_the_options_of_a_command():
@@ -92,9 +99,11 @@ def accepted(name: str) -> set[str]:
 
 @pytest.mark.parametrize("name", OPERATIONS)
 def test_bash_offers_only_what_the_command_takes(name: str):
-    assert set(completed(name, "--")) <= accepted(name)
+    assert set(completed(*OPERATIONS[name].command.split(), "--")) <= accepted(name)
 
 
 @pytest.mark.parametrize("name", OPERATIONS)
 def test_bash_offers_all_that_the_command_takes(name: str):
-    assert {word for word in accepted(name) if not word.startswith("--no-")} - {"-h"} <= set(completed(name, "--"))
+    assert {word for word in accepted(name) if not word.startswith("--no-")} - {"-h"} <= set(
+        completed(*OPERATIONS[name].command.split(), "--")
+    )

@@ -9,14 +9,21 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
+from mcp import Client
+from mcp_types import CallToolResult
 
 import engram as package
 from engram.model import answers
 from engram.operations import parameters as prose
 from engram.service import OPERATIONS, Engram, Operation
+from engram.surfaces.mcp.compact import compact
+from engram.surfaces.mcp.server import build
+from engram.surfaces.mcp.tools import SHOWN
+from engram.surfaces.paper import Paper
 from engram.surfaces.parsing import parameters, parse, parser_for
-from engram.surfaces.render import RENDERERS, Paper, render
+from engram.surfaces.render import RENDERERS, render
 from engram.surfaces.shapes import shape
 from surfaces.driving import Driver
 
@@ -36,6 +43,8 @@ def test_the_operations_of_the_core_are_all_there():
     assert set(OPERATIONS) == {
         "remember", "get", "list", "revise", "verify", "forget", "restore", "purge", "recall", "context", "review",
         "promote", "reject", "history", "undo", "stats", "doctor", "kinds", "export", "import", "models", "reembed",
+        "harvest", "session_begin", "session_end", "session_list", "timeline", "capture", "suggest_key",
+        "queue", "sync", "relate", "judge", "related", "projects_list", "projects_merge", "projects_rename",
     }  # fmt: skip
 
 
@@ -68,7 +77,7 @@ def test_the_command_takes_the_parameters_of_the_operation(operation: Operation)
 
 @NAMED
 def test_the_command_has_the_defaults_of_the_operation(operation: Operation):
-    given = ["x" for each in parameters(operation) if each.required]
+    given = [(each.choices or ("x",))[0] for each in parameters(operation) if each.required]
     asked = parse(operation, given)
     signature = inspect.signature(operation.function)
 
@@ -86,8 +95,8 @@ def test_an_operation_says_what_it_does_how_and_with_what(operation: Operation):
     assert first[0].isupper()
     assert operation.examples
     for example in operation.examples:
-        assert re.search(rf"(^|\| )engram {operation.name}(\s|$)", example), example
-    assert operation.examples[0].startswith(f"engram {operation.name}")
+        assert re.search(rf"(^|\| )engram {operation.command}(\s|$)", example), example
+    assert operation.examples[0].startswith(f"engram {operation.command}")
     for each in parameters(operation):
         assert each.about.endswith("."), f"{operation.name} {each.name}"
 
@@ -120,7 +129,8 @@ def test_a_parameters_prose_is_written_once(operation: Operation):
 def test_what_writes_can_be_retried_with_a_token(operation: Operation):
     names = [each.name for each in parameters(operation)]
 
-    by_itself = operation.name in ("import", "reembed")  # the second time, everything is known and has its vector
+    # The second time, everything is known, has its vector or its place, or is under way.
+    by_itself = operation.name in ("harvest", "import", "reembed", "capture", "session_begin", "sync")
     assert ("token" in names) is (operation.writes and not by_itself)
 
 
@@ -155,6 +165,7 @@ def words_of(operation: Operation, said: dict[str, Any]) -> list[str]:
 MASKS = (
     (r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}", "ID"),
     (r"[0-9a-f]{64}", "HASH"),
+    (r"rel-[0-9a-f]{24}", "RELATION"),
     (r"\d{4}-\d\d-\d\dT[\d:.]+Z", "TIME"),
     (r"\d{15,}[\w.:-]*", "CLOCK"),
     (r"/[^\"]*/(one|two)\.db", "STORE"),
@@ -180,6 +191,9 @@ def furnished(tmp_path_factory: pytest.TempPathFactory) -> Path:
         memory.remember("My name is Alex", kind="identity")
         memory.remember("The office is in Lisbon", importance=9)
         memory.forget("mem-0005", reason="moved")
+        memory.session_begin("s-1", agent="tester")
+        memory.remember("Logs rotate at midnight", session="s-1", scope="project:old", tag=["ops"])
+        memory.remember("Logs are kept for a week", session="s-1", scope="project:new", tag=["ops"])
     return path
 
 
@@ -212,6 +226,9 @@ CALLS: list[tuple[str, dict[str, Any]]] = [
     ("models", {}),
     ("reembed", {}),
     ("review", {}),
+    ("queue", {"limit": 5}),
+    ("sync", {}),
+    ("sync", {"apply": True}),
     ("promote", {"memory": "mem-0004", "confirm": True}),
     ("promote", {"memory": "mem-0003", "into": "mem-0002", "text": "The ports are 5432 and 5433"}),
     ("reject", {"memory": "mem-0003", "reason": "typo"}),
@@ -219,6 +236,26 @@ CALLS: list[tuple[str, dict[str, Any]]] = [
     ("history", {"memory": "mem-0005"}),
     ("undo", {"last": 2}),
     ("undo", {"event": "6"}),
+    ("session_begin", {"session": "s-2", "agent": "tester", "branch": "main"}),
+    ("session_begin", {"session": "s-1"}),
+    ("session_end", {"session": "s-1", "summary": "Goal: logs"}),
+    ("session_list", {"open": True, "everywhere": True}),
+    ("timeline", {"memory": "mem-0007", "before": 2}),
+    ("capture", {"text": "## Key learnings\n- Logs are compressed after one day\n"}),
+    ("harvest", {"path": ["talk.jsonl"], "dry_run": True}),
+    ("suggest_key", {"summary": "Log rotation", "kind": "config"}),
+    ("relate", {"memory": "mem-0007", "other": "mem-0001", "kind": "related"}),
+    ("context", {"query": "logs"}),
+    ("session_begin", {"session": "s-9"}),
+    ("recall", {"question": "which port has the database", "limit": 2}),
+    ("remember", {"text": "Tea is at five", "kind": "preference", "tag": ["tea"], "session": "s-1"}),
+    ("revise", {"memory": "mem-0001", "text": "We deploy on Thursdays", "pinned": False}),
+    ("relate", {"memory": "mem-0007", "other": "mem-0006", "kind": "supersedes", "reason": "newer"}),
+    ("judge", {"relation": "mem-0007~mem-0006", "kind": "compatible"}),
+    ("related", {"memory": "mem-0007"}),
+    ("projects_list", {}),
+    ("projects_merge", {"source": ["old"], "into": "new"}),
+    ("projects_rename", {"project": "old", "name": "older", "apply": True}),
     ("stats", {}),
     ("doctor", {}),
     ("kinds", {}),
@@ -236,7 +273,11 @@ def test_the_command_answers_what_python_answers(doors: tuple[Driver, Engram], n
         with package.open("ram:") as other:
             other.remember("A text from elsewhere")
             other.export(str(command.folder / "given.jsonl"))
-    done = command(name, *words_of(operation, said), "--json")
+    if name == "harvest":
+        told = {"role": "user", "content": "Always use pnpm."}
+        line = {"type": "user", "sessionId": "s", "uuid": "u", "message": told}
+        (command.folder / "talk.jsonl").write_text(json.dumps(line) + "\n", encoding="utf-8")
+    done = command(*operation.command.split(), *words_of(operation, said), "--json")
     answer = getattr(memory, method_of(operation))(**said)
 
     assert done.code == 0, done.err
@@ -273,3 +314,50 @@ def test_the_command_refuses_what_python_refuses_in_the_same_words(
         getattr(memory, method_of(OPERATIONS[name]))(**said)
     assert done.code == refused.value.exit_code
     assert done.error == refused.value.body()
+
+
+TOOLED = [(name, said) for name, said in CALLS if name in SHOWN and set(said) <= set(SHOWN[name])]
+
+
+def through_mcp(memory: Engram, name: str, said: dict[str, Any]) -> CallToolResult:
+    """The answer of the tool, as a client gets it."""
+
+    async def ask() -> CallToolResult:
+        async with Client(build(lambda: memory)) as client:
+            return await client.call_tool(name, said)
+
+    return anyio.run(ask)
+
+
+@pytest.fixture
+def two_stores(tmp_path: Path, furnished: Path) -> Iterator[tuple[Engram, Engram]]:
+    for name in ("one.db", "two.db"):
+        shutil.copy(furnished, tmp_path / name)
+    with package.open(tmp_path / "one.db") as first, package.open(tmp_path / "two.db") as second:
+        yield first, second
+
+
+@pytest.mark.parametrize(("name", "said"), TOOLED, ids=[f"{name}-{len(said)}" for name, said in TOOLED])
+def test_the_tool_answers_what_python_answers(two_stores: tuple[Engram, Engram], name: str, said: dict[str, Any]):
+    result = through_mcp(two_stores[0], name, said)
+    answer = getattr(two_stores[1], method_of(OPERATIONS[name]))(**said)
+
+    assert not result.is_error
+    assert masked(result.structured_content) == masked(json.loads(json.dumps(compact(answer), default=str)))
+    assert result.content[0].text == render(answer, Paper(width=2000))
+
+
+def test_every_tool_is_compared():
+    assert {name for name, _ in TOOLED} == set(SHOWN)
+
+
+@pytest.mark.parametrize(("name", "said"), [each for each in REFUSED if each[0] in SHOWN])
+def test_the_tool_refuses_what_python_refuses_in_the_same_words(
+    two_stores: tuple[Engram, Engram], name: str, said: dict[str, Any]
+):
+    result = through_mcp(two_stores[0], name, said)
+
+    with pytest.raises(package.EngramError) as refused:
+        getattr(two_stores[1], method_of(OPERATIONS[name]))(**said)
+    assert result.is_error
+    assert result.structured_content == refused.value.body()

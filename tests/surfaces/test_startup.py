@@ -1,5 +1,6 @@
 """What starting the command costs: no heavy library, and no warning, on the way to an answer."""
 
+import json
 import os
 import re
 import shutil
@@ -38,6 +39,8 @@ COMMANDS = {
     "review": ["review", "--list"],
     "promote": ["promote", "mem-0002", "--confirm"],
     "reject": ["reject", "mem-0002"],
+    "queue": ["queue"],
+    "sync": ["sync", "--apply"],
     "history": ["history"],
     "undo": ["undo"],
     "stats": ["stats"],
@@ -46,6 +49,22 @@ COMMANDS = {
     "models": ["models"],
     "export": ["export", "all.jsonl"],
     "import": ["import", "given.jsonl"],
+    "session begin": ["session", "begin", "s-1"],
+    "session end": ["session", "end", "s-0"],
+    "session list": ["session", "list"],
+    "timeline": ["timeline", "mem-0001"],
+    "capture": ["capture", "## Key learnings\n- Lunch moved to one o'clock today"],
+    "harvest": ["harvest", "talk.jsonl", "--dry-run"],
+    "suggest key": ["suggest", "key", "--summary", "Lunch"],
+    "relate": ["relate", "mem-0001", "mem-0002", "related"],
+    "judge": ["judge", "mem-0001~mem-0002", "related"],
+    "related": ["related", "mem-0001", "--judged"],
+    "projects list": ["projects", "list"],
+    "projects merge": ["projects", "merge", "old", "new"],
+    "projects rename": ["projects", "rename", "old", "older"],
+    "setup": ["setup", "zed"],
+    "views": ["views", "AGENTS.md"],
+    "hook": ["hook", "session-start"],
     "config": ["config"],
     "completion": ["completion", "bash"],
 }
@@ -60,11 +79,17 @@ def furnished(tmp_path_factory: pytest.TempPathFactory) -> Path:
         memory.remember("Lunch is at noon")
         memory.remember("My name is Alex", kind="identity")
         memory.forget(memory.remember("The office is in Lisbon").memory.id)
+        memory.session_begin("s-0")
+        memory.remember("Old lunch", scope="project:old")
+        memory.remember("New lunch", scope="project:new")
         space = Space(MODELS[DEFAULT].id, MODELS[DEFAULT].dim)
         vector = struct.pack(f"<{space.dim}f", 1.0, *[0.0] * (space.dim - 1))
-        found = memory.list(standing=["all"]).memories
-        assert memory.engine.put_vectors(space, [(one.id, one.imprint, vector) for one in found]) == 3
+        found = memory.list(standing=["all"], everywhere=True).memories
+        assert memory.engine.put_vectors(space, [(one.id, one.imprint, vector) for one in found]) == 5
         memory.export(str(folder / "given.jsonl"))
+    told = {"role": "user", "content": "Always use pnpm."}
+    line = {"type": "user", "sessionId": "s", "uuid": "u", "message": told}
+    (folder / "talk.jsonl").write_text(json.dumps(line) + "\n", encoding="utf-8")
     return folder
 
 
@@ -98,7 +123,10 @@ def test_a_command_starts_without_heavy_libraries_and_without_warnings(
 
 
 def test_every_command_is_started_but_the_one_that_makes_vectors():
-    assert {words[0] for words in COMMANDS.values()} >= set(OPERATIONS) - {"reembed"}
+    said = {" ".join(words) for words in COMMANDS.values()}
+    commands = {operation.command for operation in OPERATIONS.values()} - {"reembed"}
+
+    assert [each for each in commands if not any(f"{one} ".startswith(f"{each} ") for one in said)] == []
 
 
 def test_a_recall_by_meaning_loads_the_model_and_nothing_else_that_is_heavy(tmp_path: Path):

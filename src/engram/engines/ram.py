@@ -2,11 +2,11 @@
 
 import threading
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, cast
 
 from engram.errors import Conflict, Moved
-from engram.model.change import ABSENT, Change, Commit, Finding, Token
+from engram.model.change import ABSENT, Change, Commit, Finding, Past, Token, Witness
 from engram.model.codec import RECORDS, Record, RecordType, index, searchable, type_of
 from engram.model.event import Event, Head, intact, seal
 from engram.model.filter import Access, Filter, matches, matches_any
@@ -23,6 +23,7 @@ from engram.model.query import (
     bm25_rarity,
     check_vectors,
     cosine,
+    in_order,
     says_all,
     shares,
 )
@@ -86,17 +87,22 @@ class RamEngine:
         return Page(tuple(row[2] for row in page), write_cursor(*page[-1][:2]) if more else None)
 
     def search(self, query: Query, access: Access) -> list[Hit]:
-        """See `ports.Engine.search`: BM25 over the terms, as FTS5 reckons it, or the cosine."""
+        """See `ports.Engine.search`: BM25 over the terms, as FTS5 reckons it, and the cosine."""
         with self._lock:
             readable = self._readable("memory", access)
-            scores = self._cosines(query) if query.vector else self._shares(query, readable)
+            shares, cosines = self._shares(query, readable), self._cosines(query)
+        allowed = {
+            id: memory
+            for id, memory in readable.items()
+            if isinstance(memory, Memory) and matches(memory, query.where)
+        }
+        worded = _best(shares, allowed, query.limit)
+        near = _best(cosines, allowed, 0 if query.phrases else query.limit)
         hits = [
-            Hit(memory, score)
-            for id, score in scores.items()
-            if isinstance(memory := readable.get(id), Memory) and matches(memory, query.where)
+            Hit(allowed[id], shares[id] if id in worded else None, cosines.get(id))
+            for id in dict.fromkeys(worded + near)
         ]
-        hits.sort(key=lambda hit: (-hit.score, hit.memory.id))
-        return hits[: query.limit] + [hit for hit in hits[query.limit :] if hit.memory.id in query.besides]
+        return in_order(hits)
 
     def census(self, terms: Sequence[str], access: Access) -> Census:
         """See `ports.Engine.census`."""
@@ -106,20 +112,34 @@ class RamEngine:
             counted = _census(terms, {id: columns for id, columns in texts.items() if id in readable})
             return counted._replace(total=len(texts))
 
-    def commit(self, change: Change) -> Commit:
-        """See `ports.Engine.commit`."""
+    def places(self, access: Access) -> list[Scope]:
+        """See `ports.Engine.places`."""
+        with self._lock:
+            records = [*self._readable("memory", access).values(), *self._readable("session", access).values()]
+        return sorted({_scope(record) for record in records}, key=str)
+
+    def commit(self, change: Change, witness: Witness | None = None) -> Commit:
+        """See `ports.Engine.commit`; a `witness` is told of it before anything is kept."""
         with self._lock:
             if change.token and (known := self._replay(change.token)):
                 return Commit(known, self._handles(change), replayed=True)
             self._check(change)
-            event, head, *_ = seal(change.draft, self._head)
-            self._apply(change)
-            self._events.append(event)
+            numbers = self._number(change)
+            if change.past:
+                told, head = self._taken_over(change.past)
+            else:
+                event, head, *_ = seal(change.draft, self._head)
+                told = [(event, change.token)]
+            done = Commit(told[-1][0], _handles(change, numbers), traces=0 if change.erase else None)
+            if witness:
+                witness(done, numbers)
+            self._apply(change, numbers)
+            for event, token in told:
+                self._events.append(event)
+                if token:
+                    self._tokens[token.owner, token.operation, token.name] = (token.request, event.seq)
             self._head = head
-            if change.token:
-                token = change.token
-                self._tokens[token.owner, token.operation, token.name] = (token.request, event.seq)
-            return Commit(event, self._handles(change), traces=0 if change.erase else None)
+            return done
 
     def put_vectors(self, space: Space, rows: Sequence[tuple[str, str, bytes]]) -> int:
         """See `ports.Engine.put_vectors`."""
@@ -240,7 +260,30 @@ class RamEngine:
                 raise Moved("Another memory holds this place.", "Read it again, and repeat what you asked for.")
             taken.update(claims)
 
-    def _apply(self, change: Change) -> None:
+    def _number(self, change: Change) -> dict[str, int]:
+        """The number of every record put: the one it has, the one it must get, or the next."""
+        last, numbers = Counter(self._numbers), dict[str, int]()
+        taken = {(type, row.number) for type, rows in self._rows.items() for row in rows.values()}
+        for record in change.puts:
+            type = type_of(record)
+            if old := self._rows[type].get(record.id):
+                numbers[record.id] = old.number
+                continue
+            n = numbers[record.id] = change.numbers.get(record.id) or last[type] + 1
+            if (type, n) in taken:
+                raise Moved(f"{print_handle(type, n)} is another record.", "Let it have the next number.")
+            taken.add((type, n))
+            last[type] = max(last[type], n)
+        return numbers
+
+    def _taken_over(self, past: Past) -> tuple[list[tuple[Event, Token | None]], Head]:
+        seq = self._head.seq
+        told = [(event._replace(seq=seq + n), token) for n, (event, token) in enumerate(past.events, 1)]
+        time = max([self._head.time, *(event.time for event, _ in told)])
+        head = past.head or Head(self._head.replica, self._head.position, self._head.prev)
+        return told, head._replace(time=time, seq=seq + len(told))
+
+    def _apply(self, change: Change, numbers: Mapping[str, int]) -> None:
         gone = {id for _, id in change.drops}
         moved = gone | set(change.claims)
         self._claims = {claim: id for claim, id in self._claims.items() if id not in moved}
@@ -248,10 +291,10 @@ class RamEngine:
             self._rows[type].pop(id)
         for record in change.puts:
             type = type_of(record)
-            old = self._rows[type].get(record.id)
-            if old is None:
-                self._numbers[type] += 1
-            self._rows[type][record.id] = _Row(record, old.number if old else self._numbers[type])
+            self._rows[type][record.id] = _Row(record, numbers[record.id])
+            self._numbers[type] = max(self._numbers[type], numbers[record.id])
+        for type, n in change.past.given.items() if change.past else ():
+            self._numbers[type] = max(self._numbers[type], n)
         for id, claims in change.claims.items():
             self._claims |= dict.fromkeys(claims, id)
         self._vectors = {k: v for k, v in self._vectors.items() if self._imprint(k[0]) == v[0]}
@@ -290,7 +333,7 @@ class RamEngine:
             if not groups or (all(carried) if query.every else any(carried)):
                 found[id] = columns
         scores = _bm25(groups, found, texts, census)
-        if not groups:
+        if not groups or not query.ranked:
             return dict.fromkeys(scores, 1.0)
         return dict(
             zip(scores, shares(scores.values(), groups, census, told._replace(total=census.total)), strict=True)
@@ -304,8 +347,19 @@ class RamEngine:
         return {
             id: cosine(query.vector, kept)
             for (id, space), (_, kept) in self._vectors.items()
-            if space == query.space
+            if query.vector and space == query.space
         }
+
+
+def _best(scores: dict[str, float], allowed: Collection[str], limit: int) -> list[str]:
+    """The ids with the highest scores, of those that are allowed; ties by id."""
+    ranked = sorted((-score, id) for id, score in scores.items() if id in allowed)
+    return [id for _, id in ranked[:limit]]
+
+
+def _handles(change: Change, numbers: Mapping[str, int]) -> dict[str, str]:
+    memories = [record.id for record in change.puts if isinstance(record, Memory)]
+    return {id: print_handle("memory", numbers[id]) for id in memories}
 
 
 def _scope(record: Record) -> Scope:

@@ -5,7 +5,7 @@ import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import Any, cast
 from weakref import WeakSet
 
 import apsw
@@ -13,24 +13,19 @@ import apsw
 from engram.engines import sqlite_file as files
 from engram.engines.sqlite_check import check_derived, check_history, check_records
 from engram.engines.sqlite_rows import EVENTS, Row, event_of, fetch, meta, record_of
-from engram.engines.sqlite_words import MOST_PLACES, Words
-from engram.engines.sqlite_write import Book, append, apply, check, mend_derived, replay
-from engram.engines.where import Clause
+from engram.engines.sqlite_search import Searcher, space_of
+from engram.engines.sqlite_write import Book, append, apply, check, mend_derived, replay, take_over
 from engram.engines.where import where as to_sql
 from engram.errors import Conflict
-from engram.model.change import Change, Commit, Finding, Token
+from engram.model.change import Change, Commit, Finding, Token, Witness
 from engram.model.codec import Record, RecordType
 from engram.model.event import Event, Payload
 from engram.model.filter import ANYTHING, Access, Filter, common
 from engram.model.memory import Memory
-from engram.model.query import Backlog, Census, Hit, Page, Query, Space, check_vectors, says_all
+from engram.model.query import Backlog, Census, Hit, Page, Query, Space, check_vectors
 from engram.model.refs import SHORTEST_PREFIX, handle_number, print_handle, read_cursor, write_cursor
+from engram.model.scope import Scope
 from engram.model.text import TERMS_VERSION
-
-if TYPE_CHECKING:
-    from engram.engines.sqlite_vectors import Near, Vectors
-
-T = TypeVar("T")
 
 POINTS = ("begun", "checked", "records", "words", "claims", "event", "sealed", "committed")
 """The named points of a commit, in order: what crash tests kill at. Before "committed" nothing is kept."""
@@ -41,13 +36,9 @@ TELLING = ("text", "summary", "key", "tags", "citations")
 SHORTEST_TRACE = 8
 """Pieces of fewer characters occur by chance, and prove nothing."""
 
-Scored = tuple[int, float, str]
-"""A memory's number, its score, and its document."""
-
 VECTORS_WAIT = 2000
 """Milliseconds that vectors wait for another writer: they come beside a question, and can come later."""
 
-FEWEST_MATCHES = 200
 MOST_COUNTED = 1_000_000
 
 _POINTED = ("ids", "key", "digest", "outline", "near", "amends", "replaced_by")
@@ -82,8 +73,7 @@ class SqliteEngine:
         self._writing = threading.Lock()
         self._local = threading.local()
         self._connections: WeakSet[apsw.Connection] = WeakSet()  # those of ended threads close by themselves
-        self._words = Words()
-        self._near: Vectors | None = None
+        self._searcher = Searcher()
         files.open_file(path, private_folder=private_folder, anywhere=anywhere or lenient, lenient=lenient)
         self._home = os.stat(path).st_ino  # a copied or restored file is another one: it begins its own chain
         try:
@@ -139,89 +129,22 @@ class SqliteEngine:
         return Page(tuple(record_of(type, row) for row in page), write_cursor(*page[-1][2:]) if more else None)
 
     def search(self, query: Query, access: Access) -> list[Hit]:
-        """See `ports.Engine.search`: candidates of the readable places, filtered before they are cut."""
-        clause, values = to_sql(query.where, access)
-        if query.limit < 1:
-            return []
+        """See `ports.Engine.search`."""
         with files.mapped(self.path):
-            db = self._connection()
-            places = self._places(db, query.where, access)
-            if places == []:
-                return []
-            if query.vector:
-                scored = self._nearest(db, query, places, (clause, values))
-            else:
-                scored = self._matching(db, query, places, (clause, values), self._readable(db, access))
-        hits = [Hit(cast("Memory", record_of("memory", (n, doc))), score) for n, score, doc in scored]
-        return sorted(hits, key=lambda hit: (-hit.score, hit.memory.id))
+            return self._searcher.search(self._connection(), query, access)
 
     def census(self, terms: Sequence[str], access: Access) -> Census:
         """See `ports.Engine.census`."""
         with files.mapped(self.path):
-            db = self._connection()
-            return self._words.census(db, terms, self._readable(db, access))
+            return self._searcher.census(self._connection(), terms, access)
 
-    def _places(self, db: apsw.Connection, where: Filter, access: Access) -> list[int] | None:
-        """The places that are asked for and may be read; None when that is all there are."""
-        clause, values = to_sql(Filter(scopes=where.scopes, within=where.within), access)
-        places = [p for (p,) in fetch(db, f"SELECT p FROM place WHERE {clause}", *values)]
-        return None if places and len(places) == fetch(db, "SELECT count(*) FROM place")[0][0] else places
-
-    def _readable(self, db: apsw.Connection, access: Access) -> list[int] | None:
-        """The places that may be read at all; None when that is every one."""
+    def places(self, access: Access) -> list[Scope]:
+        """See `ports.Engine.places`."""
         clause, values = to_sql(ANYTHING, access)
-        if not fetch(db, f"SELECT 1 FROM place WHERE ({clause}) IS NOT TRUE LIMIT 1", *values):
-            return None
-        return [p for (p,) in fetch(db, f"SELECT p FROM place WHERE {clause}", *values)]
-
-    def _matching(
-        self, db: apsw.Connection, query: Query, places: list[int] | None, where: Clause, readable: list[int] | None
-    ) -> list[Scored]:
-        """Number, share and document of what matches: more of the best are looked at until enough are allowed."""
-        count = max(4 * query.limit, FEWEST_MATCHES)
-        narrowed = places if places is None or len(places) <= MOST_PLACES else None
-        while True:
-            rows = self._words.matches(db, query._replace(limit=count), narrowed, readable)
-            found: list[Scored] = []
-            for some in _chunks(rows, query.limit):
-                docs = _documents(db, [n for n, _ in some], where)
-                found += [(n, score, docs[n]) for n, score in some if n in docs and _said(n, docs[n], query)]
-                if len(found) >= query.limit:
-                    break
-            if len(found) >= query.limit or len(rows) < count:
-                return found[: query.limit]
-            count *= 10
-
-    def _nearest(self, db: apsw.Connection, query: Query, places: list[int] | None, where: Clause) -> list[Scored]:
-        """Number, cosine and document of the nearest, each memory by the nearest of its vectors."""
-        space = _space(db, query.space)
-        if space is None:
-            return []
-        from engram.engines import sqlite_vectors as near  # noqa: PLC0415 - numpy stays out of keyword recall
-
-        asked = near.Asked.read(query.vector, query.lean, space[1])
-        if query.where.ids is not None:
-            found = near.rescored(db, _vectors_of(db, space[0], query.where.ids), asked.vector)
-            return sorted(_allowed(db, found, where), key=lambda one: (-one[1], one[0]))[: query.limit]
-        self._near = self._near or near.Vectors()
-        place = near.Place(space[0], space[1], None if places is None else tuple(places))
-        count = 4 * query.limit
-        while True:
-            found = self._near.nearest(db, place, asked, count)
-            allowed: dict[int, Scored] = {}
-            for some in _chunks(found, query.limit):
-                allowed = {one[0]: one for one in _allowed(db, some, where)} | allowed  # the nearest came first
-                if len(allowed) >= query.limit:
-                    break
-            if len(allowed) >= query.limit or len(found) < count:
-                break
-            count *= 8
-        best = sorted(allowed.values(), key=lambda one: (-one[1], one[0]))[: query.limit]
-        if query.besides:
-            more = self._near.cosines(db, place, asked.vector, _vectors_of(db, space[0], query.besides))
-            known = {n for n, _, _ in best}
-            best += [one for one in _allowed(db, more, where) if one[0] not in known]
-        return best
+        of = [f"SELECT scope FROM {table} WHERE {clause}" for table in ("place", "session")]
+        with files.mapped(self.path):
+            rows = fetch(self._connection(), " UNION ".join(of), *values, *values)
+        return sorted((Scope.parse(scope) for (scope,) in rows), key=str)
 
     def events(
         self,
@@ -250,8 +173,8 @@ class SqliteEngine:
 
     # writing
 
-    def commit(self, change: Change) -> Commit:
-        """See `ports.Engine.commit`."""
+    def commit(self, change: Change, witness: Witness | None = None) -> Commit:
+        """See `ports.Engine.commit`; a `witness` is told of it before anything is kept."""
         with files.mapped(self.path):
             needles = self._needles(change) if change.erase else []
             with self._transaction() as db:
@@ -264,10 +187,13 @@ class SqliteEngine:
                 self._trace("checked")
                 book = Book.read(db, self._home, self._new_replica)
                 apply(db, change, book, numbers, self._trace)
-                event, head = append(db, change, book.head)
+                keep = take_over if change.past else append
+                event, head = keep(db, change, book.head)
                 self._trace("event")
                 book._replace(head=head).write(db)
                 self._trace("sealed")
+                if witness:
+                    witness(Commit(event, _handles(change, numbers)), numbers)
             self._trace("committed")
             traces = self._scrub(needles) if change.erase else None
         return Commit(event, _handles(change, numbers), traces=traces)
@@ -280,7 +206,7 @@ class SqliteEngine:
 
         kept = 0
         with files.mapped(self.path), self._transaction(patience=VECTORS_WAIT) as db:
-            known = _space(db, space)
+            known = space_of(db, space)
             if known is None and rows and fetch(db, "SELECT 1 FROM space"):
                 return 0  # the store has gone over to another space in the meantime
             s, centre, centred = known or _begin_space(db, space)
@@ -299,7 +225,7 @@ class SqliteEngine:
         clause, values = to_sql(ANYTHING, access)
         with files.mapped(self.path):
             db = self._connection()
-            known = _space(db, space)
+            known = space_of(db, space)
             if known is None and fetch(db, "SELECT 1 FROM space"):
                 return []
             table = "lacking JOIN memory USING (n)" if known else "memory"
@@ -312,11 +238,11 @@ class SqliteEngine:
         clause, values = to_sql(ANYTHING, access)
         with files.mapped(self.path):
             db = self._connection()
-            spaces = fetch(db, "SELECT s, model, dim, prefix FROM space ORDER BY s LIMIT 2")
-            some = f"SELECT 1 FROM lacking JOIN memory USING (n) WHERE s = ? AND {clause} LIMIT ?"
-            sql = f"SELECT count(*) FROM ({some})"
-            counts = [fetch(db, sql, row[0], *values, MOST_COUNTED)[0][0] for row in spaces] + [0, 0]
-        named = dict(zip(("active", "coming"), (Space(*row[1:]) for row in spaces), strict=False))
+            some = f"SELECT 1 FROM lacking JOIN memory USING (n) WHERE lacking.s = space.s AND {clause} LIMIT ?"
+            sql = f"SELECT model, dim, prefix, (SELECT count(*) FROM ({some})) FROM space ORDER BY s LIMIT 2"
+            spaces = fetch(db, sql, *values, MOST_COUNTED)
+        named = dict(zip(("active", "coming"), (Space(*row[:3]) for row in spaces), strict=False))
+        counts = [row[3] for row in spaces] + [0, 0]
         return Backlog(**named, lacking=counts[0], remaining=counts[1])
 
     def check(self, *, repair: bool = False) -> list[Finding]:
@@ -459,52 +385,6 @@ class SqliteEngine:
             yield Finding(
                 "network", f"The store lies on a network file system ({kind}).", "Move it to a local disk."
             )
-
-
-def _chunks(rows: Sequence[T], size: int) -> Iterator[Sequence[T]]:
-    """As many as are wanted, then more and more: usually the first are enough."""
-    at = 0
-    while at < len(rows):
-        yield rows[at : at + size]
-        at, size = at + size, 4 * size
-
-
-def _said(n: int, doc: str, query: Query) -> bool:
-    return not query.phrases or says_all(cast("Memory", record_of("memory", (n, doc))), query.phrases)
-
-
-def _documents(db: apsw.Connection, numbers: list[int], where: Clause) -> dict[int, str]:
-    """The documents of those memories that the filter lets through."""
-    sql = f"SELECT n, doc FROM memory WHERE n IN (SELECT value FROM json_each(?)) AND {where[0]}"
-    return dict(fetch(db, sql, json.dumps(numbers), *where[1]))
-
-
-def _allowed(db: apsw.Connection, found: "Sequence[Near]", where: Clause) -> list[Scored]:
-    """What the filter lets through of the vectors found; one that is gone by now is left out."""
-    scores = dict(found)
-    sql = (
-        "SELECT v, n, doc FROM vector JOIN memory USING (n)"
-        f" WHERE v IN (SELECT value FROM json_each(?)) AND {where[0]}"
-    )
-    best: dict[int, Scored] = {}
-    for v, n, doc in fetch(db, sql, json.dumps(list(scores)), *where[1]):
-        if n not in best or best[n][1] < scores[v]:
-            best[n] = (n, scores[v], doc)
-    return list(best.values())
-
-
-def _vectors_of(db: apsw.Connection, s: int, ids: Sequence[str]) -> list[int]:
-    """The numbers of the vectors of these memories."""
-    # CROSS JOIN keeps the order: from the few memories to their vectors, never through all vectors.
-    sql = "SELECT v FROM memory CROSS JOIN vector USING (n) WHERE s = ? AND id IN (SELECT value FROM json_each(?))"
-    return [v for (v,) in fetch(db, sql, s, json.dumps(ids))]
-
-
-def _space(db: apsw.Connection, space: Space | None) -> Row | None:
-    """Number, centre and times of centring of a space, if the store knows it."""
-    sql = "SELECT s, centre, centred FROM space WHERE model = ? AND dim = ? AND prefix = ?"
-    found = fetch(db, sql, *space) if space else []
-    return found[0] if found else None
 
 
 def _begin_space(db: apsw.Connection, space: Space) -> Row:

@@ -4,7 +4,7 @@ import os
 import stat
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from json import JSONDecodeError
 
 import apsw
@@ -274,58 +274,64 @@ def _network_kind(real: str, mounts: list[str]) -> str:
     return kind if kind in NETWORK_FILE_SYSTEMS else ""
 
 
-@contextmanager
-def mapped(path: StrPath) -> Iterator[None]:
+class mapped:  # noqa: N801 - used like a function; a class because it is on the path of every read and save
     """Give what SQLite raises the name of one of our errors, once, at the edge.
 
     Raises:
         Corrupt: for a damaged file or one that is no database.
         Unavailable: for a store that is locked, full, read-only or out of reach.
     """
-    try:
-        yield
-    except EngramError:
-        raise
-    except UnicodeEncodeError as error:
-        raise Invalid("That is no Unicode text.", "Give it in UTF-8.") from error
-    except apsw.SQLError as error:
+
+    def __init__(self, path: StrPath) -> None:
+        self._path = path
+
+    def __enter__(self) -> None:
+        """Nothing to prepare."""
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
+        if error is not None and (named := _named(error, self._path)):
+            raise named from error
+
+
+def _named(error: BaseException, path: StrPath) -> EngramError | None:  # noqa: PLR0911 - one return a name
+    """One of our errors for one of SQLite's; None for whatever is no concern of the store."""
+    if isinstance(error, UnicodeEncodeError):
+        return Invalid("That is no Unicode text.", "Give it in UTF-8.")
+    if isinstance(error, apsw.SQLError):
         if "no such" not in str(error):
-            raise  # a bug of ours, not damage
-        raise Corrupt(
+            return None  # a bug of ours, not damage
+        return Corrupt(
             f"The store {path} lacks a part it should have: {error}.",
             "Run `engram doctor --fix`; restore a backup or an export if that does not help.",
-        ) from error
-    except (apsw.CorruptError, apsw.NotADBError, UnicodeDecodeError, JSONDecodeError) as error:
-        raise Corrupt(
+        )
+    if isinstance(error, apsw.CorruptError | apsw.NotADBError | UnicodeDecodeError | JSONDecodeError):
+        return Corrupt(
             f"The store {path} is damaged: {error}. It was left untouched.",
             "Copy the file away, then run `engram doctor`; restore a backup or an export if you have one.",
-        ) from error
-    except (apsw.BusyError, apsw.LockedError) as error:
-        raise Unavailable(
-            f"The store {path} is locked by another process.", "Try again; nothing was written."
-        ) from error
-    except apsw.FullError as error:
-        raise Unavailable(
-            f"The disk of {path} is full. Nothing was written.", "Free some space and try again."
-        ) from error
-    except (apsw.ReadOnlyError, apsw.PermissionsError, apsw.CantOpenError, apsw.AuthError) as error:
-        raise Unavailable(
+        )
+    if isinstance(error, apsw.BusyError | apsw.LockedError):
+        return Unavailable(f"The store {path} is locked by another process.", "Try again; nothing was written.")
+    if isinstance(error, apsw.FullError):
+        return Unavailable(f"The disk of {path} is full. Nothing was written.", "Free some space and try again.")
+    if isinstance(error, apsw.ReadOnlyError | apsw.PermissionsError | apsw.CantOpenError | apsw.AuthError):
+        return Unavailable(
             f"The store {path} cannot be written: {error}.",
             "Check the permissions of the file and its folder.",
-        ) from error
-    except apsw.IOError as error:
-        raise Unavailable(
+        )
+    if isinstance(error, apsw.IOError):
+        return Unavailable(
             f"The disk failed while using {path}: {error}. Nothing was written.",
             "Check the disk and its free space, then run `engram doctor`.",
-        ) from error
+        )
+    return None
 
 
 def _require_file(path: StrPath, found: os.stat_result) -> None:
     if stat.S_ISDIR(found.st_mode):
         if os.path.exists(os.path.join(path, "memory.md")):
             raise Invalid(
-                f"{path} is a store of plain Markdown files, which this version cannot open yet.",
-                "Point ENGRAM_STORE at a file, such as ~/.local/share/engram/engram.db.",
+                f"{path} is a store of plain files.",
+                f"Open it as one: files:{path}",
             )
         raise Invalid(f"{path} is a directory.", f"Give the path of a file, such as {path}/engram.db.")
     if not stat.S_ISREG(found.st_mode):

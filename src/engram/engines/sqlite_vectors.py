@@ -1,14 +1,16 @@
 """Vectors in the SQLite file: one bit per dimension for the scan, float16 for the score; and arrays kept in memory.
 
-A search goes through the codes of the places the caller may read, takes the nearest `SHORTLIST` and scores
-those with the real numbers. Up to `EXACT` vectors it scores all of them. The first search of a process lets SQLite
-scan (with sqlite-vec, where it can be loaded); later ones use arrays that the process keeps.
+A search goes through the codes of the places the caller may read, takes the nearest `ROUGHLY` by their distance,
+of these the nearest `SHORTLIST` by the distance in which telling bits count twice, and scores those with the real
+numbers. Up to `EXACT` vectors it scores all of them. The first search of a process lets SQLite scan (with
+sqlite-vec, where it can be loaded); later ones use arrays that the process keeps.
 
 A code holds the sign of each number after the space's centre was taken away: models put all their vectors to
 one side, and without that the signs would say little. The centre is the mean of the store's own vectors, taken
 when there are first enough of them to need codes.
 """
 
+import functools
 import importlib.util
 import json
 import threading
@@ -26,29 +28,33 @@ from engram.errors import Corrupt
 EXACT = 4096
 """Up to so many vectors are all scored: a millisecond, and nothing can be missed."""
 
-SHORTLIST = 2000
-"""How many are taken by code and then scored. Measured on the default model (docs/benchmarks.md): of 100,000
-vectors they hold 99.9 % of the true first ten and 97 % of the first sixty."""
+ROUGHLY, SHORTLIST = 4000, 1000
+"""How many are taken by code, and how many of them are scored. Measured on the default model (docs/benchmarks.md):
+of 100,000 vectors they hold 99.9 % of the true first ten and 97 % of the first sixty."""
+
+LOOKED_AT_TWICE = 4 * ROUGHLY
+"""Up to so many codes it takes less to count telling bits twice at once than to choose some first."""
+
+TELLING = 0.35
+"""The share of a question's numbers that lie furthest from the centre: to differ in their bits counts twice. With
+that, half the shortlist is as good; from a quarter to a half of the numbers serve as well."""
 
 CENTRED_AT = (EXACT,)
-EXACT_HELD = 1 << 14
-"""The same where they are at hand as float32: a millisecond again, and 25 megabytes."""
 
-HELD = 1 << 17
-"""Up to so many vectors a process keeps whole; beyond, only their codes."""
+HELD, HELD_AS_FLOATS = 1 << 17, 1 << 14
+"""Up to so many vectors a process keeps whole, and beyond only their codes; up to so many as float32, which is not
+converted for each question and takes 25 megabytes at most."""
 
 MOST_VIEWS = 8
+AT_A_TIME = 256
 
 Floats = npt.NDArray[np.float32]
 Integers = npt.NDArray[np.int64]
 Bits = npt.NDArray[np.uint64]
 
 
-class Near(NamedTuple):
-    """One vector among the nearest: its number, and its cosine."""
-
-    v: int
-    cosine: float
+Near = tuple[int, float, int]
+"""One vector among the nearest: the number of its memory, its cosine, and its own number."""
 
 
 class Place(NamedTuple):
@@ -66,28 +72,42 @@ class Place(NamedTuple):
         return "s = ? AND p IN (SELECT value FROM json_each(?))", [self.s, json.dumps(self.places)]
 
 
-class Asked(NamedTuple):
-    """A question: its vector, and the code to compare with the codes of texts."""
+class Asked:
+    """A question: its vector; and where codes are compared, its own code, and which bits of that are telling."""
 
-    vector: Floats
-    code: bytes
+    def __init__(self, vector: bytes, lean: bytes, centre: bytes) -> None:
+        """`lean` is what lies between questions and texts as such."""
+        self.vector: Floats = np.frombuffer(vector, "<f4")
+        self._lean, self._centre = lean, centre
 
-    @staticmethod
-    def read(vector: bytes, lean: bytes, centre: bytes) -> "Asked":
-        """From bytes; `lean` is what lies between questions and texts as such."""
-        numbers = np.frombuffer(vector, "<f4")
-        upright = numbers - np.frombuffer(lean, "<f4") if lean else numbers
-        return Asked(numbers, code_of(upright, centre))
+    @functools.cached_property
+    def code(self) -> bytes:
+        """On which side of the centre it lies, as a text would."""
+        return _packed(self._aside > 0)
+
+    @functools.cached_property
+    def telling(self) -> bytes:
+        """The bits of those numbers that lie furthest from the centre."""
+        apart = np.abs(self._aside)
+        most = max(round(TELLING * len(apart)), 1)
+        return _packed(apart >= np.partition(apart, -most)[-most])
+
+    @functools.cached_property
+    def _aside(self) -> Floats:
+        upright = self.vector - np.frombuffer(self._lean, "<f4") if self._lean else self.vector
+        return upright - _middle(self._centre, len(upright))
 
 
 class Held(NamedTuple):
-    """Vectors as arrays: their numbers, their codes (a row for each 64 bits), and, if not too many, themselves.
+    """Vectors as arrays: their numbers, whose they are, their codes, and, if not too many, themselves.
 
-    The arrays have room behind the last vector, where more are written. What somebody looks at never changes.
+    Codes are kept by column, a row for each 64 bits of all of them. The arrays have room behind the last vector,
+    where more are written. What somebody looks at never changes.
     """
 
     size: int
     numbers: Integers
+    owners: Integers
     codes: Bits
     rows: npt.NDArray[Any] | None
 
@@ -95,22 +115,25 @@ class Held(NamedTuple):
     def none(dim: int, *, whole: bool) -> "Held":
         """No vectors yet; whether they are kept whole is decided by how many will come."""
         codes = np.empty(((dim + 63) // 64, 0), np.uint64)
-        return Held(0, np.empty(0, np.int64), codes, np.empty((0, dim), np.float32) if whole else None)
+        nobody = np.empty(0, np.int64)
+        return Held(0, nobody, nobody, codes, np.empty((0, dim), np.float32) if whole else None)
 
     def with_more(self, added: Sequence[Row], dim: int) -> "Held":
-        """These, and those of (number, code, halves)."""
-        v, codes, *halves = zip(*added, strict=True)
+        """These, and those of (memory, number, code, halves)."""
+        n, v, codes, *halves = zip(*added, strict=True)
         count = self.size + len(v)
         numbers = _with_room(self.numbers, self.size, count)
         numbers[self.size : count] = v
+        owners = _with_room(self.owners, self.size, count)
+        owners[self.size : count] = n
         bits = _with_room(self.codes, self.size, count, axis=1)
         bits[:, self.size : count] = read_codes(codes, dim).T
         rows = self.rows if count <= HELD else None
         if rows is not None:
-            kind = np.float32 if count <= EXACT_HELD else np.float16
+            kind = np.float32 if count <= HELD_AS_FLOATS else np.float16
             rows = _with_room(rows.astype(kind, copy=False), self.size, count)
             rows[self.size : count] = _rows(halves[0], "<f2", dim)
-        return Held(count, numbers, bits, rows)
+        return Held(count, numbers, owners, bits, rows)
 
 
 def _with_room(array: npt.NDArray[Any], used: int, wanted: int, axis: int = 0) -> npt.NDArray[Any]:
@@ -140,7 +163,7 @@ class View:
             return
         held = self._held or Held.none(self._dim, whole=not _many(db, self._place, HELD))
         clause, values = self._place.clause
-        columns = "v, code, halves" if held.rows is not None else "v, code"
+        columns = "n, v, code, halves" if held.rows is not None else "n, v, code"
         # Much of a few places is found by place; all of it, or the little that is new, by number.
         by = "INDEXED BY vector_codes" if not self._last and self._place.places is not None else "NOT INDEXED"
         sql = f"SELECT {columns} FROM vector {by} WHERE {clause} AND v > ? AND v <= ? ORDER BY v"
@@ -152,32 +175,29 @@ class View:
         """The nearest, best first."""
         query = asked.vector
         assert self._held is not None
-        size, numbers, codes, rows = self._held
-        if rows is not None and size <= EXACT_HELD:
+        size, numbers, owners, codes, rows = self._held
+        if rows is not None and size <= EXACT:
             at, scores = np.arange(size), products(rows[:size], query)
         else:
-            code = read_codes([asked.code], self._dim)[0]
-            apart = np.zeros(size, np.int16)
-            for word, mine in zip(codes, code, strict=True):  # no array of all differences is ever made
-                apart += np.bitwise_count(word[:size] ^ mine)
-            at = _smallest(apart, max(count, SHORTLIST))
+            at = _shortlist_of(codes[:, :size], asked, count)
             if rows is None:
                 return rescored(db, numbers[at].tolist(), query, count)
-            scores = products(rows[at].astype(np.float32), query)
+            scores = products_at(rows, at, query)
         best = _largest(scores, count)
-        return list(map(Near, numbers[at[best]].tolist(), scores[best].tolist()))
+        at = at[best]
+        return list(zip(owners[at].tolist(), scores[best].tolist(), numbers[at].tolist(), strict=True))
 
-    def cosines(self, db: apsw.Connection, query: Floats, wanted: Sequence[int]) -> list[Near]:
-        """The cosines of these vectors, of those that are still there."""
+    def cosines(self, query: Floats, wanted: Sequence[int]) -> dict[int, float]:
+        """The cosines of these vectors, of those that are held whole here."""
         assert self._held is not None
-        size, numbers, _, rows = self._held
-        if rows is None or not size or not wanted:
-            return rescored(db, wanted, query)
+        size, numbers, _, _, rows = self._held
+        if rows is None or not size:
+            return {}
         numbers = numbers[:size]
         at = np.minimum(np.searchsorted(numbers, wanted), size - 1)
         known = at[numbers[at] == wanted]
-        scores = products(rows[known].astype(np.float32), query)
-        return [Near(int(v), float(score)) for v, score in zip(numbers[known], scores, strict=True)]
+        scores = products_at(rows, known, query)
+        return dict(zip(numbers[known].tolist(), scores.tolist(), strict=True))
 
 
 class Vectors:
@@ -189,7 +209,7 @@ class Vectors:
         self._asked: set[Place] = set()
 
     def nearest(self, db: apsw.Connection, place: Place, asked: Asked, count: int) -> list[Near]:
-        """The `count` nearest vectors of a place, best first."""
+        """The `count` nearest vectors of a place, best first; some may be gone by now."""
         with self._lock:
             first = place not in self._asked
             self._asked.add(place)
@@ -202,33 +222,60 @@ class Vectors:
                 while len(self._views) > MOST_VIEWS:
                     self._views.popitem(last=False)
         if view is None:
-            return rescored(db, scan(db, place, asked.code, max(count, SHORTLIST)), asked.vector, count)
+            return rescored(db, scan(db, place, asked, count), asked.vector, count)
         return view.nearest(db, asked, count)
 
-    def cosines(self, db: apsw.Connection, place: Place, query: Floats, numbers: Sequence[int]) -> list[Near]:
-        """The cosines of these vectors, best first."""
+    def cosines(self, db: apsw.Connection, place: Place, query: Floats, numbers: Sequence[int]) -> dict[int, float]:
+        """The cosines of these vectors: from the arrays, where they are held, and else as the store has them."""
         view = self._views.get(place)
-        return rescored(db, numbers, query) if view is None else view.cosines(db, query, numbers)
+        scores = view.cosines(query, numbers) if view and numbers else {}
+        lost = [v for v in numbers if v not in scores]
+        return scores | {v: score for _, score, v in rescored(db, lost, query)} if lost else scores
 
 
-def scan(db: apsw.Connection, place: Place, code: bytes, count: int) -> list[int]:
+def scan(db: apsw.Connection, place: Place, asked: Asked, count: int) -> list[int]:
     """The numbers of the nearest by code, found by SQLite itself: no vector is loaded for it."""
     clause, values = place.clause
     sql = (
-        f"SELECT v FROM vector INDEXED BY vector_codes WHERE {clause}"
+        f"SELECT v, code FROM vector INDEXED BY vector_codes WHERE {clause}"
         " ORDER BY vec_distance_hamming(vec_bit(code), vec_bit(?)) LIMIT ?"
     )
-    return [v for (v,) in db.execute(sql, (*values, code, count))]
+    rows: list[Row] = db.execute(sql, (*values, asked.code, max(count, ROUGHLY))).fetchall()
+    codes = read_codes([code for _, code in rows], len(asked.vector))
+    return [rows[at][0] for at in shortlist(codes.T, asked, count).tolist()]
+
+
+def _shortlist_of(codes: Bits, asked: Asked, count: int) -> Integers:
+    """Which of all codes are worth scoring. Of very many, those that are roughly near are looked at twice."""
+    if codes.shape[1] <= LOOKED_AT_TWICE:
+        return shortlist(codes, asked, count)
+    apart = np.zeros(codes.shape[1], np.int16)
+    for word, mine in zip(codes, read_codes([asked.code], len(asked.vector))[0], strict=True):
+        apart += np.bitwise_count(word ^ mine)  # no array of all differences is ever made
+    at = _smallest(apart, max(count, ROUGHLY))
+    return at[shortlist(codes[:, at], asked, count)]
+
+
+def shortlist(codes: Bits, asked: Asked, count: int) -> Integers:
+    """Which of these codes, by column, are worth scoring where so many are wanted: telling bits count twice."""
+    code, telling = read_codes([asked.code, asked.telling], len(asked.vector))
+    apart = np.zeros(codes.shape[1], np.int16)
+    for word, mine, twice in zip(codes, code, telling, strict=True):
+        differ = word ^ mine
+        apart += np.bitwise_count(differ)
+        apart += np.bitwise_count(differ & twice)
+    return _smallest(apart, max(count, SHORTLIST))
 
 
 def rescored(db: apsw.Connection, numbers: Sequence[int], query: Floats, count: int | None = None) -> list[Near]:
     """These vectors by their cosine, best first; as many as are wanted."""
-    sql = "SELECT v, halves FROM vector WHERE v IN (SELECT value FROM json_each(?))"
+    sql = "SELECT v, n, halves FROM vector WHERE v IN (SELECT value FROM json_each(?))"
     rows = fetch(db, sql, json.dumps(list(numbers)))
     if not rows:
         return []
-    scores = products(read_halves([halves for _, halves in rows], len(query)), query)
-    return [Near(rows[at][0], float(scores[at])) for at in _largest(scores, len(rows) if count is None else count)]
+    scores = products(read_halves([halves for _, _, halves in rows], len(query)), query)
+    best = _largest(scores, len(rows) if count is None else count).tolist()
+    return [(rows[at][1], float(scores[at]), rows[at][0]) for at in best]
 
 
 def can_scan(db: apsw.Connection) -> bool:
@@ -288,8 +335,15 @@ def centre(db: apsw.Connection, s: int) -> None:
 
 def code_of(vector: Floats, centre: bytes) -> bytes:
     """One bit per dimension: on which side of the centre the vector lies."""
-    middle = _rows([centre], "<f4", len(vector))[0] if centre else np.zeros(1, np.float32)
-    return np.packbits(vector > middle, bitorder="little").tobytes()
+    return _packed(vector > _middle(centre, len(vector)))
+
+
+def _packed(signs: npt.NDArray[np.bool_]) -> bytes:
+    return np.packbits(signs, bitorder="little").tobytes()
+
+
+def _middle(centre: bytes, dim: int) -> Floats:
+    return _rows([centre], "<f4", dim)[0] if centre else np.zeros(1, np.float32)
 
 
 def read_codes(codes: Iterable[bytes], dim: int) -> Bits:
@@ -326,6 +380,19 @@ def _many(db: apsw.Connection, place: Place, most: int) -> bool:
 def products(rows: Floats, query: Floats) -> Floats:
     """The cosine of each row. Not by `@`: its threads wait by spinning, which takes longer than the work."""
     return np.asarray(np.einsum("ij,j->i", rows, query), np.float32)
+
+
+def products_at(rows: npt.NDArray[Any], at: Integers, query: Floats) -> Floats:
+    """The cosine of each of these rows, of either kind of float.
+
+    Some at a time, which stay in the processor's cache: an array of all of them would be fresh memory at every
+    question, and take longer to get than to fill.
+    """
+    scores = np.empty(len(at), np.float32)
+    for begin in range(0, len(at), AT_A_TIME):
+        some = slice(begin, begin + AT_A_TIME)
+        scores[some] = products(rows[at[some]].astype(np.float32, copy=False), query)
+    return scores
 
 
 def _smallest(values: npt.NDArray[Any], count: int) -> Integers:

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 import apsw
 
@@ -16,6 +17,10 @@ MOST_SCORED = 4000
 """So many matches are scored, more only where the rarest term has more: scoring takes ten times as long as finding.
 At 100,000 memories the first ten stay the same in 99 of 100 questions (docs/benchmarks.md)."""
 
+SMALL = 256
+"""Of a store of so few memories all terms are kept, until it changes: to a question most words are unknown there,
+and for each of them hundreds of spellings are looked up."""
+
 MOST_KEPT = 50_000
 DRIFT = 0.01
 """A term is counted anew when the store has grown or shrunk by this share since."""
@@ -25,6 +30,7 @@ _SCORED = f"SELECT rowid, -bm25(words, {_WEIGHTS}) AS score FROM words WHERE wor
 # What only narrows stands apart, where bm25() does not count it; the plus keeps the planner from looking numbers up
 # one by one.
 _NARROWED = " AND +rowid IN (SELECT rowid FROM words WHERE words MATCH ?)"
+_FOUND = "SELECT rowid, 1.0 FROM words WHERE words MATCH ?"
 _RANKED = " ORDER BY score DESC, rowid LIMIT ?"
 
 
@@ -33,39 +39,58 @@ class Words:
 
     def __init__(self) -> None:
         self._counts: dict[str, tuple[int, int]] = {}  # term → carriers, and the total they were counted at
+        self._all: tuple[list[Row], dict[str, int]] = ([], {})  # of a small store: its state, and every term in it
 
     def matches(
-        self, db: apsw.Connection, query: Query, places: Sequence[int] | None, readable: Sequence[int] | None
+        self,
+        db: apsw.Connection,
+        query: Query,
+        most: int,
+        places: Sequence[int] | None,
+        readable: Sequence[int] | None,
     ) -> list[Row]:
-        """Number and share of the memories that match in these places, best first; None is everywhere.
+        """Number and share of so many memories that match in these places, best first; None is everywhere.
 
         What carries a phrase's terms need not say the phrase; whoever reads the document can tell. Shares are
         reckoned with the words of the readable places, so that they say little of what others keep.
         """
         groups, phrased = groups_of(query), phrase_terms(query.phrases)
         if not groups:
-            rows = fetch(db, _SCORED + _RANKED, _within(_all_of(phrased), places), query.limit) if phrased else []
+            rows = fetch(db, _SCORED + _RANKED, _within(_all_of(phrased), places), most) if phrased else []
             return [(n, 1.0) for n, _ in rows]
+        whole = expression_of(query, places)
+        phrases = [_all_of(phrased)] if phrased else []
+        if not query.ranked:  # for a score FTS5 would read the whole list of every term
+            return fetch(db, f"{_FOUND}{_NARROWED * len(phrases)} LIMIT ?", whole, *phrases, most)
         terms = [term for group in groups for term in group]
         census = self.census(db, terms, None)
-        whole, phrases = (
-            _within(_expression(groups, every=query.every), places),
-            [_all_of(phrased)] if phrased else [],
-        )
-        telling = groups if query.every else _rarest(groups, census) or groups
+        wanted = _Wanted(most, self._part(db, places, census.total))
+        telling = groups if query.every else _rarest(groups, census, wanted)
         rows = []
         if len(telling) < len(groups):
             rare = _within(_expression(telling, every=False), places)
-            rows = _ranked(db, [whole, rare, *phrases], query.limit)
-        if len(rows) < query.limit:  # nothing was rare, or too few carry it: then all that match
-            rows = _ranked(db, [whole, *phrases], query.limit)
+            rows = _ranked(db, [whole, rare, *phrases], most)
+        if len(rows) < most:  # nothing was rare, or too few carry it: then all that match
+            rows = _ranked(db, [whole, *phrases], most)
         told = census if readable is None else self.census(db, terms, readable)
         found = shares((score for _, score in rows), groups, census, told)
         return list(zip((n for n, _ in rows), found, strict=True))
 
+    def _part(self, db: apsw.Connection, places: Sequence[int] | None, total: int) -> float:
+        """Which part of all memories these places hold, where matches are looked for in these alone."""
+        if places is None or len(places) > MOST_PLACES or not total:
+            return 1.0
+        held = self.census(db, [place_term(p) for p in places], None)
+        return min(sum(held.carriers.values()) / total, 1.0)
+
     def census(self, db: apsw.Connection, terms: Sequence[str], places: Sequence[int] | None) -> Census:
         """How many memories of these places (None is everywhere) carry each term."""
         total = _total(db)
+        if total <= SMALL:
+            every = self._every(db)
+            counts = {term: every.get(term, 0) for term in terms}
+            counts.update(_carriers(db, [term for term in counts if term.endswith("*")]))
+            return Census(total, counts if places is None else _counted_in(db, counts, places))
         counts = dict.fromkeys(terms, 0)
         unknown = []
         for term in counts:
@@ -80,6 +105,13 @@ class Words:
             counts[term] = carriers
             self._counts[term] = (carriers, total)
         return Census(total, counts if places is None else _counted_in(db, counts, places))
+
+    def _every(self, db: apsw.Connection) -> dict[str, int]:
+        """How many carry each term there is, counted anew when FTS5's own records of the index have changed."""
+        state = fetch(db, "SELECT block FROM words_data WHERE id IN (1, 10)")
+        if self._all[0] != state:
+            self._all = (state, dict(fetch(db, "SELECT term, doc FROM vocabulary")))
+        return self._all[1]
 
 
 def _ranked(db: apsw.Connection, expressions: Sequence[str], limit: int) -> list[Row]:
@@ -103,17 +135,30 @@ def groups_of(query: Query) -> list[tuple[str, ...]]:
     return [(term, *query.variants.get(term, ())) for term in dict.fromkeys(query.terms)]
 
 
-def _rarest(groups: Sequence[tuple[str, ...]], census: Census) -> list[tuple[str, ...]]:
-    """The rarest groups that together have no more carriers than can be scored in a few milliseconds."""
+class _Wanted(NamedTuple):
+    """How many matches are wanted, in which part of the store."""
+
+    fewest: int
+    part: float
+
+
+def _rarest(groups: Sequence[tuple[str, ...]], census: Census, wanted: _Wanted) -> list[tuple[str, ...]]:
+    """The rarest groups that together have as many carriers as are wanted, and no more than are soon scored."""
     counted = sorted((sum(census.carriers.get(term, 0) for term in group), group) for group in groups)
     out: list[tuple[str, ...]] = []
-    carriers = 0
+    carriers = 0.0
     for count, group in counted:
-        if carriers and carriers + count > MOST_SCORED:
+        more = count * wanted.part
+        if carriers >= wanted.fewest and carriers + more > MOST_SCORED:
             break
         out.append(group)
-        carriers += count
+        carriers += more
     return out
+
+
+def expression_of(query: Query, places: Sequence[int] | None) -> str:
+    """What a query's terms are in FTS5's language, in these places."""
+    return _within(_expression(groups_of(query), every=query.every), places)
 
 
 def _expression(groups: Sequence[Sequence[str]], *, every: bool) -> str:

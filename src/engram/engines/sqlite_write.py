@@ -11,7 +11,7 @@ from engram.engines.sqlite_rows import Row, fetch, meta, set_meta
 from engram.errors import Conflict, Moved
 from engram.model.change import ABSENT, Change, Token
 from engram.model.codec import RECORDS, Record, RecordType, decode, encode, index, searchable, type_of
-from engram.model.event import Event, Head, seal
+from engram.model.event import Event, Head, canonical, seal
 from engram.model.memory import Memory
 from engram.model.text import TERMS_VERSION
 
@@ -45,10 +45,12 @@ class Book(NamedTuple):
         """Keep it, in the transaction that made it true."""
         set_meta(db, "book", _print([list(self.head), self.numbers, self.home]))
 
-    def number(self, type: RecordType) -> int:
-        """The next number of a type: never given again, even when its record is purged."""
-        self.numbers[type] = self.numbers.get(type, 0) + 1
-        return self.numbers[type]
+    def number(self, type: RecordType, wanted: int | None = None) -> int:
+        """The next number of a type, or the wanted one: never given again, even when its record is purged."""
+        last = self.numbers.get(type, 0)
+        number = wanted or last + 1
+        self.numbers[type] = max(last, number)
+        return number
 
 
 def replay(db: apsw.Connection, token: Token) -> int | None:
@@ -102,8 +104,10 @@ def apply(
     places = {}
     for record in change.puts:
         if record.id not in known:
-            numbers[record.id] = book.number(type_of(record))
+            numbers[record.id] = book.number(type_of(record), change.numbers.get(record.id))
         places[record.id] = _put(db, record, numbers[record.id], new=record.id not in known)
+    for given, n in change.past.given.items() if change.past else ():
+        book.numbers[given] = max(n, book.numbers.get(given, 0))
     trace("records")
     for record in change.puts:
         if isinstance(record, Memory):
@@ -118,14 +122,30 @@ def apply(
 def append(db: apsw.Connection, change: Change, head: Head) -> tuple[Event, Head]:
     """Seal the Change's event, chain it to the head and keep it, with the token that asked for it."""
     event, head, envelope, payload = seal(change.draft, head)
+    _keep_event(db, event, envelope, payload, change.token)
+    return event, head
+
+
+def take_over(db: apsw.Connection, change: Change, head: Head) -> tuple[Event, Head]:
+    """Keep the events of a past as they are; answers with the last of them, and the head to go on from."""
+    assert change.past
+    event, time = change.past.events[0][0], head.time
+    for seq, (told, token) in enumerate(change.past.events, head.seq + 1):
+        event = told._replace(seq=seq)
+        payload = event.payload.print() if event.payload else None
+        _keep_event(db, event, canonical(event.envelope()), payload, token)
+        time = max(time, event.time)
+    onward = change.past.head or head
+    return event, onward._replace(time=time, seq=event.seq)
+
+
+def _keep_event(db: apsw.Connection, event: Event, envelope: str, payload: str | None, token: Token | None) -> None:
     db.execute("INSERT INTO event VALUES (?, ?, ?, ?, ?)", (event.seq, event.id, event.batch, envelope, payload))
     for subject in dict.fromkeys(event.subjects):
         db.execute("INSERT INTO subject VALUES (?, ?)", (subject, event.seq))
-    if change.token:
-        token = change.token
+    if token:
         row = (token.owner, token.operation, token.name, token.request, event.seq)
         db.execute("INSERT INTO token VALUES (?, ?, ?, ?, ?)", row)
-    return event, head
 
 
 def mend_derived(db: apsw.Connection) -> None:

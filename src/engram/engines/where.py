@@ -84,6 +84,9 @@ def _words(asked: Filter) -> list[Clause]:
         told = outline(asked.near)
         either = " OR (outline = ? AND outline <> '')" if told else ""
         clauses.append((f"digest = ?{either}", [digest(asked.near), *([told] if told else [])]))
+    if asked.touches:
+        ends = " OR ".join(f"doc ->> '{end}' IN ({_marks(asked.touches)})" for end in ("from_id", "to_id"))
+        clauses.append((ends, [*asked.touches, *asked.touches]))
     if asked.pinned is not None:
         clauses.append(("pinned = ?", [int(asked.pinned)]))
     return clauses

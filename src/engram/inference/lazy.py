@@ -1,13 +1,17 @@
-"""An embedder that is loaded when it is first asked: what it is can be told before."""
+"""Models that are loaded when they are first asked: what they are can be told before."""
 
 import functools
 import threading
 import time
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from engram.errors import Unavailable
+from engram.model.extraction import Extraction
 from engram.model.query import Space
+
+if TYPE_CHECKING:
+    from engram.inference.extract import ChatExtractor
 
 PATIENCE = 30.0
 """Seconds after a failure in which the next question is answered by words at once."""
@@ -75,3 +79,26 @@ class Lazy:
             if self._loaded is None:
                 self._loaded = self._load()
             return self._loaded
+
+
+class Asked:
+    """A model behind an address that finds what is worth remembering; loaded when it is first asked."""
+
+    def __init__(self, url: str, model: str, key: str) -> None:
+        self._url, self._model, self._key = url, model, key
+        self._loaded: ChatExtractor | None = None
+
+    def cost(self, messages: Sequence[tuple[str, str]], kinds: Sequence[str]) -> int:
+        """See `ports.Extractor.cost`."""
+        return self._extractor().cost(messages, kinds)
+
+    def extract(self, messages: Sequence[tuple[str, str]], kinds: Sequence[str]) -> Extraction:
+        """See `ports.Extractor.extract`."""
+        return self._extractor().extract(messages, kinds)
+
+    def _extractor(self) -> "ChatExtractor":
+        if self._loaded is None:
+            from engram.inference.extract import ChatExtractor  # noqa: PLC0415 - http and ssl, on first need
+
+            self._loaded = ChatExtractor(self._url, self._model, key=self._key)
+        return self._loaded

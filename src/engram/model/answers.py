@@ -3,19 +3,48 @@
 `at` is the moment an answer was true; standings and ages are meant at it.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, Self, dataclass_transform
 
 from engram.model.change import Finding
 from engram.model.event import Event
 from engram.model.memory import Memory
+from engram.model.record import Record, replace
+from engram.model.relation import Relation
+from engram.model.session import Session
 
 NONE: Mapping[str, Any] = MappingProxyType({})
 
 
-class Remembered(NamedTuple):
+@dataclass_transform(frozen_default=True)
+class Answer(Record):
+    """What an operation says, or a part of it: named fields, frozen, and as a row of values in their order.
+
+    Lighter to define than a NamedTuple, of which every command would make some forty at its start to use one.
+    """
+
+    _fields: ClassVar[tuple[str, ...]] = ()
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        cls._fields = cls.FIELDS
+
+    def __iter__(self) -> Iterator[Any]:
+        return (self.__dict__[name] for name in self.FIELDS)
+
+    def __getitem__(self, at: Any) -> Any:  # noqa: ANN401 - a place or a slice, as of a tuple
+        return tuple(self)[at]
+
+    def _asdict(self) -> dict[str, Any]:
+        return dict(zip(self.FIELDS, self, strict=True))
+
+    def _replace(self, **changes: Any) -> Self:  # noqa: ANN401 - any field of the answer
+        return replace(self, **changes)
+
+
+class Remembered(Answer):
     """What became of a text: outcome is new, revised, repeated, held, proposed or restored."""
 
     at: datetime
@@ -29,11 +58,11 @@ class Remembered(NamedTuple):
     hint: str = ""
 
 
-class Recollection(NamedTuple):
+class Recollection(Answer):
     """One hit: the memory, how it ranks, how likely it is to be about the question, why, and what it costs to read.
 
-    `reasons` holds the parts that add up to the score, then the factors that the record itself brings; `ranks`
-    its place by each of the searches.
+    `reasons` holds the parts that the score is the sum of, before it is scaled, then the factors that the record
+    itself brings; `ranks` its place by each of the searches.
     """
 
     memory: Memory
@@ -44,7 +73,7 @@ class Recollection(NamedTuple):
     ranks: Mapping[str, int] = NONE
 
 
-class Recalled(NamedTuple):
+class Recalled(Answer):
     """The hits, best first, and how many more matched but were held back, by standing (100 means "or more").
 
     Where nothing is relevant there are no hits, and `weak` says how many came near.
@@ -63,7 +92,7 @@ class Recalled(NamedTuple):
     hint: str = ""
 
 
-class Listing(NamedTuple):
+class Listing(Answer):
     """A page of memories; `next` goes on."""
 
     at: datetime
@@ -71,14 +100,15 @@ class Listing(NamedTuple):
     next: str | None = None
 
 
-class Shown(NamedTuple):
-    """Memories in full."""
+class Shown(Answer):
+    """Memories in full, and what was remembered around each where that was asked for."""
 
     at: datetime
     memories: tuple[Memory, ...]
+    around: "tuple[Timeline, ...]" = ()
 
 
-class Changed(NamedTuple):
+class Changed(Answer):
     """Memories after something was done to them, and the number of the last event that did it."""
 
     at: datetime
@@ -89,7 +119,7 @@ class Changed(NamedTuple):
     replaced: tuple[Memory, ...] = ()  # what a promotion put out of use
 
 
-class Candidate(NamedTuple):
+class Candidate(Answer):
     """One memory that waits, beside what a reviewer compares it with."""
 
     memory: Memory
@@ -97,7 +127,7 @@ class Candidate(NamedTuple):
     conflicts: tuple[Memory, ...] = ()
 
 
-class Waiting(NamedTuple):
+class Waiting(Answer):
     """What waits for review, oldest first."""
 
     at: datetime
@@ -105,7 +135,44 @@ class Waiting(NamedTuple):
     next: str | None = None
 
 
-class Chronicle(NamedTuple):
+class Route(Answer):
+    """Where a memory that waits goes: append (live by itself), queue (a person decides) or skip (left as it is).
+
+    `reason` is one of `rules.routing.REASONS`; `other` is the memory it is about, where it is about one.
+    """
+
+    memory: Memory
+    action: str
+    reason: str
+    other: Memory | None = None
+
+
+class Routed(Answer):
+    """Where everything that waits goes, or went: a route each, oldest first, and how many take which.
+
+    `refreshed` names the agent files whose view was brought up to date, `problems` why others were not.
+    """
+
+    at: datetime
+    routes: tuple[Route, ...]
+    applied: bool = False
+    counts: Mapping[str, int] = NONE
+    refreshed: tuple[str, ...] = ()
+    problems: tuple[str, ...] = ()
+    event: int = 0
+    hint: str = ""
+
+
+class Queue(Answer):
+    """What waits for a person, oldest first, each with its reason; `total` counts those that are not shown too."""
+
+    at: datetime
+    candidates: tuple[Route, ...]
+    total: int = 0
+    hint: str = ""
+
+
+class Chronicle(Answer):
     """History, newest first; `undone` names the events that stand reversed."""
 
     at: datetime
@@ -115,7 +182,7 @@ class Chronicle(NamedTuple):
     next: int | None = None
 
 
-class Undone(NamedTuple):
+class Undone(Answer):
     """The events taken back, newest first, and the memories as they stand now."""
 
     at: datetime
@@ -125,7 +192,125 @@ class Undone(NamedTuple):
     event: int
 
 
-class Receipt(NamedTuple):
+class Began(Answer):
+    """A session that is under way; `resumed` when it was known before."""
+
+    at: datetime
+    session: Session
+    resumed: bool = False
+    hint: str = ""
+
+
+class Ended(Answer):
+    """A session that is over, if one was under way, and the memory that sums it up, where something was said."""
+
+    at: datetime
+    session: Session | None = None
+    summary: Memory | None = None
+    event: int = 0
+    hint: str = ""
+
+
+class SessionList(Answer):
+    """A page of sessions, newest first; `next` goes on."""
+
+    at: datetime
+    sessions: tuple[Session, ...]
+    next: str | None = None
+
+
+class Timeline(Answer):
+    """What was remembered around a memory, oldest first: in its session, or in its scope where it has none."""
+
+    at: datetime
+    memory: Memory
+    before: tuple[Memory, ...]
+    after: tuple[Memory, ...]
+    session: Session | None = None
+
+
+class Captured(Answer):
+    """What a text said was learned: how many items, those that are new, and how many were known."""
+
+    at: datetime
+    extracted: int
+    memories: tuple[Memory, ...]
+    repeated: int = 0
+    problems: tuple[str, ...] = ()
+
+
+class Suggested(Answer):
+    """A key for a topic that goes on, and the memory that holds it already, if one does."""
+
+    at: datetime
+    key: str
+    held_by: Memory | None = None
+
+
+class Related(Answer):
+    """A verdict about two memories: the first bears on the second as the relation says."""
+
+    at: datetime
+    relation: Relation
+    memories: tuple[Memory, ...]
+    event: int
+    hint: str = ""
+
+
+class Relative(Answer):
+    """A memory that has to do with another, and by which edges."""
+
+    memory: Memory
+    edges: tuple[str, ...]
+
+
+class Relatives(Answer):
+    """What has to do with a memory, nearest first."""
+
+    at: datetime
+    memory: Memory
+    relatives: tuple[Relative, ...]
+    truncated: bool = False
+
+
+class Project(Answer):
+    """One project: how much is in it that the caller may read, and when something last changed there."""
+
+    name: str
+    alias: str
+    memories: int
+    sessions: int
+    latest: datetime | None = None
+
+
+class Projects(Answer):
+    """Every project that holds something, the latest first; `current` is the one the caller stands in, or ""."""
+
+    at: datetime
+    projects: tuple[Project, ...]
+    current: str = ""
+
+
+class Merged(Answer):
+    """What bringing projects together did, or would do."""
+
+    at: datetime
+    action: str  # merge or rename
+    sources: tuple[str, ...]
+    into: str
+    memories: int
+    sessions: int
+    repeated: int = 0  # the same text on both sides: told once from now on, the other forgotten
+    replaced: int = 0  # the same key on both sides: the last word stays in use
+    held: int = 0  # rejected on one side: waits for review
+    curated: int = 0  # approved ones among them, which need --confirm
+    left: int = 0  # shared by others: they stay where they are
+    applied: bool = False
+    event: int = 0
+    hint: str = ""
+
+
+class Receipt(Answer):
     """Proof of an erasure. `traces` counts pieces of the text still found in the store's raw files."""
 
     at: datetime
@@ -136,7 +321,7 @@ class Receipt(NamedTuple):
     note: str = "Exports, backups and other copies made earlier are not touched."
 
 
-class Brief(NamedTuple):
+class Brief(Answer):
     """A context that fits a budget; `text` is what an agent reads."""
 
     at: datetime
@@ -148,7 +333,7 @@ class Brief(NamedTuple):
     hint: str = ""
 
 
-class Stats(NamedTuple):
+class Stats(Answer):
     """Counts over everything the caller may read."""
 
     at: datetime
@@ -161,7 +346,7 @@ class Stats(NamedTuple):
     store: str
 
 
-class Report(NamedTuple):
+class Report(Answer):
     """What a check found; healthy when there is no error among it."""
 
     at: datetime
@@ -174,7 +359,7 @@ class Report(NamedTuple):
         return all(finding.severity != "error" for finding in self.findings)
 
 
-class Exported(NamedTuple):
+class Exported(Answer):
     """How many memories went where, and the checksum of what was written."""
 
     at: datetime
@@ -183,8 +368,16 @@ class Exported(NamedTuple):
     sha256: str
 
 
-class Imported(NamedTuple):
-    """What an import did, or in a dry run would do."""
+class Preview(Answer):
+    """What a dry run found in a file: what it says, of which kind, and what would become of it."""
+
+    text: str
+    kind: str
+    outcome: str
+
+
+class Imported(Answer):
+    """What an import did, or in a dry run would do; `preview` shows the notes of a file one by one."""
 
     at: datetime
     path: str
@@ -192,9 +385,29 @@ class Imported(NamedTuple):
     problems: tuple[str, ...] = ()
     batch: str = ""
     dry_run: bool = False
+    preview: tuple[Preview, ...] = ()
 
 
-class KindRow(NamedTuple):
+class Harvested(Answer):
+    """What became of transcripts: how many were read, what was proposed, what was known, and what was passed over.
+
+    `tokens` is the size of what was read by rules, or what asking a model cost; in a dry run, what it would cost at
+    most. In a dry run `proposed` holds what would be proposed by rules.
+    """
+
+    at: datetime
+    files: int
+    turns: int
+    proposed: tuple[Memory, ...]
+    repeated: int
+    skipped: Mapping[str, int]
+    problems: tuple[str, ...]
+    tokens: int
+    dry_run: bool
+    batch: str
+
+
+class KindRow(Answer):
     """One kind as configured."""
 
     name: str
@@ -204,14 +417,14 @@ class KindRow(NamedTuple):
     about: str
 
 
-class Kinds(NamedTuple):
+class Kinds(Answer):
     """The table of kinds."""
 
     at: datetime
     kinds: tuple[KindRow, ...]
 
 
-class ModelRow(NamedTuple):
+class ModelRow(Answer):
     """One embedding model: what it is, and whether it is here."""
 
     name: str
@@ -222,7 +435,7 @@ class ModelRow(NamedTuple):
     default: bool = False
 
 
-class Models(NamedTuple):
+class Models(Answer):
     """The models there are, the one in use, and how far the store's vectors are."""
 
     at: datetime
@@ -233,7 +446,7 @@ class Models(NamedTuple):
     hint: str = ""
 
 
-class Reembedded(NamedTuple):
+class Reembedded(Answer):
     """How many memories got vectors, of which model, and how many still lack one."""
 
     at: datetime

@@ -1,13 +1,13 @@
 """What a rule answers and an engine applies: records, expectations, claims and one event."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from engram.model.caller import Caller
 from engram.model.codec import Record, RecordType
-from engram.model.event import Draft, Event
+from engram.model.event import Draft, Event, Head
 
 NONE: Mapping[str, Any] = MappingProxyType({})
 
@@ -35,12 +35,26 @@ class Token(NamedTuple):
     request: str  # hash of what was asked
 
 
+class Past(NamedTuple):
+    """History that was made elsewhere and is taken over as it is, by a store that is rebuilt or follows another.
+
+    The events go on from the store's last `seq`. `head` is the end of the chain that the store goes on with;
+    without one it goes on with its own. `given` are the last numbers ever given, to records that are gone as well.
+    """
+
+    events: tuple[tuple[Event, Token | None], ...]
+    head: Head | None = None
+    given: Mapping[RecordType, int] = MappingProxyType({})
+
+
 class Change(NamedTuple):
     """All or nothing. An engine applies it exactly as it stands and decides nothing.
 
     `expects` gives the revision each touched record must have now (ABSENT: must not exist). `claims` gives, for
     every memory put, all the claims it holds afterwards; a claim another record holds refuses the Change.
     `erase` lists ids whose every trace goes: record, index, vectors, tokens and event payloads.
+    `numbers` are the handle numbers that new records must get; one that another record has refuses the Change.
+    With a `past`, its events are kept in place of one that is sealed from the draft.
     """
 
     draft: Draft
@@ -50,6 +64,8 @@ class Change(NamedTuple):
     claims: Mapping[str, tuple[str, ...]] = NONE
     erase: tuple[str, ...] = ()
     token: Token | None = None
+    numbers: Mapping[str, int] = NONE
+    past: Past | None = None
 
 
 class Commit(NamedTuple):
@@ -59,6 +75,10 @@ class Commit(NamedTuple):
     handles: Mapping[str, str] = NONE
     replayed: bool = False  # the token was known: this is the first answer again
     traces: int | None = None  # after an erasure: raw bytes of the text still found, None if not looked for
+
+
+Witness = Callable[[Commit, Mapping[str, int]], None]
+"""Told what a commit is about to do, and the number of every record it puts; what it raises undoes the commit."""
 
 
 class Finding(NamedTuple):

@@ -48,7 +48,7 @@ def decode(type: RecordType, document: Mapping[str, Any]) -> Record:
         for name, value in document.items():
             read = known[name]
             values[name] = read(value) if read and value is not None else value
-        return RECORDS[type](**values)
+        return RECORDS[type].of(values)
     except (KeyError, TypeError, ValueError, AttributeError, EngramError) as error:
         raise Corrupt(
             f"A {type} in this store cannot be read: {error}.",
@@ -124,7 +124,7 @@ def _time(value: str) -> datetime:
     time = datetime.fromisoformat(value)
     if time.tzinfo is None:
         raise ValueError(f"{value!r} has no time zone")
-    return time.replace(tzinfo=UTC) if value.endswith("Z") else time.astimezone(UTC)
+    return time if time.tzinfo is UTC else time.astimezone(UTC)
 
 
 def _parts(value: Any) -> Document:  # noqa: ANN401 - a citation, an asset or a context

@@ -35,6 +35,7 @@ class Filter(NamedTuple):
     near: str | None = None  # this text, or the same statement but for a value (equal digest or outline)
     amends: str | None = None
     replaced_by: str | None = None
+    touches: tuple[str, ...] = ()  # relations only: from or to any of these memories
     since: datetime | None = None  # created at or after
     until: datetime | None = None  # created before
     now: datetime | None = None
@@ -65,7 +66,7 @@ class Access(NamedTuple):
         )
 
 
-COMMON = frozenset({"ids", "scopes", "within", "owner", "since", "until", "now", "view"})
+COMMON = frozenset({"ids", "scopes", "within", "owner", "touches", "since", "until", "now", "view"})
 """The clauses that every type of record can answer; the others are about memories."""
 
 
@@ -93,6 +94,7 @@ def matches_any(record: Memory | Session | Relation, where: Filter) -> bool:
         and (not asked.scopes or scope in asked.scopes)
         and (asked.within is None or asked.within.contains(scope))
         and asked.owner in (None, record.owner)
+        and (not asked.touches or _touches(record, asked.touches))
         and (asked.since is None or made >= asked.since)
         and (asked.until is None or made < asked.until)
     )
@@ -117,10 +119,15 @@ def matches(memory: Memory, where: Filter) -> bool:
         and (where.near is None or _near(memory.text, where.near))
         and where.amends in (None, memory.amends)
         and where.replaced_by in (None, memory.replaced_by)
+        and not where.touches
         and (where.since is None or memory.created_at >= where.since)
         and (where.until is None or memory.created_at < where.until)
         and _stands(memory, where)
     )
+
+
+def _touches(record: Session | Relation, ids: tuple[str, ...]) -> bool:
+    return isinstance(record, Relation) and (record.from_id in ids or record.to_id in ids)
 
 
 def _near(text: str, other: str) -> bool:

@@ -2,7 +2,7 @@
 
 import functools
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sized
 from datetime import datetime, timedelta
 from typing import Literal, get_args
 
@@ -101,10 +101,134 @@ class Context(Record):
 NOWHERE = Context()
 
 
+def check_kind(kind: str) -> None:
+    """Check that a kind is one lower-case word, parts joined by _ or -.
+
+    Raises:
+        Invalid: when it is not.
+    """
+    check_text("kind", kind)
+    if not _kind_syntax().fullmatch(kind):
+        raise Invalid(
+            f"kind cannot be {kind!r}.",
+            "Use one lower-case word such as fact, decision or gotcha; see `engram kinds`.",
+        )
+
+
+def check_unit(name: str, value: float) -> None:
+    """Check that a number lies between 0 and 1.
+
+    Raises:
+        Invalid: when it does not, or is no number.
+    """
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
+        raise Invalid(f"{name} is {value}; it must be between 0 and 1.", "Give a number such as 0.8.")
+
+
+def check_importance(value: int) -> None:
+    """Check that an importance is a whole number from 1 to 10.
+
+    Raises:
+        Invalid: when it is not.
+    """
+    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= 10:
+        raise Invalid(f"importance is {value}; it must be a whole number from 1 to 10.", "5 is the middle.")
+
+
+def clean_tags(tags: Iterable[str]) -> tuple[str, ...]:
+    """Tags without surrounding space, empties and repetition, in the order given."""
+    return tuple(dict.fromkeys(tag.strip() for tag in tags if tag.strip()))
+
+
+def _check_id(value: str) -> None:
+    if not value:
+        raise Invalid("A memory needs an id.")
+    check_text("key", value)
+
+
+def _check_key(value: str) -> None:
+    check_text("key", value)
+    if value != value.strip():
+        raise Invalid("key must not begin or end with a space.")
+
+
+def _check_scope(value: Scope) -> None:
+    if not isinstance(value, Scope):
+        raise Invalid(f"scope must be a Scope, not {type(value).__name__}.")
+
+
+def _check_text(value: str) -> None:
+    check_text("text", value, lines=True)
+    if not value.strip():
+        raise Invalid("The text is empty.", 'Say what to remember: engram remember "We deploy on Fridays".')
+
+
+def _check_tags(value: tuple[str, ...]) -> None:
+    _check_count("tags", MOST_TAGS, value)
+    for tag in value:
+        check_text("tag", tag)
+    if value and clean_tags(value) != value:
+        raise Invalid("tags must be distinct, not empty, and without surrounding spaces.")
+
+
+def _check_count(name: str, most: int, value: Sized) -> None:
+    if len(value) > most:
+        raise Invalid(f"{name} are {len(value)}; the limit is {most}.")
+
+
+def _check_owner(value: str | None) -> None:
+    if value is not None:
+        check_text("name", value)
+
+
+def _check_pinned(value: bool) -> None:
+    if not isinstance(value, bool):
+        raise Invalid(f"pinned cannot be {value!r}.", "It is true or false.")
+
+
+def _check_tier(value: int) -> None:
+    check_choice("tier", str(value), ("1", "2", "3"))
+
+
+def _one_of(field: str, choices: object) -> Callable[[str], None]:
+    return functools.partial(check_choice, field, choices=get_args(choices))
+
+
+_TIMES = ("valid_from", "valid_until", "forgotten_at", "created_at", "updated_at", "verified_at")
+_CHECKS: dict[str, Callable[..., object]] = {
+    "id": _check_id,
+    "key": _check_key,
+    "scope": _check_scope,
+    "session": functools.partial(check_text, "name"),
+    "text": _check_text,
+    "summary": functools.partial(check_text, "summary"),
+    "kind": check_kind,
+    "tags": _check_tags,
+    "citations": functools.partial(_check_count, "citations", MOST_CITATIONS),
+    "assets": functools.partial(_check_count, "assets", MOST_ASSETS),
+    "amends": functools.partial(check_text, "key"),
+    "origin": _one_of("origin", Origin),
+    "source": functools.partial(check_text, "source"),
+    "learned_by": _one_of("learned_by", LearnedBy),
+    "confidence": functools.partial(check_unit, "confidence"),
+    "owner": _check_owner,
+    "actor": functools.partial(check_text, "name"),
+    "visibility": _one_of("visibility", Visibility),
+    "importance": check_importance,
+    "pinned": _check_pinned,
+    "status": _one_of("status", Status),
+    "tier": _check_tier,
+    "held_for": _one_of("held_for", HeldFor),
+    "decay": parse_decay,
+    **{name: functools.partial(check_time, name) for name in _TIMES},
+}
+
+
 class Memory(Record, kw_only=True):
     """One thing remembered. Fields marked S are set by the system, never by a client."""
 
     UNCOMPARED = frozenset({"handle"})
+    CHECKS = _CHECKS
 
     # identity
     id: str  # S: opaque
@@ -154,10 +278,11 @@ class Memory(Record, kw_only=True):
     handle: str = ""
 
     def _check(self) -> None:
-        _check_identity(self)
-        _check_content(self)
-        _check_provenance(self)
-        _check_life(self)
+        self.__dict__["confidence"] = round(float(self.confidence), 2)
+        if self.valid_from and self.valid_until and self.valid_from >= self.valid_until:
+            raise Invalid("valid_until must be later than valid_from.", "Give two moments in order, or only one.")
+        if self.seen < 0 or self.revision < 1:
+            raise Invalid("seen and revision cannot be that small.")
 
     @property
     def digest(self) -> str:
@@ -214,102 +339,3 @@ def standing(memory: Memory, now: datetime, view: str = "") -> Standing:  # noqa
     if stale_at is not None and now > stale_at:
         return "stale"
     return "live"
-
-
-def check_kind(kind: str) -> None:
-    """Check that a kind is one lower-case word, parts joined by _ or -.
-
-    Raises:
-        Invalid: when it is not.
-    """
-    check_text("kind", kind)
-    if not _kind_syntax().fullmatch(kind):
-        raise Invalid(
-            f"kind cannot be {kind!r}.",
-            "Use one lower-case word such as fact, decision or gotcha; see `engram kinds`.",
-        )
-
-
-def check_unit(name: str, value: float) -> None:
-    """Check that a number lies between 0 and 1.
-
-    Raises:
-        Invalid: when it does not, or is no number.
-    """
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
-        raise Invalid(f"{name} is {value}; it must be between 0 and 1.", "Give a number such as 0.8.")
-
-
-def check_importance(value: int) -> None:
-    """Check that an importance is a whole number from 1 to 10.
-
-    Raises:
-        Invalid: when it is not.
-    """
-    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= 10:
-        raise Invalid(f"importance is {value}; it must be a whole number from 1 to 10.", "5 is the middle.")
-
-
-def clean_tags(tags: Iterable[str]) -> tuple[str, ...]:
-    """Tags without surrounding space, empties and repetition, in the order given."""
-    return tuple(dict.fromkeys(tag.strip() for tag in tags if tag.strip()))
-
-
-def _check_identity(memory: Memory) -> None:
-    if not memory.id:
-        raise Invalid("A memory needs an id.")
-    check_text("key", memory.id)
-    check_text("key", memory.key)
-    if memory.key != memory.key.strip():
-        raise Invalid("key must not begin or end with a space.")
-    if not isinstance(memory.scope, Scope):
-        raise Invalid(f"scope must be a Scope, not {type(memory.scope).__name__}.")
-    check_text("name", memory.session)
-
-
-def _check_content(memory: Memory) -> None:
-    check_text("text", memory.text, lines=True)
-    if not memory.text.strip():
-        raise Invalid("The text is empty.", 'Say what to remember: engram remember "We deploy on Fridays".')
-    check_text("summary", memory.summary)
-    check_kind(memory.kind)
-    if len(memory.tags) > MOST_TAGS:
-        raise Invalid(f"tags are {len(memory.tags)}; the limit is {MOST_TAGS}.")
-    for tag in memory.tags:
-        check_text("tag", tag)
-    if memory.tags and clean_tags(memory.tags) != memory.tags:
-        raise Invalid("tags must be distinct, not empty, and without surrounding spaces.")
-    if len(memory.citations) > MOST_CITATIONS:
-        raise Invalid(f"citations are {len(memory.citations)}; the limit is {MOST_CITATIONS}.")
-    if len(memory.assets) > MOST_ASSETS:
-        raise Invalid(f"assets are {len(memory.assets)}; the limit is {MOST_ASSETS}.")
-    check_text("key", memory.amends)
-
-
-def _check_provenance(memory: Memory) -> None:
-    check_choice("origin", memory.origin, ("said", "inferred"))
-    check_text("source", memory.source)
-    check_choice("learned_by", memory.learned_by, ("remember", "harvest", "manual", "import"))
-    check_unit("confidence", memory.confidence)
-    memory.__dict__["confidence"] = round(float(memory.confidence), 2)
-    if memory.owner is not None:
-        check_text("name", memory.owner)
-    check_text("name", memory.actor)
-    check_choice("visibility", memory.visibility, ("private", "shared"))
-    check_importance(memory.importance)
-    if not isinstance(memory.pinned, bool):
-        raise Invalid(f"pinned cannot be {memory.pinned!r}.", "It is true or false.")
-
-
-def _check_life(memory: Memory) -> None:
-    check_choice("status", memory.status, ("pending", "promoted", "rejected"))
-    check_choice("tier", str(memory.tier), ("1", "2", "3"))
-    if memory.held_for:
-        check_choice("held_for", memory.held_for, get_args(HeldFor))
-    parse_decay(memory.decay)
-    for name in ("valid_from", "valid_until", "forgotten_at", "created_at", "updated_at", "verified_at"):
-        check_time(name, getattr(memory, name))
-    if memory.valid_from and memory.valid_until and memory.valid_from >= memory.valid_until:
-        raise Invalid("valid_until must be later than valid_from.", "Give two moments in order, or only one.")
-    if memory.seen < 0 or memory.revision < 1:
-        raise Invalid("seen and revision cannot be that small.")

@@ -32,11 +32,12 @@ class Space(NamedTuple):
 
 
 class Query(NamedTuple):
-    """Candidates among what the filter lets through: by words, or by meaning where a vector is given.
+    """Candidates among what the filter lets through: the best by words, the nearest by meaning, or both together.
 
-    By meaning: the nearest, and besides them those of `besides` that the filter lets through.
     By words: memories that carry the terms, all of them or any. A term's variants count as the term itself, and
     one that ends in `*` stands for every term that begins so. Each phrase must be said, in a row (see `says_all`).
+    By meaning, where a vector is given: the nearest. Beside phrases it finds nothing by itself, since what does not
+    say them is no candidate; it then only tells the cosines of what was found by words.
     """
 
     terms: tuple[str, ...] = ()
@@ -46,20 +47,31 @@ class Query(NamedTuple):
     vector: bytes = b""  # little-endian float32, of unit length
     space: Space | None = None  # where the vector lives
     lean: bytes = b""  # what to take away from it before codes are compared; see `ports.Embedder.lean`
-    besides: tuple[str, ...] = ()  # ids whose cosines are told as well, after the nearest
     where: Filter = ANYTHING
-    limit: int = 50
+    limit: int = 50  # how many by words, and as many by meaning
+    ranked: bool = True  # False: any that match by words, each with a share of 1
 
 
 class Hit(NamedTuple):
-    """One candidate. Scores descend within one answer.
+    """One candidate, with all that was asked about it.
 
-    By words it is the share, from 0 to 1, of the highest score that the question's words could give; by
-    meaning it is the cosine. So either means the same in every answer.
+    Either score means the same in every answer: by words it is the share, from 0 to 1, of the highest score that
+    the question's words could give; by meaning it is the cosine.
     """
 
     memory: Memory
-    score: float
+    words: float | None = None  # None: not among the best by words
+    cosine: float | None = None  # None: it has no vector in the space, or none was asked with
+
+
+def in_order(hits: Iterable[Hit]) -> list[Hit]:
+    """What words found, best first, then what only meaning found, nearest first; ties by id."""
+    return sorted(hits, key=_place)
+
+
+def _place(hit: Hit) -> tuple[bool, float, str]:
+    memory, words, cosine = hit
+    return (True, -(cosine or 0.0), memory.id) if words is None else (False, -words, memory.id)
 
 
 class Census(NamedTuple):

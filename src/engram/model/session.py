@@ -3,10 +3,18 @@
 from datetime import datetime
 
 from engram.errors import Invalid
+from engram.model.hashing import sha256
 from engram.model.limits import check_text, check_time
 from engram.model.memory import NOWHERE, Context
 from engram.model.record import Record
 from engram.model.scope import GLOBAL, Scope
+
+
+def session_id(owner: str, name: str) -> str:
+    """The id of an owner's session of this name: two owners may call theirs alike, and neither learns of it."""
+    if not owner:
+        return name
+    return "ses-" + sha256(f"{owner}\x1f{name}".encode()).hexdigest()[:24]
 
 
 class Session(Record, kw_only=True):
@@ -15,6 +23,7 @@ class Session(Record, kw_only=True):
     UNCOMPARED = frozenset({"handle"})
 
     id: str
+    name: str = ""  # what the agent calls it; unique for its owner
     scope: Scope = GLOBAL
     agent: str = ""
     context: Context = NOWHERE
@@ -28,6 +37,7 @@ class Session(Record, kw_only=True):
         if not self.id:
             raise Invalid("A session needs an id.")
         check_text("name", self.id)
+        check_text("name", self.name)
         check_text("name", self.agent)
         check_time("started_at", self.started_at)
         check_time("ended_at", self.ended_at)

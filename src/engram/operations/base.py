@@ -12,9 +12,9 @@ from engram.model.event import Event, canonical
 from engram.model.filter import Access, Filter
 from engram.model.hashing import sha256
 from engram.model.limits import check_text
-from engram.model.memory import Memory
+from engram.model.memory import NOWHERE, Context, Memory
 from engram.model.scope import Scope
-from engram.ports import Embedder, Engine, NewId, Progress, Shelf
+from engram.ports import Embedder, Engine, Harvesting, NewId, Progress, Shelf
 from engram.rules.admission import Policy
 
 P = ParamSpec("P")
@@ -40,14 +40,25 @@ class Call(NamedTuple):
     now: datetime
     new_id: NewId
     policy: Policy
-    home: Scope  # where a memory lands when no scope is given
+    at_home: Callable[[], Scope]  # tells where a memory lands when no scope is given
     budget: int  # tokens of a context, when none is given
     store: str  # how the store is called in answers
     channel: str  # how this surface's confirmations are recorded
     embedder: Embedder | None = None  # what finds by meaning; None when words alone do
     shelf: Shelf | None = None  # where models are kept
     progress: Progress = ignore  # who is told how far long work has come
+    context: Context = NOWHERE  # where what is remembered was made
+    harvesting: Harvesting = Harvesting()  # what a harvest asks of the world
     token: Token | None = None
+
+    @property
+    def home(self) -> Scope:
+        """Where a memory lands when no scope is given; worked out only where it is needed.
+
+        Raises:
+            Conflict: when the folder may be several projects.
+        """
+        return self.at_home()
 
     def request(self, *, confirm: bool = False, batch: str = "") -> Request:
         """What a rule needs to know of this call, with fresh ids.
@@ -134,8 +145,13 @@ class Operation(NamedTuple):
 
     @property
     def group(self) -> str:
-        """The module it stands in: memories, recalls, reviews, history or upkeep."""
+        """The module it stands in, such as memories, recalls or sessions."""
         return self.function.__module__.rpartition(".")[2]
+
+    @property
+    def command(self) -> str:
+        """How it is said on a command line: `session begin`."""
+        return self.name.replace("_", " ")
 
     @property
     def summary(self) -> str:
@@ -166,7 +182,8 @@ def operation(
         @functools.wraps(function)
         def run(call: Call, /, *args: P.args, **kwargs: P.kwargs) -> R:
             if human and not call.caller.human:
-                raise Forbidden(f"Only a person may {called}.", "Ask the person to do it with the engram command.")
+                act = called.replace("_", " ")
+                raise Forbidden(f"Only a person may {act}.", "Ask the person to do it with the engram command.")
             token = kwargs.get("token")
             if token:
                 call = call._replace(token=_token(call, called, function, args, kwargs))

@@ -12,15 +12,17 @@ from engram.model.limits import check_choice
 from engram.model.memory import CURATED, STANDINGS, Citation, Memory, Standing, standing
 from engram.model.outline import outline
 from engram.model.refs import SHORTEST_PREFIX
-from engram.model.scope import Scope
+from engram.model.relation import Relation
 from engram.model.text import digest
 from engram.operations import parameters as p
 from engram.operations.base import Call, each, every, newest, operation, require_between
 from engram.operations.citing import parse_citation
-from engram.operations.scopes import in_view
+from engram.operations.scopes import in_view, scope_named
+from engram.operations.sessions import timeline
 from engram.rules import admission, lifecycle
 from engram.rules.admission import CLEARED, Admission, Known, Proposal
-from engram.rules.changes import join
+from engram.rules.changes import Step, join
+from engram.rules.relations import Verdict, pair_id, relate, taking_effect
 
 MOST_LISTED = 1000
 MOST_NEAR = 40
@@ -55,6 +57,7 @@ def remember(
     session: p.Session = "",
     source: p.Source = None,
     origin: p.Provenance = None,
+    replaces: p.Replaces = (),
     dedupe: p.Dedupe = "merge",
     confirm: p.Confirm = False,
     token: p.Token = "",
@@ -68,16 +71,15 @@ def remember(
     if (event := call.replayed()) is not None:
         return _remembered_before(call, event)
     check_choice("dedupe", dedupe, ("merge", "create"))
-    cites = [cite] if isinstance(cite, str | Citation) else cite
     proposal = Proposal(
         text=text,
         key=key,
-        scope=Scope.parse(scope) if scope else call.home,
+        scope=scope_named(call, scope) if scope else call.home,
         session=session,
         summary=summary,
         kind=kind,
         tags=None if tag is None else tuple(each(tag)),
-        citations=tuple(parse_citation(one) for one in cites) or None,
+        citations=_cited(cite) or None,
         origin=origin,
         source=source,
         confidence=confidence,
@@ -87,19 +89,43 @@ def remember(
         decay=decay,
         valid_from=valid_from,
         valid_until=valid_until,
+        context=call.context,
         apart=dedupe == "create",
     )
-    return admit(call, proposal, confirm=confirm)
+    return admit(call, proposal, confirm=confirm, replaces=tuple(each(replaces)))
 
 
-def admit(call: Call, proposal: Proposal, *, confirm: bool = False, batch: str = "") -> Remembered:
-    """Prepare a proposal, compare it with what is known, and commit what admission decides."""
+def _superseding(call: Call, new: Memory, old: Memory, request: Request) -> Change:
+    known = call.engine.get("relation", [pair_id(call.caller.owner, new.id, old.id)], call.access).values()
+    before = cast("Relation", next(iter(known))) if known else None
+    return relate(new, old, Verdict("supersedes", session=new.session), before, request)
+
+
+def _cited(cite: str | Citation | Sequence[str | Citation]) -> tuple[Citation, ...]:
+    return tuple(map(parse_citation, [cite] if isinstance(cite, str | Citation) else cite))
+
+
+def admit(
+    call: Call, proposal: Proposal, *, confirm: bool = False, batch: str = "", replaces: Sequence[str] = ()
+) -> Remembered:
+    """Prepare a proposal, compare it with what is known, and commit what admission decides.
+
+    What it `replaces` goes out of use in the same Change, or when the memory that waits is promoted.
+    """
     request = call.request(confirm=confirm, batch=batch)
     prepared = admission.prepare(proposal, request, call.policy)
 
     def decide() -> tuple[Change, Admission]:
-        decision = admission.admit(prepared, known(call, prepared), call.policy, request)
-        return decision.change, decision
+        old = [call.memory(ref) for ref in replaces]
+        # It contradicts what it replaces, and shall: only a curated one is still a reason to wait.
+        gone = {one.id for one in old if one.tier != CURATED}
+        bearing = known(call, prepared)
+        bearing = bearing._replace(rivals=tuple(one for one in bearing.rivals if one.id not in gone))
+        decision = admission.admit(prepared, bearing, call.policy, request)
+        verdicts = [
+            _superseding(call, decision.memory, one, request) for one in old if one.id != decision.memory.id
+        ]
+        return join([decision.change, *verdicts]) if verdicts else decision.change, decision
 
     return _settled(call, prepared, decide)
 
@@ -125,10 +151,12 @@ def _settled(call: Call, prepared: Proposal, decide: Callable[[], tuple[Change, 
     )
 
 
-@operation("GET /v1/memories/{memory}", "engram get mem-0001")
-def get(call: Call, memory: p.Refs) -> Shown:
-    """Show memories in full, with everything known about them."""
-    return Shown(at=call.now, memories=tuple(call.memory(ref) for ref in each(memory)))
+@operation("GET /v1/memories/{memory}", "engram get mem-0001", "engram get mem-0001 --around 3")
+def get(call: Call, memory: p.Refs, *, around: p.Around = 0) -> Shown:
+    """Show memories in full."""
+    memories = tuple(call.memory(ref) for ref in each(memory))
+    lines = tuple(timeline(call, one.id, before=around, after=around) for one in memories) if around else ()
+    return Shown(at=call.now, memories=memories, around=lines)
 
 
 @operation(
@@ -145,12 +173,15 @@ def list_memories(
     tag: p.TagFilter = (),
     standing: p.Standings = ("live",),
     pinned: p.OnlyPinned = None,
-    session: p.Session = "",
+    session: p.OnlySession = "",
+    key: p.OnlyKey = "",
+    since: p.Since = None,
+    until: p.Until = None,
     everywhere: p.Everywhere = False,
     limit: p.Limit = 20,
     after: p.After = None,
 ) -> Listing:
-    """List memories, newest first; live ones unless another standing is asked for."""
+    """List memories, newest first."""
     require_between("limit", limit, 1, MOST_LISTED)
     where = Filter(
         **in_view(call, scope, everywhere=everywhere),
@@ -159,6 +190,9 @@ def list_memories(
         standings=standings(standing),
         pinned=pinned,
         session=session or None,
+        key=key or None,
+        since=since,
+        until=until,
         now=call.now,
         view=call.caller.view,
     )
@@ -177,9 +211,11 @@ def revise(
     memory: p.Ref,
     *,
     text: p.NewText = None,
+    key: p.NewKey = "",
     summary: p.Summary = None,
     kind: p.KindName = None,
     tag: p.Tags = None,
+    cite: p.NewCites = None,
     visibility: p.Shared = None,
     pinned: p.Pinned = None,
     importance: p.Importance = None,
@@ -205,11 +241,12 @@ def revise(
     old = call.memory(memory)
     said = Proposal(
         text=old.text if text is None else text,
+        key=key,
         scope=old.scope,
         summary=summary,
         kind=kind,
         tags=None if tag is None else tuple(each(tag)),
-        citations=old.citations or None,
+        citations=(old.citations or None) if cite is None else _cited(cite),
         visibility=visibility,
         pinned=pinned,
         importance=importance,
@@ -217,10 +254,17 @@ def revise(
         decay=decay,
         valid_from=valid_from,
         valid_until=valid_until,
+        context=call.context,
         cleared=tuple(each(clear)),
     )
-    if not said.cleared and not (said.said().keys() - {"citations"}) and text is None:
+    if not (said.cleared or said.said().keys() - {"citations"} or key or text is not None or cite is not None):
         raise Invalid("Nothing to revise was given.", "Say what to change, such as --text or --pinned.")
+    return _revised(call, old, said, revision, request)
+
+
+def _revised(call: Call, old: Memory, said: Proposal, revision: int | None, request: Request) -> Remembered:
+    """Let admission decide about other content for a memory, as it stands when it is decided."""
+    kind = said.kind
     prepared = admission.prepare(said._replace(kind=kind or old.kind), request, call.policy)._replace(kind=kind)
 
     def decide() -> tuple[Change, Admission]:
@@ -234,7 +278,10 @@ def revise(
 
 @operation("POST /v1/memories/{memory}/verify", "engram verify mem-0001", writes=True)
 def verify(call: Call, memory: p.Refs, *, token: p.Token = "") -> Changed:
-    """Confirm that memories still hold, so that they stay fresh for another decay period."""
+    """Confirm that memories still hold.
+
+    They stay fresh for another decay period; reading alone never does that.
+    """
     del token
     return change_each(call, "verify", memory, lifecycle.verify)
 
@@ -258,7 +305,8 @@ def restore(call: Call, memory: p.Refs, *, token: p.Token = "") -> Changed:
 
     def rule(one: Memory, request: Request) -> Change:
         admission.require_not_rejected(Known(twins=twins_of(call, one)))
-        return lifecycle.restore(one, request, rivals=rivals_of(call, one))
+        superseded = superseded_by(call, one, request)
+        return lifecycle.restore(one, request, rivals=rivals_of(call, one), superseded=superseded)
 
     return change_each(call, "restore", memory, rule)
 
@@ -286,6 +334,7 @@ def purge(call: Call, memory: p.Ref, *, confirm: p.Confirm = False, token: p.Tok
             request,
             proposals=tuple(every(call, Filter(amends=one.id, owner=one.owner))),
             replaced=tuple(every(call, Filter(replaced_by=one.id, amends="", owner=one.owner))),
+            relations=relations_of(call, one.id),
         )
         return change, None
 
@@ -369,6 +418,20 @@ def rivals_of(call: Call, memory: Memory) -> list[Memory]:
     if memory.replaced_by:
         found += cast("list[Memory]", call.engine.get("memory", [memory.replaced_by], call.access).values())
     return found
+
+
+def relations_of(call: Call, id: str) -> tuple[Relation, ...]:
+    """The caller's relations from or to a memory."""
+    where = Filter(touches=(id,), owner=call.caller.owner)
+    return cast("tuple[Relation, ...]", call.engine.scan("relation", where, call.access, limit=MOST_LISTED).records)
+
+
+def superseded_by(call: Call, memory: Memory, request: Request) -> list[Step]:
+    """What goes out of use when this memory comes into it, by the verdicts there are."""
+    said = [one for one in relations_of(call, memory.id) if one.from_id == memory.id and one.kind == "supersedes"]
+    others = call.engine.get("memory", [one.to_id for one in said], call.access)
+    pairs = [(one, cast("Memory", others[one.to_id])) for one in said if one.to_id in others]
+    return taking_effect(memory, pairs, request)
 
 
 def _related(call: Call, where: Filter, limit: int = 50) -> tuple[Memory, ...]:

@@ -10,7 +10,7 @@ from engram.model.limits import check_text, check_time
 from engram.model.memory import Memory, Standing
 from engram.operations import parameters as p
 from engram.operations.base import Call, each, operation, require_between
-from engram.operations.scopes import in_view
+from engram.operations.scopes import in_view, unplaced
 from engram.recall.brief import Section, brief
 from engram.recall.pipeline import Asked
 from engram.recall.pipeline import recall as look_up
@@ -34,12 +34,16 @@ def recall(
     kind: p.Kinds = (),
     tag: p.TagFilter = (),
     everywhere: p.Everywhere = False,
+    since: p.Since = None,
+    until: p.Until = None,
     as_of: p.AsOf = None,
     words: p.WordsAlone = False,
     weak: p.Weak = False,
     limit: p.Limit = 5,
 ) -> Recalled:
-    """Find what is known about something, by words and by meaning: live memories only, best first, with reasons.
+    """Find what is known about something, by words and by meaning.
+
+    Live memories only, best first, with reasons; where nothing is relevant the answer says so.
 
     Kinds that come on demand only (map, finding, prompt, insight) are found when they are asked for by name.
     """
@@ -59,6 +63,8 @@ def recall(
         kinds=kinds,
         except_kinds=() if kinds else quiet(call.policy.kinds or KINDS),
         tags=tuple(each(tag)),
+        since=since,
+        until=until,
         view=call.caller.view,
     )
     asked = Asked(
@@ -71,7 +77,9 @@ def recall(
         moment=as_of,
         weak=weak,
     )
-    return look_up(call.engine, asked)
+    answer = look_up(call.engine, asked)
+    missed = unplaced(call, scope, everywhere=everywhere)
+    return answer._replace(hint=" ".join(filter(None, (answer.hint, missed)))) if missed else answer
 
 
 @operation("GET /v1/context", "engram context", 'engram context --query "release process" --budget 800')
@@ -83,7 +91,10 @@ def context(
     budget: p.Budget = 0,
     words: p.WordsAlone = False,
 ) -> Brief:
-    """What a session should start with, within a token budget: pinned, rules, last summaries, what is asked for."""
+    """What a session should start with, within a token budget.
+
+    Pinned memories, rules, the last summaries, and what the query calls for; it says what it left out.
+    """
     allowance = budget or call.budget
     require_between("budget", allowance, 50, 100_000)
     place = in_view(call, scope)
@@ -112,6 +123,7 @@ def context(
         Section("About this", asked),
         Section("Recent", _weightiest(live(50))),
     ]
+    hint = hint or unplaced(call, scope)
     return brief(sections, budget=allowance, now=call.now)._replace(hint=hint)
 
 

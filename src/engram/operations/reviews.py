@@ -11,11 +11,12 @@ from engram.model.memory import Memory
 from engram.model.record import replace
 from engram.operations import parameters as p
 from engram.operations.base import Call, operation, require_between
-from engram.operations.memories import MOST_LISTED, change_each, rivals_of, touched_by, twins_of
+from engram.operations.memories import MOST_LISTED, change_each, rivals_of, superseded_by, touched_by, twins_of
 from engram.operations.scopes import in_view
 from engram.rules import lifecycle
 from engram.rules.admission import Known, require_free_text
 from engram.rules.likeness import contradiction
+from engram.rules.past import without
 
 
 @operation("GET /v1/review", "engram review", "engram review --list --json")
@@ -50,6 +51,7 @@ def promote(
     text: p.NewText = None,
     into: p.MergeInto = "",
     keep: p.KeepBoth = False,
+    revision: p.Revision = None,
     confirm: p.Confirm = False,
     token: p.Token = "",
 ) -> Changed:
@@ -60,18 +62,22 @@ def promote(
     del token
 
     def rule(one: Memory, request: Request) -> Change:
+        lifecycle.require_revision(one, revision)
         worded = lifecycle.reworded(one, text, request)
         other = call.memory(into) if into else one
         twins = twins_of(call, replace(other, text=worded.text))
         require_free_text(other, worded.text, Known(twins=tuple(each for each in twins if each.id != one.id)))
         if into:
             return lifecycle.merge_into(one, other, worded.text, request)[0]
+        amended = _amended(call, one)
         change, _ = lifecycle.promote(
             worded,
             request,
             before=one,
-            amended=_amended(call, one),
+            amended=amended,
+            base=base_of(call, amended, one) if amended else None,
             rivals=list({each.id: each for each in (*rivals_of(call, one), *rivals_of(call, worded))}.values()),
+            superseded=superseded_by(call, one, request),
             keep=keep,
         )
         return change
@@ -87,11 +93,14 @@ def promote(
 @operation(
     "POST /v1/memories/{memory}/reject", 'engram reject mem-0002 --reason "not true"', writes=True, human=True
 )
-def reject(call: Call, memory: p.Refs, *, reason: p.Reason = "", token: p.Token = "") -> Changed:
+def reject(
+    call: Call, memory: p.Refs, *, reason: p.Reason = "", revision: p.Revision = None, token: p.Token = ""
+) -> Changed:
     """Refuse memories that wait. The same text will not come back."""
     del token
 
     def rule(one: Memory, request: Request) -> Change:
+        lifecycle.require_revision(one, revision)
         return lifecycle.reject(one, request, reason=reason, twins=twins_of(call, one))
 
     return change_each(call, "reject", memory, rule)
@@ -111,6 +120,13 @@ def _amended(call: Call, proposal: Memory) -> Memory | None:
         raise Conflict(
             f"What {proposal.handle} would change is gone.", f"Reject it: engram reject {proposal.handle}."
         ) from None
+
+
+def base_of(call: Call, amended: Memory, proposal: Memory) -> Memory | None:
+    """What a memory said when a proposal to change it was made; None where history does not tell any more."""
+    made = call.engine.events(subject=proposal.id, limit=1)
+    later = call.engine.events(subject=amended.id, newest=True, limit=1000)
+    return without(amended, [one for one in later if one.seq > made[0].seq]) if made else None
 
 
 def _candidate(call: Call, memory: Memory) -> Candidate:

@@ -5,15 +5,18 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
+from typing import TYPE_CHECKING, TextIO, TypeVar
 
 from engram.errors import Conflict, EngramError, Invalid, Moved, Unavailable
 from engram.interop import jsonl
-from engram.model.answers import Exported, Imported, KindRow, Kinds, Report, Stats
+from engram.model.answers import Exported, Imported, KindRow, Kinds, Preview, Report, Stats
 from engram.model.change import Change, Finding
 from engram.model.filter import ANYTHING, Filter
 from engram.model.hashing import sha256
 from engram.model.memory import Memory, standing
 from engram.model.record import replace
+from engram.model.scope import Scope
 from engram.model.text import digest, tokens
 from engram.operations import parameters as p
 from engram.operations.base import Call, every, operation
@@ -23,8 +26,16 @@ from engram.rules import kinds as table
 from engram.rules.access import require_person
 from engram.rules.admission import Known, Proposal, adopt, prepare
 from engram.rules.admission import admit as decide_on
+from engram.rules.likeness import contradiction
+from engram.rules.redact import redact
+
+if TYPE_CHECKING:
+    from engram.interop.markdown import Note
+
+T = TypeVar("T")
 
 MOST_PROBLEMS = 20
+MOST_SHOWN = 200
 HINTS = {"pending": "Review them: engram review.", "stale": "Look at them: engram list --standing stale."}
 
 
@@ -129,26 +140,31 @@ def export(
     "POST /v1/import",
     "engram import memories.jsonl --dry-run",
     "engram import mine.jsonl --trust",
+    "engram import MEMORY.md --dry-run",
     name="import",
     writes=True,
     human=True,
 )
 def import_memories(call: Call, path: p.InPath, *, trust: p.Trust = False, dry_run: p.DryRun = False) -> Imported:
-    """Take in an export; one `undo` takes it all back.
+    """Take in an export, or the notes of a Markdown file; one `undo` takes it all back.
 
-    What comes from outside waits for review. With --trust it keeps the status it had: for your own exports.
+    What comes from outside waits for review. With --trust an export keeps the status it had, and notes that
+    contradict nothing go live: for what is your own.
     """
-    memories = _read(path)
     outcomes: Counter[str] = Counter()
     problems: list[str] = []
     batch = call.new_id()
+    preview: list[Preview] = []
     dry: set[str] | None = set() if dry_run else None
-    for memory in memories:
+    for name, note, take_in in _found_in(call, path, batch, trust=trust, dry=dry):
         try:
-            outcomes[_take_in(call, memory, path, batch, trust=trust, dry=dry)] += 1
+            outcome = take_in()
         except EngramError as error:
-            outcomes["skipped"] += 1
-            problems.append(f"{memory.id[:13]}: {error.message}")
+            outcome = "skipped"
+            problems.append(f"{name}: {error.message}")
+        outcomes[outcome] += 1
+        if dry_run and note:
+            preview.append(Preview(redact(note.text).text, note.kind or "fact", outcome))
     return Imported(
         at=call.now,
         path=path,
@@ -156,7 +172,23 @@ def import_memories(call: Call, path: p.InPath, *, trust: p.Trust = False, dry_r
         problems=tuple(problems[:MOST_PROBLEMS]),
         batch=batch if call.engine.events(batch=batch, limit=1) else "",
         dry_run=dry_run,
+        preview=tuple(preview[:MOST_SHOWN]),
     )
+
+
+def _found_in(
+    call: Call, path: str, batch: str, *, trust: bool, dry: set[str] | None
+) -> Iterator[tuple[str, "Note | None", Callable[[], str]]]:
+    """Everything in a file, read to its end first: how it is called, the note it is, and what takes it in."""
+    from engram.interop import markdown  # noqa: PLC0415 - start-up
+
+    if path.lower().endswith(markdown.SUFFIXES):
+        for note in _read(path, lambda file: markdown.read(file.read(markdown.LARGEST + 1))):
+            said = _noted(note, path, call.home)
+            yield f"line {note.line}", note, partial(_take_in_outside, call, said, batch, trust=trust, dry=dry)
+    else:
+        for memory in _read(path, lambda file: list(jsonl.read(file))):
+            yield memory.id[:13], None, partial(_take_in, call, memory, path, batch, trust=trust, dry=dry)
 
 
 def _take_in(call: Call, memory: Memory, path: str, batch: str, *, trust: bool, dry: set[str] | None) -> str:
@@ -185,19 +217,37 @@ def _take_in(call: Call, memory: Memory, path: str, batch: str, *, trust: bool, 
     return "new"
 
 
-def _take_in_outside(call: Call, said: Proposal, batch: str, *, dry: set[str] | None) -> str:
-    request = call.request()
+def _take_in_outside(call: Call, said: Proposal, batch: str, *, dry: set[str] | None, trust: bool = False) -> str:
+    """Take in what somebody wrote; where a person vouches for it (`trust`), it need not wait."""
+    vouched = call._replace(channel="import")
+    request = vouched.request(confirm=trust)
     prepared = prepare(said, request, call.policy)
     here = known(call, prepared)
     if any(one.status != "rejected" and not one.apart for one in here.twins):
         return "known"  # taken in before, or said here: importing the same file again changes nothing
+    if trust and any(contradiction(one.text, prepared.text) for one in here.rivals):
+        # An old note replaces nothing that is live, whoever vouches for it: a person looks at the two.
+        trust, request, prepared = False, call.request(), prepared._replace(trusted=False)
     if dry is None:
-        return admit(call, said, batch=batch).outcome
+        return admit(vouched, said, confirm=trust, batch=batch).outcome
     decision = decide_on(prepared, here, call.policy, request)
     place = f"{prepared.scope} {digest(prepared.text)}"
     outcome = "known" if place in dry and not prepared.apart else decision.outcome
     dry.add(place)
     return outcome
+
+
+def _noted(note: "Note", path: str, home: Scope) -> Proposal:
+    """What a note says, with what its file tells about it."""
+    return Proposal(
+        text=note.text,
+        scope=home,
+        summary=note.summary or None,
+        kind=note.kind or None,
+        tags=note.tags or None,
+        source=_source(path),
+        learned_by="import",
+    )
 
 
 def _outside(memory: Memory, path: str) -> Proposal:
@@ -210,7 +260,7 @@ def _outside(memory: Memory, path: str) -> Proposal:
         tags=memory.tags or None,
         citations=memory.citations or None,
         origin=memory.origin,
-        source=f"import:{os.path.basename(path)}"[:120],
+        source=_source(path),
         learned_by="import",
         confidence=memory.confidence,
         context=memory.context,
@@ -221,19 +271,25 @@ def _outside(memory: Memory, path: str) -> Proposal:
     )
 
 
-def _read(path: str) -> list[Memory]:
-    """All of an export, checked to its end before the first memory is taken in."""
+def _source(path: str) -> str:
+    return f"import:{os.path.basename(path)}"[:120]
+
+
+def _read(path: str, reader: Callable[[TextIO], list[T]]) -> list[T]:
+    """All of a file, checked to its end before the first memory is taken in."""
     try:
         if path == "-" and sys.stdin is None:
             raise Invalid("There is no standard input to read.", "Give the path of a file.")
         if path == "-":
-            return list(jsonl.read(sys.stdin))
+            return reader(sys.stdin)
         with open(os.path.expanduser(path), encoding="utf-8") as file:
-            return list(jsonl.read(file))
+            return reader(file)
     except OSError as error:
         raise Invalid(f"{path} cannot be read: {error.strerror}.", "Check the path.") from None
     except UnicodeDecodeError:
-        raise Invalid(f"{path} is not UTF-8 text.", "Use a file made by `engram export`.") from None
+        raise Invalid(
+            f"{path} is not UTF-8 text.", "Use a file made by `engram export`, or notes in Markdown."
+        ) from None
 
 
 def _require_free(path: str, store: str, *, overwrite: bool) -> None:

@@ -101,14 +101,16 @@ def _otherwise(count: Count, term: str, *, begun: bool) -> tuple[str, ...]:
     census = count(forms)
     found = [form for form in forms if census.carriers[form]]
     if len(term) > 4 and term.isalpha():
-        found += _known(
-            count, {form for one in _spellings(term) for form in (one, stem(one))}, MOST_SPELLINGS
-        ) or _parts(count, term)
+        near = _spellings(term)
+        stems = {
+            stem(one) for one in near if one[-1] in "sgde"
+        }  # what a stem leaves out ends so: -s, -ing, -ed, -e
+        found += _known(count, near | stems, MOST_SPELLINGS) or _parts(count, term)
     return tuple(found)
 
 
 def _known(count: Count, forms: Iterable[str], most: int) -> list[str]:
-    census = count(sorted(forms))
+    census = count([*forms])
     carried = [form for form, count in census.carriers.items() if count]
     return sorted(carried, key=lambda form: (-census.carriers[form], form))[:most]
 

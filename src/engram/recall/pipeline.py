@@ -73,15 +73,15 @@ def recall(engine: Engine, ask: Asked) -> Recalled:
     return Recalled(
         at=ask.now,
         query=ask.question,
-        hits=tuple(hit._replace(ranks=found.ranks(hit.memory.id)) for hit in kept),
+        hits=tuple(hit._replace(ranks=found.ranks(hit.memory.id)) for hit, _ in kept),
         held_back=_held_back(engine, words, ask) if ask.moment is None else {},
         weak=min(weak, MOST_COUNTED),
         collapsed=collapsed,
-        relaxed=bool(kept) and not any(_carries(hit.memory, words) for hit in kept),
+        relaxed=bool(kept) and not any(_carries(hit.memory, said, words) for hit, said in kept),
         by_meaning=bool(meaning.vector),
         behind=meaning.behind,
         time=time.said,
-        hint=_hint(words, meaning, kept, weak),
+        hint=_hint(words, meaning, weak, found=bool(kept)),
     )
 
 
@@ -100,29 +100,38 @@ class _Found(NamedTuple):
 def _gather(engine: Engine, ask: Asked, words: Words, meaning: Meaning) -> _Found:
     """Candidates from the whole readable, live set, each with both of its scores."""
     where = _then(ask) if ask.moment else ask.where._replace(standings=("live",), now=ask.now)
-    query = Query(where=where, limit=max(ask.limit, CANDIDATES))
-    asked_for = query._replace(terms=words.terms, every=False, variants=words.variants)
-    by_words = engine.search(asked_for._replace(phrases=words.required), ask.access)
-    by_meaning: list[Hit] = []
-    missing: list[Hit] = []
+    query = Query(
+        words.terms,
+        every=False,
+        variants=words.variants,
+        phrases=words.required,
+        where=where,
+        limit=max(ask.limit, CANDIDATES),
+    )
     if ask.embedder and meaning.vector:
-        near = query._replace(vector=meaning.vector, space=ask.embedder.space, lean=ask.embedder.lean)
-        ids = tuple(hit.memory.id for hit in by_words)
-        if words.required:  # a phrase that must be there: meaning then only orders what has it
-            missing = engine.search(near._replace(where=where._replace(ids=ids)), ask.access)
-        else:
-            found = engine.search(near._replace(besides=ids), ask.access)
-            by_meaning, missing = found[: query.limit], found[query.limit :]
-    pool = {hit.memory.id: Candidate(hit.memory, hit.score) for hit in by_words}
-    for hit in (*by_meaning, *missing):
-        if ask.embedder and ask.embedder.latin and not is_latin(hit.memory.text):
-            continue  # what the model cannot read is near to everything else it cannot read
-        known = pool.get(hit.memory.id, Candidate(hit.memory))
-        assert ask.embedder is not None
-        pool[hit.memory.id] = known._replace(meaning=_above_floor(hit.score, ask.embedder))
+        query = query._replace(vector=meaning.vector, space=ask.embedder.space, lean=ask.embedder.lean)
+    hits = engine.search(query, ask.access)
+    pool = _pool(hits, ask.embedder)
+    by_words = [hit.memory.id for hit in hits if hit.words is not None]
+    near = sorted((-hit.cosine, hit.memory.id) for hit in hits if hit.cosine is not None)
+    # A phrase that must be there: meaning then only orders what has it.
+    by_meaning = [] if words.required else [id for _, id in near[: query.limit]]
     if ask.moment:
         pool = _as_it_was(engine, ask, words, meaning, pool)
     return _Found(pool, _places(by_words), _places(by_meaning))
+
+
+def _pool(hits: Iterable[Hit], embedder: Embedder | None) -> dict[str, Candidate]:
+    """The hits on the scales that weighing knows."""
+    pool: dict[str, Candidate] = {}
+    latin = embedder is not None and embedder.latin
+    for memory, words, near in hits:
+        if near is not None and embedder and not (latin and not is_latin(memory.text)):
+            pool[memory.id] = Candidate(memory, words or 0.0, _above_floor(near, embedder))
+        elif words is not None:
+            # What the model cannot read is near to everything else it cannot read: only its words count.
+            pool[memory.id] = Candidate(memory, words)
+    return pool
 
 
 def _above_floor(cosine: float, embedder: Embedder) -> float:
@@ -130,8 +139,8 @@ def _above_floor(cosine: float, embedder: Embedder) -> float:
     return (cosine - embedder.floor) / (WIDTH * (1 - embedder.floor))
 
 
-def _places(hits: Sequence[Hit]) -> dict[str, int]:
-    return {hit.memory.id: rank for rank, hit in enumerate(hits, start=1)}
+def _places(ids: Sequence[str]) -> dict[str, int]:
+    return {id: rank for rank, id in enumerate(ids, start=1)}
 
 
 def _then(ask: Asked) -> Filter:
@@ -208,36 +217,45 @@ def _clear(hits: Iterable[Recollection], *, weak: bool) -> Iterator[Recollection
             yield hit
 
 
-def _collapse(hits: Iterable[Recollection], limit: int) -> tuple[list[Recollection], int]:
+Said = tuple[Recollection, frozenset[str]]
+"""A hit, and the terms of its text."""
+
+
+def _collapse(hits: Iterable[Recollection], limit: int) -> tuple[list[Said], int]:
     """The best of those that say the same, up to the limit; and how many were left out for it."""
-    kept: list[tuple[Recollection, frozenset[str]]] = []
+    kept: list[Said] = []
     left_out = 0
     for hit in hits:
         if len(kept) == limit:
             break
-        said = frozenset(terms(hit.memory.text))
-        if any(hit.memory.digest == other.memory.digest or _alike(said, known) for other, known in kept):
+        said = (hit, frozenset(terms(hit.memory.text)))
+        if any(_alike(said, other) for other in kept):
             left_out += 1
         else:
-            kept.append((hit, said))
-    return [hit for hit, _ in kept], left_out
+            kept.append(said)
+    return kept, left_out
 
 
-def _alike(one: frozenset[str], other: frozenset[str]) -> bool:
-    apart = one ^ other
-    shared = len(one & other)
+def _alike(one: Said, other: Said) -> bool:
+    """Whether two say the same: word for word, or in nearly the same terms."""
+    shared = len(one[1] & other[1])
+    if 2 * shared < len(one[1]):
+        return False  # most pairs; the same words would also have the same terms
+    if one[0].memory.digest == other[0].memory.digest:
+        return True
+    apart = one[1] ^ other[1]
     close = shared >= 4 and shared >= ALIKE * (shared + len(apart))
     return close and not any(term in NEGATIONS or not term.isalpha() for term in apart)
 
 
-def _carries(memory: Memory, words: Words) -> bool:
-    """Whether a memory has every word of the question, in some spelling."""
-    held = {
-        *terms(f"{memory.key} {memory.kind} {memory.summary}"),
-        *terms(memory.text),
-        *terms(" ".join(memory.tags)),
-    }
-    return all(held.intersection((term, *words.variants.get(term, ()))) for term in words.terms)
+def _carries(memory: Memory, said: frozenset[str], words: Words) -> bool:
+    """Whether a memory has every word of the question, in some spelling; `said` are the terms of its text."""
+    groups = [(term, *words.variants.get(term, ())) for term in words.terms]
+    lost = [group for group in groups if said.isdisjoint(group)]
+    if not lost:
+        return True
+    held = {*terms(f"{memory.key} {memory.kind} {memory.summary}"), *terms(" ".join(memory.tags))}
+    return not any(held.isdisjoint(group) for group in lost)
 
 
 def _held(memory: Memory) -> set[str]:
@@ -250,7 +268,9 @@ def _held_back(engine: Engine, words: Words, ask: Asked) -> dict[str, int]:
     if not words.terms:
         return {}
     where = ask.where._replace(standings=HELD_BACK, now=ask.now)
-    left = Query(words.terms, variants=words.variants, phrases=words.required, where=where, limit=MOST_COUNTED)
+    left = Query(
+        words.terms, variants=words.variants, phrases=words.required, where=where, limit=MOST_COUNTED, ranked=False
+    )
     counts: dict[str, int] = {}
     for hit in engine.search(left, ask.access):
         stands = standing(hit.memory, ask.now, ask.where.view)
@@ -260,9 +280,9 @@ def _held_back(engine: Engine, words: Words, ask: Asked) -> dict[str, int]:
     return counts
 
 
-def _hint(words: Words, meaning: Meaning, kept: Sequence[Recollection], weak: int) -> str:
+def _hint(words: Words, meaning: Meaning, weak: int, *, found: bool) -> str:
     said = [meaning.why]
-    if not kept:
+    if not found:
         if not words.terms and not words.phrases and not meaning.vector:
             said.append("There is no word to look for in that question.")
         elif weak and words.strange:

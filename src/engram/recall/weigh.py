@@ -93,7 +93,8 @@ def weigh(pool: Sequence[Candidate], asking: Asking) -> Iterator[Recollection]:
     _order_by_age(pool, signals, asking.time)
     factors = [priors(one.memory, asking.now) for one in pool]
     scores = [
-        sum(found.values()) * math.prod(own.values()) / FULL for found, own in zip(signals, factors, strict=True)
+        sum(found.values()) * (math.prod(own.values()) if own else 1.0) / FULL
+        for found, own in zip(signals, factors, strict=True)
     ]
     for at in sorted(range(len(pool)), key=lambda at: (-scores[at], pool[at].memory.id)):
         yield _recollection(pool[at], scores[at], signals[at] | factors[at], asking)
@@ -125,11 +126,8 @@ def priors(memory: Memory, now: datetime) -> dict[str, float]:
     return factors
 
 
-class _Fit(NamedTuple):
-    """How well one fits by itself, each between 0 and 1 or a little more."""
-
-    words: float
-    meaning: float
+_Fit = tuple[float, float]
+"""How well one fits by itself, by words and by meaning, each between 0 and 1 or a little more."""
 
 
 def _fit(pool: Sequence[Candidate]) -> list[_Fit]:
@@ -143,22 +141,25 @@ def _fit(pool: Sequence[Candidate]) -> list[_Fit]:
     # Where the meaning is not known, words speak for it: no memory loses because its vector is still to come.
     alone = (WORDS + MEANING) / WORDS
     return [
-        _Fit(one.words / scale * (alone if one.meaning is None else 1.0), max(one.meaning or 0.0, 0.0))
-        for one in pool
+        (words / scale * alone, 0.0) if meaning is None else (words / scale, max(meaning, 0.0))
+        for _, words, meaning in pool
     ]
 
 
 def _alone(one: Candidate, fit: _Fit, asking: Asking) -> Signals:
+    """What a candidate gets by itself: only parts that are not nothing, in the order in which they are told."""
     text = one.memory.text
-    return {
-        "words": WORDS * fit.words,
-        "meaning": MEANING * fit.meaning,
-        "phrase": PHRASE if asking.phrases and says_all(one.memory, asking.phrases) else 0.0,
-        "speaker": SPEAKER if _speaks(text, asking.question) else 0.0,
-        "question": -QUESTION if asks(text) else 0.0,
-        "substance": SUBSTANCE * min(tokens(text) / AMPLE, 1.0),
-        "time": _in_time(one.memory, asking.time),
-    }
+    signals = {"words": WORDS * fit[0], "meaning": MEANING * fit[1]}
+    if asking.phrases and says_all(one.memory, asking.phrases):
+        signals["phrase"] = PHRASE
+    if text.find(": ", 0, 64) >= 0 and _speaks(text, asking.question):
+        signals["speaker"] = SPEAKER
+    if asks(text):
+        signals["question"] = -QUESTION
+    signals["substance"] = SUBSTANCE * min(tokens(text) / AMPLE, 1.0)
+    if (asking.time.since or asking.time.until) and _in_time(one.memory, asking.time):
+        signals["time"] = IN_TIME
+    return signals
 
 
 def _company(pool: Sequence[Candidate], fit: Sequence[_Fit]) -> list[Signals]:
@@ -169,9 +170,9 @@ def _company(pool: Sequence[Candidate], fit: Sequence[_Fit]) -> list[Signals]:
     for session, number in places:
         before, after = (at.get((session, number + step)) if number is not None else None for step in (-1, 1))
         beside = [fit[index] for index in (before, after) if index is not None]
-        gained = sum(WORDS_BESIDE * one.words + MEANING_BESIDE * one.meaning for one in beside)
+        gained = sum(WORDS_BESIDE * words + MEANING_BESIDE * meaning for words, meaning in beside)
         if before is not None and asks(pool[before].memory.text):
-            gained += ANSWERS * fit[before].meaning
+            gained += ANSWERS * fit[before][1]
         company.append({"neighbours": gained})
     return company
 
@@ -182,8 +183,8 @@ def _share_sessions(pool: Sequence[Candidate], signals: Sequence[Signals]) -> No
         session = one.memory.session
         best[session] = max(best.get(session, 0.0), sum(found.values()))
     for one, found in zip(pool, signals, strict=True):
-        if one.memory.session:
-            found["session"] = SESSION * best[one.memory.session]
+        # What belongs to no session is one of its own: else being part of one would be worth something by itself.
+        found["session"] = SESSION * (best[one.memory.session] if one.memory.session else sum(found.values()))
 
 
 def _order_by_age(pool: Sequence[Candidate], signals: Sequence[Signals], time: Asked) -> None:
@@ -208,13 +209,15 @@ def _recollection(one: Candidate, score: float, reasons: Signals, asking: Asking
 
 def asks(text: str) -> bool:
     """Whether a text is itself a question, or little more than one."""
+    if "?" not in text and "\uff1f" not in text:
+        return False
     end = text.rstrip()
     return end.endswith(("?", "\uff1f")) or (len(end) < 120 and ("? " in end or "?\n" in end))
 
 
 def _speaks(text: str, question: str) -> bool:
     """Whether a text is a line of somebody's ("Ada: …") whom the question names."""
-    line = _line().match(text) if ": " in text[:64] else None
+    line = _line().match(text)
     return bool(line and line[1].casefold() in _names(question))
 
 
@@ -233,11 +236,9 @@ def _word() -> re.Pattern[str]:
     return re.compile(r"[^\W\d_][\w-]+(?='s|s'|\b)")
 
 
-def _in_time(memory: Memory, time: Asked) -> float:
-    """What a memory gets for having been saved, or having begun to hold, at the time asked for."""
-    if time.since is None and time.until is None:
-        return 0.0
+def _in_time(memory: Memory, time: Asked) -> bool:
+    """Whether a memory was saved, or began to hold, at the time asked for."""
     begun = memory.valid_from or memory.created_at
     early = time.since is not None and begun < time.since
     late = time.until is not None and begun >= time.until
-    return 0.0 if early or late else IN_TIME
+    return not early and not late

@@ -36,6 +36,7 @@ from engram.model.refs import handle_number
 from engram.model.scope import GLOBAL, Scope
 from engram.rules import kinds as table
 from engram.rules.access import require_confirmation, require_owner, require_person
+from engram.rules.capture import without_recalled
 from engram.rules.changes import CONTENT, Step, compose, step
 from engram.rules.likeness import contradiction, same
 from engram.rules.redact import redact
@@ -97,6 +98,7 @@ class Proposal(NamedTuple):
     valid_until: datetime | None = None
     branch: str = ""
     apart: bool = False
+    kind_if_new: bool = False  # the kind is meant for a new memory, and leaves a known one as it is
     trusted: bool = True
     redacted: tuple[str, ...] = ()
     cleared: tuple[str, ...] = ()  # fields a revision empties
@@ -136,6 +138,7 @@ def prepare(proposal: Proposal, request: Request, policy: Policy) -> Proposal:
         Invalid: when nothing is left to remember, or a discovery has no citation.
     """
     check_text("text", proposal.text, limit=MOST_READ, lines=True)
+    proposal = proposal._replace(text=_unrecalled(proposal.text))
     changes, removed = scrubbed(proposal)
     kind = policy.kind(proposal.kind or "fact")
     check_kind(kind.name)
@@ -149,6 +152,14 @@ def prepare(proposal: Proposal, request: Request, policy: Policy) -> Proposal:
         trusted=proposal.trusted and not _from_outside(proposal, request),
         redacted=removed,
     )
+
+
+def _unrecalled(text: str) -> str:
+    """What is said beside what was recalled: a memory that comes round again is no news."""
+    said = without_recalled(text)
+    if said != text and not said.strip():
+        raise Invalid("Nothing is left to remember: all of it was recalled from here.", "Say what is new.")
+    return said
 
 
 def _require_cited(kind: table.Kind, citations: tuple[Citation, ...] | None) -> None:
@@ -263,7 +274,7 @@ def revise(
     if not anew:
         _require_revisable(old)
     require_free_text(old, proposal.text, known)
-    new = _rewritten(old, proposal, policy, request)
+    new = replace(_rewritten(old, proposal, policy, request), key=_key_of(old, proposal, known))
     rivals = _contradicted(proposal.text, known, old.id)
     status, held_for = _verdict(new.tier, rivals, proposal, policy, request)
     live = old.status == "promoted" and old.forgotten_at is None and not old.replaced_by
@@ -293,6 +304,23 @@ def revise(
     outcome: Outcome = "revised" if status == "promoted" else "held"
     change = compose("revise", request, steps, note=_note(proposal, outcome, rivals))
     return Admission(change, after, outcome, tuple(each.id for each in rivals), _why(proposal.text, rivals))
+
+
+def _key_of(old: Memory, proposal: Proposal, known: Known) -> str:
+    """The key a revised memory goes by: its own stays, and what has none may get one that is free.
+
+    Raises:
+        Conflict: when it has another, or another memory has it.
+    """
+    if not proposal.key or proposal.key == old.key:
+        return old.key
+    if old.key:
+        name = old.handle or old.id[:13]
+        raise Conflict(f"{name} goes by the key {old.key}, which stays.", "Remember it anew under the other key.")
+    if known.keyed is not None and known.keyed.id != old.id:
+        name = known.keyed.handle or known.keyed.id[:13]
+        raise Conflict(f"{name} has the key {proposal.key} already.", "Choose another key.")
+    return proposal.key
 
 
 def _require_revisable(old: Memory) -> None:
@@ -478,9 +506,11 @@ def _rewritten(old: Memory, proposal: Proposal, policy: Policy, request: Request
         fresh = _fresh(proposal, policy, request)
         about = {"origin": fresh.origin, "source": fresh.source, "confidence": fresh.confidence, "summary": ""}
         said = {**about, **said}  # and a summary of other words is none of these
+    anew = not same(old.text, proposal.text) or "kind" in said
     return replace(
         old,
         text=proposal.text,
+        context=proposal.context if anew and proposal.context is not NOWHERE else old.context,
         actor=request.caller.actor,
         # Nobody makes a curated memory less than that by the way: only a person's confirmed word does.
         tier=kind.tier if _confirmed(request) else max(kind.tier, old.tier if old.tier == CURATED else 0),
@@ -556,9 +586,14 @@ def _added(old: Memory, proposal: Proposal) -> dict[str, Any]:
 
 
 def _other_kind(old: Memory, proposal: Proposal, policy: Policy, request: Request) -> dict[str, Any]:
-    """The same words meant as another kind: taken as said, unless that would make them curated by the way."""
+    """The same words meant as another kind: taken as said by a person, unless that made them curated by the way.
+
+    An agent that says a known thing again says nothing about what it is: `revise` does.
+    """
     kind = policy.kind(proposal.kind or old.kind)
-    if kind.name == old.kind or (kind.tier == CURATED and not _confirmed(request)):
+    if kind.name == old.kind or not request.caller.human or proposal.kind_if_new:
+        return {}
+    if kind.tier == CURATED and not _confirmed(request):
         return {}
     changes: dict[str, Any] = {"kind": kind.name, "tier": kind.tier, "decay": proposal.decay or kind.decay}
     return changes | ({"approved_by": request.caller.name} if kind.tier == CURATED else {})

@@ -1,12 +1,14 @@
 """What may happen to a memory after it was admitted: promote, reject, verify, forget, restore, purge."""
 
 from collections.abc import Sequence
+from typing import Any
 
 from engram.errors import Conflict, Forbidden
 from engram.model.change import Change, Request
 from engram.model.limits import check_text
 from engram.model.memory import CURATED, Memory
 from engram.model.record import replace
+from engram.model.relation import Relation
 from engram.rules.access import require_confirmation, require_judge, require_owner, require_person
 from engram.rules.changes import CONTENT, Step, compose, step
 from engram.rules.likeness import contradiction
@@ -36,14 +38,17 @@ def promote(
     *,
     before: Memory | None = None,
     amended: Memory | None = None,
+    base: Memory | None = None,
     rivals: Sequence[Memory] = (),
+    superseded: Sequence[Step] = (),
     keep: bool = False,
 ) -> tuple[Change, Memory]:
     """Approve what waits; answers with the memory that is live afterwards.
 
     `before` is the record as it is stored, where the reviewer has reworded it. A proposal is applied to the
-    memory it amends (`amended`). Live memories that contradict the promoted one, and the one that had replaced
-    it, are replaced by it, unless both are to be kept.
+    memory it amends (`amended`), as far as it says otherwise than that one did when it was made (`base`). Live
+    memories that contradict the promoted one, and the one that had replaced it, are replaced by it, unless both are
+    to be kept; so is what a verdict says it supersedes (`superseded`).
 
     Raises:
         Conflict: when it does not wait, or what it amends is gone.
@@ -58,7 +63,7 @@ def promote(
     if any(each.tier == CURATED and each.status == "promoted" for each in beaten):
         require_confirmation(request, "It would replace a curated memory.")
     if amended is not None:
-        return _apply(stored, memory, amended, beaten, request)
+        return _apply(stored, memory, amended, beaten, request, base=base)
     live = _after(
         step(
             memory,
@@ -72,7 +77,9 @@ def promote(
         )
     )
     steps = [Step(stored, live), *(step(each, request, replaced_by=live.id) for each in beaten)]
-    return compose("promote", request, steps), live
+    known = {each.id for each in beaten}
+    more = [] if keep else [each for each in superseded if each.before is None or each.before.id not in known]
+    return compose("promote", request, [*steps, *more]), live
 
 
 def reject(memory: Memory, request: Request, *, reason: str = "", twins: Sequence[Memory] = ()) -> Change:
@@ -131,10 +138,13 @@ def forget(memory: Memory, request: Request, *, reason: str = "", replaced: Sequ
     return compose("forget", request, steps, note=_told(reason))
 
 
-def restore(memory: Memory, request: Request, *, rivals: Sequence[Memory] = ()) -> Change:
+def restore(
+    memory: Memory, request: Request, *, rivals: Sequence[Memory] = (), superseded: Sequence[Step] = ()
+) -> Change:
     """Bring back what was forgotten, in the status it had: restoring is not approving.
 
-    What contradicts something that is live now (one of `rivals`) comes back to review.
+    What contradicts something that is live now (one of `rivals`) comes back to review; otherwise what it had
+    superseded goes out of use again (`superseded`).
 
     Raises:
         Conflict: when it was not forgotten.
@@ -142,6 +152,8 @@ def restore(memory: Memory, request: Request, *, rivals: Sequence[Memory] = ()) 
     require_owner(request.caller, memory)
     if memory.forgotten_at is None:
         raise Conflict(f"{_name(memory)} is not forgotten.", "There is nothing to restore.")
+    if memory.tier == CURATED and memory.status == "promoted":
+        require_person(request, f"restore a curated memory (kind {memory.kind})")
     changes: dict[str, object] = {"forgotten_at": None}
     if (
         memory.status == "promoted"
@@ -149,13 +161,19 @@ def restore(memory: Memory, request: Request, *, rivals: Sequence[Memory] = ()) 
         and any(_beats(memory, each, None) for each in rivals)
     ):
         changes |= {"status": "pending", "held_for": "conflict", "approved_by": ""}
-    return compose("restore", request, [step(memory, request, **changes)])
+    in_use = memory.status == "promoted" and "status" not in changes
+    return compose("restore", request, [step(memory, request, **changes), *(superseded if in_use else ())])
 
 
 def purge(
-    memory: Memory, request: Request, *, proposals: Sequence[Memory] = (), replaced: Sequence[Memory] = ()
+    memory: Memory,
+    request: Request,
+    *,
+    proposals: Sequence[Memory] = (),
+    replaced: Sequence[Memory] = (),
+    relations: Sequence[Relation] = (),
 ) -> Change:
-    """Erase a memory and every proposal to amend it. It cannot be undone, so a person confirms it.
+    """Erase a memory, every proposal to amend it and every verdict on it. It cannot be undone: a person confirms.
 
     Raises:
         Unconfirmed: without a person's confirmation.
@@ -163,7 +181,7 @@ def purge(
     require_owner(request.caller, memory)
     require_person(request, "purge a memory")
     _require_sure(request, _name(memory))
-    gone = [Step(each, None) for each in (memory, *proposals)]
+    gone = [*(Step(each, None) for each in (memory, *proposals)), *(Step(each, None) for each in relations)]
     freed = [step(each, request, replaced_by="") for each in replaced]
     return compose("purge", request, [*gone, *freed], erase=True)
 
@@ -194,10 +212,29 @@ def require_revision(memory: Memory, revision: int | None) -> None:
         )
 
 
+def proposed(proposal: Memory, base: Memory | None) -> dict[str, Any]:
+    """The fields that a proposal changes: what it says otherwise than the memory did when it was made (`base`).
+
+    What it does not speak of is none of its business: it may have changed since. Without a base, all it says.
+    """
+    names = (*CONTENT, *CARRIED)
+    return {name: getattr(proposal, name) for name in names if _otherwise(proposal, base, name)}
+
+
+def _otherwise(proposal: Memory, base: Memory | None, name: str) -> bool:
+    return base is None or getattr(proposal, name) != getattr(base, name)
+
+
 def _apply(
-    stored: Memory, proposal: Memory, amended: Memory, beaten: Sequence[Memory], request: Request
+    stored: Memory,
+    proposal: Memory,
+    amended: Memory,
+    beaten: Sequence[Memory],
+    request: Request,
+    *,
+    base: Memory | None = None,
 ) -> tuple[Change, Memory]:
-    """Give a proposal's content to the memory it amends; the proposal itself is done with."""
+    """Give what a proposal changes to the memory it amends; the proposal itself is done with."""
     require_judge(request.caller, amended)
     if amended.owner != stored.owner:
         raise Forbidden("A proposal can only change a memory of the same owner.", "Remember it as one of your own.")
@@ -206,7 +243,7 @@ def _apply(
             f"{_name(stored)} amends {_name(amended)}, which is {_state(amended)}.",
             f"Restore it first, or reject the proposal: engram reject {_name(stored)}.",
         )
-    content = {name: getattr(proposal, name) for name in (*CONTENT, *CARRIED)}
+    content = proposed(proposal, base)
     move = step(amended, request, **content, approved_by=request.caller.name, verified_at=request.now)
     done = _after(
         step(

@@ -5,8 +5,8 @@ from datetime import datetime
 
 from engram.model.codec import decode, encode
 from engram.model.event import Event
-from engram.model.limits import print_time
 from engram.model.memory import Memory
+from engram.model.record import replace
 
 
 def as_of(memory: Memory, events: Iterable[Event], moment: datetime) -> Memory | None:
@@ -14,12 +14,22 @@ def as_of(memory: Memory, events: Iterable[Event], moment: datetime) -> Memory |
 
     `events` are those that touched it, in any order.
     """
+    known = sorted(events, key=lambda event: event.seq)
+    then = without(memory, [event for event in known if event.at > moment])
+    if then is None or then.created_at > moment:
+        return None
+    latest = max((event.at for event in known if event.at <= moment), default=None)
+    dated = then if latest is None else replace(then, updated_at=latest)
+    return dated.known_as(memory.handle)
+
+
+def without(memory: Memory, events: Iterable[Event]) -> Memory | None:
+    """The memory without what these events did to it: the latest that touched it, in any order.
+
+    None where it would not exist, or a purge took what it was.
+    """
     state = encode(memory)
-    latest = None
     for event in sorted(events, key=lambda event: -event.seq):
-        if event.at <= moment:
-            latest = event.at
-            break
         if event.payload is None:
             return None
         for edit in event.payload.edits:
@@ -31,8 +41,6 @@ def as_of(memory: Memory, events: Iterable[Event], moment: datetime) -> Memory |
                 state.pop(edit.field, None)
             else:
                 state[edit.field] = edit.old
-    if latest is not None:
-        state["updated_at"] = print_time(latest)
     then = decode("memory", state)
     assert isinstance(then, Memory)
-    return then.known_as(memory.handle) if then.created_at <= moment else None
+    return then.known_as(memory.handle)

@@ -48,10 +48,11 @@ def undo(
                 f"Event {event.seq} ({event.action}) cannot be undone: a purge erased what it did.",
                 "Undo another one by its number: engram history.",
             )
-        touched = {edit.id: edit.type for edit in event.payload.edits}
-        types |= touched
-        for id in touched:
-            edits = [edit for edit in event.payload.edits if edit.id == id]
+        touched: dict[str, list[Edit]] = {}
+        for edit in event.payload.edits:
+            touched.setdefault(edit.id, []).append(edit)
+            types[edit.id] = edit.type
+        for id, edits in touched.items():
             states[id] = _back(states.get(id), edits, event)
     # A reviewer takes back verdicts of their own; everything else is the owner's.
     verdicts = all(event.action in VERDICTS and event.owner == request.caller.owner for event in events)

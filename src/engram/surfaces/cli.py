@@ -2,10 +2,10 @@
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
-from engram.errors import TABLE, EngramError, Invalid, Unavailable
+from engram.errors import TABLE, Conflict, EngramError, Invalid, Unavailable
 
 if TYPE_CHECKING:
     from engram.service import Engram
@@ -13,9 +13,16 @@ if TYPE_CHECKING:
 MOST_READ = 1024 * 1024
 
 EXTRA = {
+    "setup": "Connect the agents on this machine: shows every change first, and --remove takes it back.",
+    "views": "Put what is remembered into AGENTS.md and its like: shows every change first.",
+    "init": "Give this folder's project a name of its own.",
+    "mcp": "Serve this memory to an agent over MCP, on standard input and output.",
+    "serve": "Serve this memory over HTTP on this machine: MCP at /mcp.",
+    "hook": "Answer an agent's hook: reads its JSON, never fails it.",
     "config": "Show every setting, its value and where it comes from.",
     "completion": "Print a completion script for bash, zsh or fish.",
 }
+"""Commands about this machine and this process; all others are operations."""
 
 
 class Screen(NamedTuple):
@@ -70,18 +77,37 @@ def _run(words: list[str], screen: Screen) -> int:
 
         print(f"engram {__version__}")
         return 0
-    if words[0] == "config":
-        return _config(words[1:], screen)
-    if words[0] == "completion":
-        return _completion(words[1:])
-    return _operate(words[0], words[1:], screen)
+    if words[0] in EXTRA:
+        return _extra(words[0], words[1:], screen)
+    return _operate(words, screen)
 
 
-def _operate(name: str, words: list[str], screen: Screen) -> int:
+def _extra(name: str, words: list[str], screen: Screen) -> int:
+    """Run a command that is no operation; each loads what it needs, and only that."""
+    if name == "config":
+        return _config(words, screen)
+    if name == "completion":
+        return _completion(words)
+    from importlib import import_module  # noqa: PLC0415 - start-up
+
+    home = {"init": "places", "mcp": "mcp.command", "serve": "serve"}.get(name, name)
+    run = import_module(f"engram.surfaces.{home}").run
+    if "--help" in words or "-h" in words:
+        print("\n".join(line.removeprefix("    ") for line in (run.__doc__ or "").strip().splitlines()))
+        return 0
+    return int(
+        run(words) if name == "hook" else run([word for word in words if word != "--json"], json=screen.json)
+    )
+
+
+def _operate(words: list[str], screen: Screen) -> int:
     from engram.service import OPERATIONS  # noqa: PLC0415 - start-up
 
+    name, words = words[0], words[1:]
+    if name not in OPERATIONS and words and (two := f"{name}_{words[0]}") in OPERATIONS:
+        name, words = two, words[1:]  # `session begin`
     if name not in OPERATIONS:
-        raise Invalid(f"There is no command {name!r}.", _did_you_mean(name, [*OPERATIONS, *EXTRA]))
+        raise Invalid(f"There is no command {name!r}.", _did_you_mean(name, OPERATIONS))
     from engram.surfaces.parsing import parse  # noqa: PLC0415 - start-up
 
     asked = parse(OPERATIONS[name], words)
@@ -93,6 +119,11 @@ def _operate(name: str, words: list[str], screen: Screen) -> int:
 
             return walk(engram, scope=asked["scope"])
         answer = _watched(engram).ask(name, **_with_input(asked))
+        if name == "sync" and answer.applied:
+            from engram.surfaces.views import refresh  # noqa: PLC0415 - start-up
+
+            done = refresh(engram)
+            answer = answer._replace(refreshed=done.paths, problems=done.problems)
         _show(answer, screen, quiet=name == "export" and asked["path"] == "-")
         return _exit_code(answer)
 
@@ -161,7 +192,7 @@ def _show(answer: Any, screen: Screen, *, quiet: bool = False) -> None:  # noqa:
 
 def paper(*, explain: bool = False) -> Any:  # noqa: ANN401 - a Paper, imported late
     """What standard output is: colour and width only where a person looks at a terminal."""
-    from engram.surfaces.render import Paper  # noqa: PLC0415 - start-up
+    from engram.surfaces.paper import Paper  # noqa: PLC0415 - start-up
 
     terminal = sys.stdout is not None and sys.stdout.isatty()
     try:
@@ -216,20 +247,18 @@ def _logged() -> str:
 def _help(words: list[str]) -> int:
     from engram.service import listed  # noqa: PLC0415 - start-up
 
-    if words and words[0] in ("config", "completion"):
-        return _run([words[0], "--help"], Screen())
     if words:
-        return _operate(words[0], ["--help"], Screen())
+        return _run([*words, "--help"], Screen())
     print("engram: one trustworthy memory for every agent you run.\n\nUsage: engram COMMAND [OPTIONS]\n")
     group = ""
     for operation in listed():
         if operation.group != group:
             group = operation.group
             print(f"{group.capitalize()}:")
-        print(f"  {operation.name:<11} {operation.summary}")
-    print("Settings:")
+        print(f"  {operation.command:<15} {operation.summary}")
+    print("This machine:")
     for name, about in EXTRA.items():
-        print(f"  {name:<11} {about}")
+        print(f"  {name:<15} {about}")
     print(
         "\nEvery command takes --help (with examples) and --json; those about memories take --store PATH."
         '\n\nBegin with:\n  engram remember "We deploy on Fridays"\n  engram recall "when do we deploy?"'
@@ -255,7 +284,7 @@ def _config(words: list[str], screen: Screen) -> int:
 
         print(json.dumps({name: value._asdict() for name, value in settings.values.items()}, indent=2))
         return 0
-    from engram.surfaces.render import table  # noqa: PLC0415 - start-up
+    from engram.surfaces.paper import table  # noqa: PLC0415 - start-up
 
     rows = []
     for setting in config.SETTINGS:
@@ -264,7 +293,10 @@ def _config(words: list[str], screen: Screen) -> int:
         rows.append([setting.name, shown or str(value.value), value.origin, setting.about])
     print("\n".join(table(rows, paper())))
     print(f"\nYour file: {config.user_file(os.environ)}")
-    print(f"New memories land in: {home_scope(settings, os.environ, folder)}")
+    try:
+        print(f"New memories land in: {home_scope(settings, os.environ, folder)}")
+    except Conflict as error:  # several projects: that is worth showing, and no reason to show nothing
+        print(f"New memories land nowhere by themselves: {error.message} {error.hint}")
     return 0
 
 
@@ -288,9 +320,12 @@ def _completion(words: list[str]) -> int:
     return 0
 
 
-def _did_you_mean(name: str, known: Sequence[str]) -> str:
+def _did_you_mean(name: str, operations: Iterable[str]) -> str:
     from difflib import get_close_matches  # noqa: PLC0415 - start-up
 
+    known = [*(each.replace("_", " ") for each in operations), *EXTRA]
+    if several := [f"engram {each}" for each in known if each.startswith(f"{name} ")]:
+        return f"Say one of: {', '.join(several)}."
     close = [f"Did you mean {each}? " for each in get_close_matches(name, known, 1)]
     return f"{''.join(close)}See engram --help."
 

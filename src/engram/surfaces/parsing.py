@@ -76,7 +76,7 @@ def parser_for(operation: Operation) -> argparse.ArgumentParser:
     """The parser made from an operation's signature."""
     examples = "\n".join(f"  {line}" for line in operation.examples)
     parser = _Parser(
-        prog=f"engram {operation.name}",
+        prog=f"engram {operation.command}",
         usage=_usage(operation),
         description=_prose(operation.function.__doc__ or ""),
         epilog=f"Examples:\n{examples}",
@@ -97,7 +97,7 @@ def _usage(operation: Operation) -> str:
     placed = [each for each in parameters(operation) if each.positional]
     names = [each.name.upper() if each.required else f"[{each.name.upper()}]" for each in placed]
     more = [f"{name} ..." if each.many else name for name, each in zip(names, placed, strict=True)]
-    return " ".join(["engram", operation.name, *more, "[OPTIONS]"])
+    return " ".join(["engram", operation.command, *more, "[OPTIONS]"])
 
 
 def parameters(operation: Operation) -> list[Parameter]:

@@ -1,14 +1,15 @@
 """Answers in words for a person: one renderer for each type of answer."""
 
-import unicodedata
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
-from datetime import datetime, timedelta
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator
+from datetime import datetime
+from typing import Any
 
 from engram.model import answers as a
 from engram.model.event import Event
 from engram.model.memory import Memory, standing
+from engram.surfaces import render_work as work
+from engram.surfaces.paper import Paper, ago, count, counts, cut, few, moment, plain, rows, table, times
 
 HELD = {
     "curated_kind": "this kind is curated: a person approves it first",
@@ -67,95 +68,9 @@ DONE = {
 }
 
 
-class Paper(NamedTuple):
-    """What is written on: how wide it is, and whether it takes colour."""
-
-    width: int = 100
-    colour: bool = False
-    explain: bool = False
-
-    def paint(self, text: str, code: str) -> str:
-        """Text in a colour, where there is one."""
-        return f"\x1b[{code}m{text}\x1b[0m" if self.colour else text
-
-    def bold(self, text: str) -> str:
-        """Text that stands out."""
-        return self.paint(text, "1")
-
-    def dim(self, text: str) -> str:
-        """Text that stands back."""
-        return self.paint(text, "2")
-
-    def good(self, text: str) -> str:
-        """Something went well."""
-        return self.paint(text, "32")
-
-    def warn(self, text: str) -> str:
-        """Something wants attention."""
-        return self.paint(text, "33")
-
-    def bad(self, text: str) -> str:
-        """Something is wrong."""
-        return self.paint(text, "31")
-
-
 def render(answer: Any, paper: Paper) -> str:  # noqa: ANN401 - every type of answer
     """The answer in words, without a line break at the end."""
     return "\n".join(RENDERERS[type(answer)](answer, paper))
-
-
-def ago(then: datetime, now: datetime) -> str:
-    """How long ago, or how far ahead, in the largest unit that fits."""
-    span = now - then
-    past = span >= timedelta()
-    seconds = abs(span.total_seconds())
-    if seconds < 60:
-        return "just now" if past else "in a moment"
-    units = ((365 * 86400, "year"), (30 * 86400, "month"), (86400, "day"), (3600, "hour"), (60, "minute"))
-    size, unit = next(each for each in units if seconds >= each[0])
-    count = int(seconds // size)
-    text = f"{count} {unit}{'' if count == 1 else 's'}"
-    return f"{text} ago" if past else f"in {text}"
-
-
-def width_of(text: str) -> int:
-    """How many columns a terminal gives the text: East Asian wide characters take two, combining ones none."""
-    if text.isascii():
-        return len(text)
-    wide = sum(unicodedata.east_asian_width(mark) in "WF" for mark in text)
-    return len(text) + wide - sum(unicodedata.combining(mark) != 0 for mark in text)
-
-
-def plain(text: str) -> str:
-    """Text as it really is: marks that reorder or hide what a reader sees are shown by their number."""
-    if text.isascii() or text.isprintable():
-        return text
-    return "".join(mark if mark.isprintable() or mark in "\n\t" else f"\\u{ord(mark):04x}" for mark in text)
-
-
-def cut(text: str, width: int) -> str:
-    """One line of at most this many columns."""
-    line = plain(" ".join(text.split()))
-    if width_of(line) <= width:
-        return line
-    kept = ""
-    for mark in line:
-        if width_of(kept + mark) > max(width - 1, 1):
-            break
-        kept += mark
-    return f"{kept}…"
-
-
-def table(rows: list[list[str]], paper: Paper, *, last: int | None = None) -> Iterator[str]:
-    """Rows with aligned columns; the last one takes what is left of the width."""
-    if not rows:
-        return
-    widths = [max(width_of(row[at]) for row in rows) for at in range(len(rows[0]) - 1)]
-    room = max((last or paper.width) - sum(widths) - 2 * len(widths), 20)
-    for row in rows:
-        cells = [cell + " " * (width - width_of(cell)) for cell, width in zip(row, widths, strict=False)]
-        cells[0] = paper.bold(cells[0])
-        yield "  ".join([cells[0], *(paper.dim(cell) for cell in cells[1:]), cut(row[-1], room)]).rstrip()
 
 
 def _remembered(answer: a.Remembered, paper: Paper) -> Iterator[str]:
@@ -167,7 +82,7 @@ def _remembered(answer: a.Remembered, paper: Paper) -> Iterator[str]:
     yield f"{mark} {words}: {paper.bold(memory.handle)}  {paper.dim(f'{memory.kind} · {memory.scope}')}{again}"
     yield f"  {cut(memory.summary or memory.text, paper.width - 2)}"
     if answer.outcome == "repeated":
-        yield paper.dim(f"  Said {_times(memory.seen)} now; nothing was stored twice.")
+        yield paper.dim(f"  Said {times(memory.seen)} now; nothing was stored twice.")
     if answer.redacted:
         yield paper.warn(f"  Taken out before storing: {', '.join(answer.redacted)}.")
     if waits:
@@ -197,12 +112,12 @@ def _recalled(answer: a.Recalled, paper: Paper) -> Iterator[str]:
         yield answer.hint
     if answer.held_back:
         held = {name: "100+" if n >= 100 else n for name, n in answer.held_back.items()}
-        yield paper.dim(f"Held back: {_counts(held)}.")
+        yield paper.dim(f"Held back: {counts(held)}.")
     if paper.explain:
         how = "words and meaning" if answer.by_meaning else "words alone"
         same = f"; {answer.collapsed} left out that say the same" if answer.collapsed else ""
         when = f'; "{answer.time}" was read as a time' if answer.time else ""
-        near = f"; {_count(answer.weak, 'memory', 'memories')} came near" if answer.weak else ""
+        near = f"; {count(answer.weak, 'memory', 'memories')} came near" if answer.weak else ""
         yield paper.dim(f"Compared by {how}{when}{same}{near}.")
 
 
@@ -213,28 +128,15 @@ def _why(hit: a.Recollection) -> Iterator[str]:
     told += [f"{name} \u00d7{hit.reasons[name]:g}" for name in FACTORS if name in hit.reasons]
     yield f"why: {' · '.join(told)}"
     places = [f"{rank}. by {name}" for name, rank in hit.ranks.items()]
-    yield f"     {' · '.join([f'score {hit.score:.2f}', *places, _count(hit.tokens, 'token')])}"
+    yield f"     {' · '.join([f'score {hit.score:.2f}', *places, count(hit.tokens, 'token')])}"
 
 
 def _listing(answer: a.Listing, paper: Paper) -> Iterator[str]:
-    yield from _rows(answer.memories, answer.at, paper)
+    yield from rows(answer.memories, answer.at, paper)
     if not answer.memories:
         yield "No memory matches here. Everything there is: engram list --everywhere --standing all"
     if answer.next:
         yield paper.dim(f"There is more: --after {answer.next}")
-
-
-def _rows(memories: tuple[Memory, ...], at: datetime, paper: Paper) -> Iterator[str]:
-    rows = []
-    for memory in memories:
-        stands = standing(memory, at)
-        state = "" if stands == "live" else stands
-        pin = "★ " if memory.pinned else ""
-        text = pin + (memory.summary or memory.text)
-        rows.append([memory.handle, memory.kind, state, ago(memory.created_at, at), text])
-    if not any(row[2] for row in rows):
-        rows = [[*row[:2], *row[3:]] for row in rows]
-    yield from table(rows, paper)
 
 
 def _shown(answer: a.Shown, paper: Paper) -> Iterator[str]:
@@ -242,6 +144,9 @@ def _shown(answer: a.Shown, paper: Paper) -> Iterator[str]:
         if number:
             yield ""
         yield from _full(memory, answer.at, paper)
+    for line in answer.around:
+        yield ""
+        yield from work.timeline(line, paper)
 
 
 def _full(memory: Memory, at: datetime, paper: Paper) -> Iterator[str]:
@@ -260,13 +165,13 @@ def _full(memory: Memory, at: datetime, paper: Paper) -> Iterator[str]:
         "owner": f"{memory.owner or 'local'}, {memory.visibility}",
         "weight": f"importance {memory.importance}{', pinned' if memory.pinned else ''}",
         "approved by": memory.approved_by,
-        "created": f"{_moment(memory.created_at)} ({ago(memory.created_at, at)})",
-        "verified": _moment(memory.verified_at),
-        "stale": _moment(memory.stale_at),
-        "valid from": _moment(memory.valid_from),
-        "valid until": _moment(memory.valid_until),
+        "created": f"{moment(memory.created_at)} ({ago(memory.created_at, at)})",
+        "verified": moment(memory.verified_at),
+        "stale": moment(memory.stale_at),
+        "valid from": moment(memory.valid_from),
+        "valid until": moment(memory.valid_until),
         "replaced by": memory.replaced_by,
-        "seen": f"{_times(memory.seen)}, revision {memory.revision}, tier {memory.tier}",
+        "seen": f"{times(memory.seen)}, revision {memory.revision}, tier {memory.tier}",
     }
     facts |= {f"cites {n}": _citation(each) for n, each in enumerate(memory.citations, 1)}
     said = {name: text for name, text in facts.items() if text}
@@ -277,10 +182,6 @@ def _full(memory: Memory, at: datetime, paper: Paper) -> Iterator[str]:
 def _citation(citation: Any) -> str:  # noqa: ANN401 - a Citation
     place = f":{citation.locator}" if citation.locator else ""
     return f"{citation.kind} {citation.ref}{place}{f' @ {citation.pin}' if citation.pin else ''}"
-
-
-def _moment(time: datetime | None) -> str:
-    return "" if time is None else f"{time:%Y-%m-%d %H:%M} UTC"
 
 
 def _changed(answer: a.Changed, paper: Paper) -> Iterator[str]:
@@ -325,13 +226,13 @@ def besides_text(memory: Memory) -> Iterator[str]:
 
 
 def _chronicle(answer: a.Chronicle, paper: Paper) -> Iterator[str]:
-    rows = []
+    lines = []
     for event in answer.events:
-        names = _few([answer.handles.get(id, id[:13]) for id in event.subjects])
+        names = few([answer.handles.get(id, id[:13]) for id in event.subjects])
         what = event.action + (" (undone)" if event.id in answer.undone else "")
-        rows.append([str(event.seq), ago(event.at, answer.at), event.actor, what, ", ".join(names), _told(event)])
-    yield from table(rows, paper)
-    if not rows:
+        lines.append([str(event.seq), ago(event.at, answer.at), event.actor, what, ", ".join(names), _told(event)])
+    yield from table(lines, paper)
+    if not lines:
         yield "Nothing has happened yet."
     if answer.next:
         yield paper.dim(f"There is more: --before {answer.next}")
@@ -390,11 +291,11 @@ def _brief(answer: a.Brief, paper: Paper) -> Iterator[str]:
 
 
 def _stats(answer: a.Stats, paper: Paper) -> Iterator[str]:
-    memories, events = _count(answer.memories, "memory", "memories"), _count(answer.events, "event")
+    memories, events = count(answer.memories, "memory", "memories"), count(answer.events, "event")
     yield f"{paper.bold(memories)} in {answer.store}, {events}"
-    yield f"  by standing  {_counts(answer.standings) or 'none'}"
-    yield f"  live kinds   {_counts(answer.kinds) or 'none'}"
-    yield f"  live scopes  {_counts(answer.scopes) or 'none'}"
+    yield f"  by standing  {counts(answer.standings) or 'none'}"
+    yield f"  live kinds   {counts(answer.kinds) or 'none'}"
+    yield f"  live scopes  {counts(answer.scopes) or 'none'}"
     yield f"  live text    {answer.tokens:,} tokens (estimate)"
 
 
@@ -416,7 +317,9 @@ def _exported(answer: a.Exported, paper: Paper) -> Iterator[str]:
 
 def _imported(answer: a.Imported, paper: Paper) -> Iterator[str]:
     verb = "Would take in" if answer.dry_run else "Took in"
-    yield f"{paper.good('✓')} {verb} {answer.path}: {_counts(answer.outcomes) or 'nothing'}"
+    yield f"{paper.good('✓')} {verb} {answer.path}: {counts(answer.outcomes) or 'nothing'}"
+    if answer.preview:
+        yield from table([[each.outcome, each.kind, each.text] for each in answer.preview], paper)
     for problem in answer.problems:
         yield paper.warn(f"  {problem}")
     if answer.batch:
@@ -425,12 +328,12 @@ def _imported(answer: a.Imported, paper: Paper) -> Iterator[str]:
 
 def _kinds(answer: a.Kinds, paper: Paper) -> Iterator[str]:
     care = {1: "unless it conflicts", 2: "unless it conflicts", 3: "when a person confirms"}
-    rows = [[row.name, care[row.tier], row.decay, row.recall.replace("_", " "), row.about] for row in answer.kinds]
-    yield from table([["kind", "goes live", "fresh for", "recalled", ""], *rows], paper)
+    lines = [[row.name, care[row.tier], row.decay, row.recall.replace("_", " "), row.about] for row in answer.kinds]
+    yield from table([["kind", "goes live", "fresh for", "recalled", ""], *lines], paper)
 
 
 def _models(answer: a.Models, paper: Paper) -> Iterator[str]:
-    rows = [
+    lines = [
         [
             row.name,
             row.state,
@@ -441,33 +344,17 @@ def _models(answer: a.Models, paper: Paper) -> Iterator[str]:
         ]
         for row in answer.models
     ]
-    yield from table([["model", "state", "numbers", "size", "licence", ""], *rows], paper)
+    yield from table([["model", "state", "numbers", "size", "licence", ""], *lines], paper)
     yield f"In use: {answer.embedder or 'none, words alone'}"
-    lacking = f", {_count(answer.lacking, 'memory lacks', 'memories lack')} one" if answer.lacking else ""
+    lacking = f", {count(answer.lacking, 'memory lacks', 'memories lack')} one" if answer.lacking else ""
     yield f"Vectors in the store: {answer.vectors or 'none yet'}{lacking}"
     if answer.hint:
         yield paper.dim(answer.hint)
 
 
 def _reembedded(answer: a.Reembedded, paper: Paper) -> Iterator[str]:
-    left = f"; {_count(answer.remaining, 'other')} still lack one" if answer.remaining else ""
-    yield f"{paper.good('✓')} {_count(answer.memories, 'memory', 'memories')} got a vector of {answer.model}{left}."
-
-
-def _few(names: list[str]) -> list[str]:
-    return names if len(names) <= 4 else [*names[:3], f"{len(names) - 3} more"]
-
-
-def _count(count: int, one: str, many: str = "") -> str:
-    return f"{count:,} {one if count == 1 else many or one + 's'}"
-
-
-def _times(count: int) -> str:
-    return "once" if count == 1 else f"{count} times"
-
-
-def _counts(counts: Mapping[str, int | str]) -> str:
-    return ", ".join(f"{n} {name}" for name, n in counts.items())
+    left = f"; {count(answer.remaining, 'other')} still lack one" if answer.remaining else ""
+    yield f"{paper.good('✓')} {count(answer.memories, 'memory', 'memories')} got a vector of {answer.model}{left}."
 
 
 RENDERERS: dict[type, Callable[[Any, Paper], Iterator[str]]] = {
@@ -488,4 +375,5 @@ RENDERERS: dict[type, Callable[[Any, Paper], Iterator[str]]] = {
     a.Kinds: _kinds,
     a.Models: _models,
     a.Reembedded: _reembedded,
+    **work.RENDERERS,
 }

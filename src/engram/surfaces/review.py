@@ -14,7 +14,8 @@ from engram.model.answers import Candidate, Changed
 from engram.model.memory import Memory
 from engram.service import Engram
 from engram.surfaces.cli import paper
-from engram.surfaces.render import HELD, Paper, ago, besides_text, cut, plain
+from engram.surfaces.paper import Paper, ago, cut, plain
+from engram.surfaces.render import HELD, besides_text
 
 KEYS = "a approve · e edit, then approve · x reject · m merge · s skip · u undo · q quit · ? help"
 

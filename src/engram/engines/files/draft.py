@@ -1,0 +1,113 @@
+"""What one commit does to the registry: the items it touches, before and after, spliced into the text."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import NamedTuple
+
+from engram.engines.files import history
+from engram.engines.files.folder import Stamp
+from engram.engines.files.history import Line, Step
+from engram.engines.files.items import AGES, Item, print_item, status_of
+from engram.engines.files.registry import Registry, body_of, respoken
+from engram.engines.files.scalars import print_word
+from engram.model.change import ABSENT, Change
+from engram.model.codec import encode
+from engram.model.event import Event
+from engram.model.memory import Memory
+from engram.model.record import replace
+from engram.model.refs import print_handle
+
+Span = tuple[int, int]
+
+
+class Draft(NamedTuple):
+    """A line of history, the registry it goes out from, and what it does to memories."""
+
+    line: Line
+    registry: Registry
+    stamp: Stamp | None
+    steps: list[Step]
+    others: dict[str, tuple[str, ...]]  # the keys of other programs, by memory
+    spans: dict[str, Span]  # where the items stand
+
+
+def draft(
+    registry: Registry,
+    stamp: Stamp | None,
+    event: Event,
+    change: Change,
+    numbers: Mapping[str, int],
+    *,
+    home: str,
+    now: datetime,
+    erased: Mapping[str, int],
+) -> Draft:
+    """Find the items that a Change touches; no other item is read. `erased` are the numbers of what it erases."""
+    after = {record.id: record for record in change.puts if isinstance(record, Memory)}
+    gone = [id for type, id in change.drops if type == "memory"]
+    known = {id: numbers[id] for id in after if change.expects.get(id) != ABSENT}
+    spans = _spans(registry, known | _numbers_of(gone, registry, now))
+    items = _items(registry, spans, now)
+    before = {id: item.memory for id, item in items.items()}
+    line = history.line_of(event, change, numbers, {id: encode(each) for id, each in before.items()}, home)
+    handles = {id: item.handle for id, item in items.items()}
+    handles |= {id: print_handle("memory", n) for id, n in [*erased.items(), *((id, numbers[id]) for id in after)]}
+    ids = dict.fromkeys([*after, *gone, *erased])
+    steps = [Step(id, handles[id], before.get(id), after.get(id)) for id in ids if id in handles]
+    others = {id: item.others for id, item in items.items() if item.others}
+    return Draft(line, registry, stamp, steps, others, spans)
+
+
+def spliced(drafted: Draft, now: datetime, memories: Callable[[], Sequence[Memory]]) -> str:
+    """The registry's text with the items as they are now; on a new day, all that time has changed as well."""
+    registry, date, steps = drafted.registry, now.date().isoformat(), drafted.steps
+    before, after = ([m for m in each if m] for each in ([s.before for s in steps], [s.after for s in steps]))
+    body = respoken(registry.body, before, after, now)
+    changes: dict[Span, str] = {}
+    added = []
+    if body is None or registry.generated != date:  # somebody else's body, or a new day
+        everyone = memories()
+        body = body_of(everyone, now)
+        changes = _aged(registry, everyone, now)
+    for step in steps:
+        others = drafted.others.get(step.id, ())
+        text = print_item(step.after, step.handle, now, registry.style, others) if step.after else ""
+        if span := drafted.spans.get(step.id):
+            changes[span] = text
+        elif text:
+            added.append(text)
+    return registry.spliced(changes, added, date, body)
+
+
+def _numbers_of(ids: Sequence[str], registry: Registry, now: datetime) -> dict[str, int]:
+    """The numbers of memories that are about to go: their items name them."""
+    found = {}
+    for id in ids:
+        at = registry.text.find(f"uid: {print_word(id)}\n", registry.start, registry.end)
+        for span in registry.blocks() if at < 0 else [registry.span_at(at)]:
+            item = registry.item(span, now)
+            if item.memory.id == id and item.handle:
+                found[id] = int(item.handle.partition("-")[2])
+    return found
+
+
+def _spans(registry: Registry, numbers: Mapping[str, int]) -> dict[str, Span]:
+    found = {id: registry.find(print_handle("memory", n)) for id, n in numbers.items()}
+    return {id: span for id, span in found.items() if span}
+
+
+def _items(registry: Registry, spans: Mapping[str, Span], now: datetime) -> dict[str, Item]:
+    items = {id: registry.item(span, now) for id, span in spans.items()}
+    return {id: item._replace(memory=replace(item.memory, id=id)) for id, item in items.items()}
+
+
+def _aged(registry: Registry, memories: Iterable[Memory], now: datetime) -> dict[Span, str]:
+    """The items whose status moved on by the passing of time alone, as they are to be written."""
+    known = {memory.handle: memory for memory in memories}
+    changes = {}
+    for span, handle, status in registry.statuses():
+        memory = known.get(handle)
+        if memory and memory.status == "promoted" and status in AGES and status != status_of(memory, now):
+            others = registry.item(span, now).others
+            changes[span] = print_item(memory, handle, now, registry.style, others)
+    return changes

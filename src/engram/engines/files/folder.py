@@ -1,0 +1,322 @@
+"""The folder of a store: who may read it, how its files are read and written whole, and its one lock."""
+
+import json
+import os
+import stat
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import NamedTuple
+
+from engram.errors import Corrupt, Invalid, Unavailable
+
+REGISTRY, LOG, EVENTS, AUDIT, LOCK = "memory.md", "memory-log.md", "events.jsonl", "audit.jsonl", ".lock"
+QUEUE, DONE, SNAPSHOTS = "queue", os.path.join("queue", "_done"), ".bak"
+TEXTS = (REGISTRY, LOG, EVENTS)
+"""What the index is made of: when none of these moved, it is up to date."""
+
+PATIENCE = 30.0
+"""Seconds to wait for another process that writes."""
+
+Stamp = tuple[int, int, int]
+"""File number, size and time: by these a change of a file is seen."""
+
+Print = tuple[Stamp | None, ...]
+"""The stamp of each of TEXTS; None where there is none."""
+
+
+class Loose(NamedTuple):
+    """Something others may read or write, and the mode it should have."""
+
+    path: str
+    mode: int
+    wanted: int
+
+    @property
+    def sentence(self) -> str:
+        """What is wrong."""
+        return f"Others may open {self.path} (mode {self.mode:04o})."
+
+    @property
+    def command(self) -> str:
+        """What mends it."""
+        return f"chmod {self.wanted:o} {self.path}"
+
+
+class Folder:
+    """One store's folder. Nothing is read or written through a symbolic link in it."""
+
+    def __init__(self, path: str) -> None:
+        self.path = os.path.realpath(path)
+        self._guard = threading.RLock()
+        self._depth = 0
+        self._lock = -1
+
+    def make(self) -> None:
+        """Make sure there is a folder.
+
+        Raises:
+            Invalid: when something else has its name.
+            Unavailable: when it cannot be made.
+        """
+        try:
+            os.makedirs(self.path, mode=0o700, exist_ok=True)
+        except FileExistsError:
+            raise Invalid(f"{self.path} is no folder.", "Give the path of a folder: files:PATH.") from None
+        except OSError as error:
+            raise Unavailable(f"A store cannot be made at {self.path}: {error.strerror}.") from None
+
+    def at(self, *names: str) -> str:
+        """The path of something in it."""
+        return os.path.join(self.path, *names)
+
+    # who may read it
+
+    def loose(self, *, deep: bool = False) -> list[Loose]:
+        """What others may read or write; the folder's own mode first. `deep` looks at every file."""
+        known = [self.path, *map(self.at, (*TEXTS, AUDIT, QUEUE, DONE, SNAPSHOTS))]
+        paths = [self.path, *self._walk()] if deep else known
+        found = []
+        for path in paths:
+            with suppress(FileNotFoundError):
+                mode = os.lstat(path).st_mode
+                if not stat.S_ISLNK(mode) and mode & 0o077:
+                    found.append(Loose(path, stat.S_IMODE(mode), 0o700 if stat.S_ISDIR(mode) else 0o600))
+        return found
+
+    def links(self) -> list[str]:
+        """Names of ours that are symbolic links."""
+        return [name for name in (*TEXTS, AUDIT, LOCK, QUEUE, DONE, SNAPSHOTS) if os.path.islink(self.at(name))]
+
+    def _walk(self) -> Iterator[str]:
+        for name in (*TEXTS, AUDIT, LOCK):
+            yield self.at(name)
+        for name in (QUEUE, DONE, SNAPSHOTS):
+            if os.path.isdir(self.at(name)) and not os.path.islink(self.at(name)):
+                yield self.at(name)
+                for each in self.names(name):
+                    if not os.path.isdir(self.at(name, each)):
+                        yield self.at(name, each)
+
+    # reading and writing
+
+    def fingerprint(self) -> Print:
+        """By what a change of the texts is seen."""
+        return tuple(self.stamp(name) for name in TEXTS)
+
+    def stamp(self, name: str) -> Stamp | None:
+        """By what a change of one file is seen; None where there is none."""
+        try:
+            return _stamp(os.lstat(f"{self.path}/{name}"))
+        except OSError:
+            return None
+
+    def read(self, *names: str) -> bytes | None:
+        """The content of a file, or None where there is none.
+
+        Raises:
+            Corrupt: when it is a symbolic link.
+            Unavailable: when it cannot be read.
+        """
+        try:
+            handle = os.open(self.at(*names), os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise self._refused(self.at(*names), error) from None
+        with os.fdopen(handle, "rb") as file:
+            return file.read()
+
+    def names(self, folder: str) -> list[str]:
+        """What lies in one of its folders, sorted."""
+        try:
+            return sorted(os.listdir(self.at(folder)))
+        except (FileNotFoundError, NotADirectoryError):
+            return []
+
+    def write(self, content: bytes, *names: str, durable: bool = True) -> Stamp:
+        """Put a file in place whole: nobody ever sees half of it, and a crash leaves the old or the new one.
+
+        Raises:
+            Unavailable: when it cannot be kept. The old one stays.
+        """
+        path = self.at(*names)
+        folder, name = os.path.split(path)
+        if folder != self.path:
+            self._own_folder(folder)
+        draft = os.path.join(folder, f".{name}.{os.getpid()}.{threading.get_ident()}.new")
+        try:
+            handle = os.open(draft, os.O_CREAT | os.O_TRUNC | os.O_WRONLY | os.O_NOFOLLOW, 0o600)
+            with os.fdopen(handle, "wb") as file:
+                file.write(content)
+                file.flush()
+                if durable:
+                    os.fsync(file.fileno())
+                stamp = _stamp(os.fstat(file.fileno()))
+            os.replace(draft, path)
+            if durable:
+                _sync(folder)
+        except OSError as error:
+            with suppress(OSError):
+                os.unlink(draft)
+            raise self._refused(path, error) from None
+        return stamp
+
+    def append(self, content: bytes, name: str, *, durable: bool = True) -> Stamp:
+        """Add lines to the end of a file; a last line that was not ended is ended if whole, and taken away if torn.
+
+        Raises:
+            Unavailable: when it cannot be kept. The file is as before.
+        """
+        path, size = self.at(name), 0
+        new = not os.path.lexists(path)
+        try:
+            handle = os.open(path, os.O_CREAT | os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+            with os.fdopen(handle, "r+b", buffering=0) as file:
+                size, tail = _last_line(file.fileno())
+                if ended := whole_lines(tail):  # an editor took its end away
+                    size, content = size + len(tail), ended[len(tail) :] + content
+                file.truncate(size)
+                try:
+                    file.seek(size)
+                    _write_all(file.fileno(), content)
+                    if durable:
+                        os.fsync(file.fileno())
+                except OSError:
+                    file.truncate(size)
+                    raise
+                stamp = _stamp(os.fstat(file.fileno()))
+            if new and durable:
+                _sync(self.path)
+        except OSError as error:
+            raise self._refused(path, error) from None
+        return stamp
+
+    def remove(self, *names: str) -> None:
+        """Take a file away, if it is there."""
+        with suppress(FileNotFoundError):
+            os.unlink(self.at(*names))
+
+    def sweep(self) -> None:
+        """Take away what a crash left before it got its name; under the lock, nothing else can be."""
+        for place in ("", QUEUE, DONE, SNAPSHOTS):
+            for name in self.names(place):
+                if name.startswith(".") and name.endswith(".new"):
+                    self.remove(place, name)
+
+    def keep_aside(self, name: str, *where: str) -> None:
+        """A second name for a file as it is now: it is replaced whole, so the old content stays under that name."""
+        self._own_folder(self.at(*where[:-1]))
+        target = self.at(*where)
+        try:
+            os.link(self.at(name), target, follow_symlinks=False)
+        except (FileExistsError, FileNotFoundError):
+            return
+        except OSError:  # a file system without second names
+            self.write(self.read(name) or b"", *where, durable=False)
+
+    def _own_folder(self, folder: str) -> None:
+        if os.path.islink(folder):
+            raise Corrupt(f"{folder} is a symbolic link.", "Replace it by a folder of its own.")
+        try:
+            os.makedirs(folder, mode=0o700, exist_ok=True)
+        except OSError as error:
+            raise self._refused(folder, error) from None
+
+    def _refused(self, path: str, error: OSError) -> Corrupt | Unavailable:
+        if os.path.islink(path):
+            return Corrupt(f"{path} is a symbolic link.", "Replace it by the file itself.")
+        return Unavailable(
+            f"{path} cannot be used: {error.strerror}. Nothing was written.",
+            "Check the disk's free space and the permissions of the folder.",
+        )
+
+    # the lock
+
+    @contextmanager
+    def locked(self, patience: float = PATIENCE) -> Iterator[None]:
+        """Be the only one who writes: no other thread, and no other process.
+
+        Raises:
+            Unavailable: when another one holds the store for too long, or the folder is read-only.
+        """
+        if not self._guard.acquire(timeout=patience):
+            raise _busy(self.path)
+        try:
+            if self._depth == 0:
+                self._lock = self._take(patience)
+            self._depth += 1
+            try:
+                yield
+            finally:
+                self._depth -= 1
+                if self._depth == 0:
+                    os.close(self._lock)
+        finally:
+            self._guard.release()
+
+    def _take(self, patience: float) -> int:
+        import fcntl  # noqa: PLC0415 - start-up: a read of a store that did not move takes no lock
+
+        try:
+            handle = os.open(self.at(LOCK), os.O_CREAT | os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            raise self._refused(self.at(LOCK), error) from None
+        until, pause = time.monotonic() + patience, 0.0005
+        while True:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                if time.monotonic() > until:
+                    os.close(handle)
+                    raise _busy(self.path) from None
+                time.sleep(pause)
+                pause = min(pause * 1.5, 0.02)
+            else:
+                return handle
+
+
+def _stamp(told: os.stat_result) -> Stamp:
+    return told.st_ino, told.st_size, told.st_mtime_ns
+
+
+def _busy(path: str) -> Unavailable:
+    return Unavailable(f"The store {path} is locked by another process.", "Try again; nothing was written.")
+
+
+def _sync(folder: str) -> None:
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _write_all(handle: int, content: bytes) -> None:
+    view = memoryview(content)
+    while view:
+        view = view[os.write(handle, view) :]
+
+
+def _last_line(handle: int) -> tuple[int, bytes]:
+    """Where a last line that was never ended begins, and what there is of it."""
+    at, tail = os.fstat(handle).st_size, b""
+    while at > 0:
+        start = max(0, at - 4096)
+        tail = os.pread(handle, at - start, start) + tail
+        found = tail.rfind(b"\n")
+        if found >= 0:
+            return start + found + 1, tail[found + 1 :]
+        at = start
+    return 0, tail
+
+
+def whole_lines(content: bytes) -> bytes:
+    """Lines of JSON, each ended: a last one that was not is ended where it is a whole object, and else left out."""
+    end = content.rfind(b"\n") + 1
+    try:
+        whole = isinstance(json.loads(content[end:]), dict)
+    except ValueError:
+        whole = False
+    return content + b"\n" if whole else content[:end]

@@ -1,0 +1,328 @@
+"""The text of events.jsonl: one line for each commit, from which every record can be told again.
+
+A line has the event (its envelope, and the payload that a purge takes away) and what followed from it: the records
+as far as the payload does not tell them, their numbers and claims, and the token that asked for it.
+"""
+
+import json
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+
+from engram.engines.files.folder import whole_lines
+from engram.errors import Corrupt
+from engram.model.change import Change, Past, Token
+from engram.model.codec import Document, Record, RecordType, decode, encode, type_of
+from engram.model.event import BOOKKEEPING, Edit, Event, Head, Payload
+from engram.model.memory import Memory
+from engram.model.refs import print_handle
+
+SCHEMA = "engram.events.v1"
+HEADER = json.dumps({"schema": SCHEMA}).encode() + b"\n"
+
+_print = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+
+
+class Line(NamedTuple):
+    """One commit. `after` is JSON: puts, drops, claims, erase, token and home, each only where there is one."""
+
+    event: Event
+    after: dict[str, Any]
+
+    def print(self) -> bytes:
+        """The line, ended."""
+        event = self.event
+        payload = None if event.payload is None else json.loads(event.payload.print())
+        told = {"id": event.id, "event": event.envelope(), "payload": payload, "after": self.after}
+        return _print(told).encode() + b"\n"
+
+    @property
+    def token(self) -> Token | None:
+        """What asked for it, where that had a name."""
+        return Token(*self.after["token"]) if self.after.get("token") else None
+
+
+def parse(content: bytes, seq: int) -> Line:
+    """Read a line; its place in the file is its `seq`.
+
+    Raises:
+        ValueError: when it is none.
+    """
+    told = json.loads(content)
+    if not isinstance(told, dict) or not isinstance(told.get("event"), dict):
+        raise ValueError("no event")  # noqa: TRY004 - the line is wrong, not the caller
+    if not all(_is_put(put) for put in told["after"].get("puts", {}).values()):
+        raise ValueError("no record")
+    values = dict(told["event"])
+    values["at"] = datetime.fromisoformat(values["at"]).replace(tzinfo=UTC)
+    values["subjects"], values["reverses"] = tuple(values["subjects"]), tuple(values["reverses"])
+    payload = told["payload"]
+    if payload is not None:
+        payload = Payload(tuple(Edit(*each) for each in payload["edits"]), payload["note"], payload["salt"])
+    return Line(Event(id=told["id"], seq=seq, **values, payload=payload), told["after"])
+
+
+def _is_put(put: Mapping[str, Any]) -> bool:
+    """Whether this can be what became of a record."""
+    known = put["type"] in ("memory", "session", "relation") and isinstance(put["n"], int)
+    return known and (bool(put.get("gone")) or isinstance(put["set"], dict))
+
+
+class Journal(NamedTuple):
+    """All lines that could be read, and the numbers of those in the file that could not."""
+
+    lines: list[Line]
+    torn: list[int]
+
+
+def read_journal(content: bytes) -> Journal:
+    """Read the file; a last line that was never ended counts where it is whole, and else was never committed.
+
+    Raises:
+        Corrupt: when its schema is unknown.
+    """
+    lines: list[Line] = []
+    torn: list[int] = []
+    for at, raw in enumerate(whole_lines(content).split(b"\n")[:-1], 1):
+        if not raw.strip():
+            continue
+        try:
+            if b'"schema"' in raw[:12]:
+                _require_schema(json.loads(raw)["schema"])
+                continue
+            lines.append(parse(raw, len(lines) + 1))
+        except (ValueError, KeyError, TypeError, AttributeError):
+            torn.append(at)
+    return Journal(lines, torn)
+
+
+def _require_schema(schema: object) -> None:
+    if schema != SCHEMA:
+        raise Corrupt(
+            f"events.jsonl has schema {schema}; this Engram knows {SCHEMA}. It was left untouched.",
+            "Upgrade Engram on this machine.",
+        )
+
+
+def line_of(
+    event: Event, change: Change, numbers: Mapping[str, int], before: Mapping[str, Document], home: str
+) -> Line:
+    """The line of a commit; `before` has the documents that records had, as far as they are known."""
+    edits = _by_record(event)
+    after: dict[str, Any] = {
+        "puts": {
+            record.id: _put(record, numbers[record.id], before.get(record.id), edits.get(record.id, ()))
+            for record in change.puts
+        },
+        "drops": [list(drop) for drop in change.drops],
+        "claims": {id: list(claims) for id, claims in change.claims.items()},
+        "erase": list(change.erase),
+        "token": list(change.token) if change.token else None,
+        "home": home,
+    }
+    return Line(event, {name: value for name, value in after.items() if value})
+
+
+def _put(record: Record, number: int, before: Document | None, edits: Iterable[Edit]) -> dict[str, Any]:
+    document = encode(record)
+    told = _edited(before or {}, edits)
+    names = [n for n in document if n in BOOKKEEPING or n not in told or told[n] != document[n]]
+    put: dict[str, Any] = {"type": type_of(record), "n": number, "set": {n: document[n] for n in names}}
+    if before is None:
+        put["whole"] = True
+    if gone := [name for name in told if name not in document]:
+        put["unset"] = gone
+    return put
+
+
+def _by_record(event: Event) -> dict[str, list[Edit]]:
+    """What an event's payload says, by the record it says it of."""
+    edits: dict[str, list[Edit]] = {}
+    for edit in event.payload.edits if event.payload else ():
+        edits.setdefault(edit.id, []).append(edit)
+    return edits
+
+
+def _edited(document: Document, edits: Iterable[Edit]) -> Document:
+    """A document with some edits made to it."""
+    edited = dict(document)
+    for edit in edits:
+        if edit.new is None:
+            edited.pop(edit.field, None)
+        else:
+            edited[edit.field] = edit.new
+    return edited
+
+
+class Step(NamedTuple):
+    """One memory before and after a line, and its handle; of one that was erased only the handle is known."""
+
+    id: str
+    handle: str
+    before: Memory | None
+    after: Memory | None
+
+
+class State:
+    """What all lines together tell: every record, its number and claims, and the tokens that are known."""
+
+    def __init__(self) -> None:
+        self.documents: dict[RecordType, dict[str, Document]] = {"memory": {}, "session": {}, "relation": {}}
+        self.numbers: dict[RecordType, dict[str, int]] = {"memory": {}, "session": {}, "relation": {}}
+        self.given: dict[RecordType, int] = {}
+        self.claims: dict[str, list[str]] = {}
+        self._holders: dict[tuple[RecordType, int], str] = {}
+        self._erased: dict[str, int] = {}
+        self._claimed: dict[str, str] = {}
+        self._records: dict[str, Record] = {}  # as far as they were asked for
+
+    def tell(self, line: Line) -> None:
+        """Go on by one line. A record whose beginning stood in a torn line stays unknown: the registry has it."""
+        for type, id in line.after.get("drops", ()):
+            self.documents[type].pop(id, None)
+            self._records.pop(id, None)
+            self._holders.pop((type, self.numbers[type].pop(id, 0)), None)
+            self._release(id)
+        edits = _by_record(line.event)
+        for id, put in line.after.get("puts", {}).items():
+            type = put["type"]
+            self.given[type] = max(self.given.get(type, 0), put["n"])
+            if put.get("gone"):
+                self._erased |= {id: put["n"]} if type == "memory" else {}
+            elif put.get("whole") or id in self.documents[type]:
+                self.documents[type][id] = self.document_after(id, put, edits.get(id, ()))
+                self._records.pop(id, None)
+                self._number(type, id, put["n"])
+        claims = line.after.get("claims", {})
+        for id in claims:
+            self._release(id)
+        for id, wanted in claims.items():  # where two copies of a store were joined, the first one holds it
+            if not self._knows(id):
+                continue
+            self.claims[id] = [claim for claim in wanted if self._claimed.setdefault(claim, id) == id]
+
+    def _knows(self, id: str) -> bool:
+        return any(id in documents for documents in self.documents.values())
+
+    def _release(self, id: str) -> None:
+        for claim in self.claims.pop(id, ()):
+            del self._claimed[claim]
+
+    def document_after(self, id: str, put: Mapping[str, Any], edits: Iterable[Edit]) -> Document:
+        """What a line made of one record."""
+        before = {} if put.get("whole") else self.documents[put["type"]].get(id, {})
+        document: Document = _edited(before, edits) | put["set"]
+        for name in put.get("unset", ()):
+            document.pop(name, None)
+        return document
+
+    def _number(self, type: RecordType, id: str, n: int) -> None:
+        """A number that another record has by now (two copies of a store were joined) gives way to the next."""
+        if id in self.numbers[type]:
+            return
+        if (type, n) in self._holders:
+            n = self.given[type] = self.given[type] + 1
+        self.numbers[type][id] = n
+        self._holders[type, n] = id
+
+    def record(self, type: RecordType, id: str) -> Record:
+        """A record as it is now, with its handle."""
+        if id not in self._records:
+            handle = print_handle(type, self.numbers[type][id])
+            self._records[id] = decode(type, self.documents[type][id]).known_as(handle)
+        return self._records[id]
+
+    def memories(self) -> list[Memory]:
+        """Every memory, by number."""
+        ids = sorted(self.documents["memory"], key=self.numbers["memory"].__getitem__)
+        return [record for id in ids if isinstance(record := self.record("memory", id), Memory)]
+
+    def memory(self, id: str) -> Memory | None:
+        """One memory, if there is one."""
+        record = self.record("memory", id) if id in self.documents["memory"] else None
+        return record if isinstance(record, Memory) else None
+
+    def steps(self, line: Line) -> list[Step]:
+        """Tell a line, and answer what it did to memories."""
+        ids = [
+            id for id, put in line.after.get("puts", {}).items() if put["type"] == "memory" and not put.get("gone")
+        ]
+        ids += [id for type, id in line.after.get("drops", ()) if type == "memory"]
+        ids += [id for id in line.after.get("erase", ()) if id not in ids]  # gone before, and now erased
+        before, numbers = {id: self.memory(id) for id in ids}, self._erased | self.numbers["memory"]
+        self.tell(line)
+        numbers |= self.numbers["memory"]
+        return [
+            Step(id, print_handle("memory", numbers[id]), before[id], self.memory(id))
+            for id in ids
+            if id in numbers
+        ]
+
+    def whole(self, lines: Iterable[Line], head: Head | None) -> Change:
+        """Everything as one Change, for an index that knows nothing yet."""
+        lines = list(lines)
+        types: tuple[RecordType, ...] = ("memory", "session", "relation")
+        puts = [self.record(type, id) for type in types for id in self.documents[type]]
+        return Change(
+            draft=None,  # type: ignore[arg-type] # nothing is sealed: the past is taken over
+            puts=tuple(puts),
+            expects={record.id: 0 for record in puts},
+            claims={id: tuple(claims) for id, claims in self.claims.items()},
+            numbers={id: n for type in types for id, n in self.numbers[type].items()},
+            past=Past(tuple((line.event, line.token) for line in lines), head, dict(self.given)),
+        )
+
+    def one(self, line: Line, head: Head | None) -> Change:
+        """Tell a line, and answer with it as a Change, for an index that knows all before it."""
+        self.tell(line)
+        puts = {id: put["type"] for id, put in line.after.get("puts", {}).items() if self._knows(id)}
+        return Change(
+            draft=None,  # type: ignore[arg-type] # as above
+            puts=tuple(self.record(type, id) for id, type in puts.items()),
+            drops=tuple((type, id) for type, id in line.after.get("drops", ())),
+            claims={id: tuple(self.claims[id]) for id in line.after.get("claims", {}) if id in self.claims},
+            erase=tuple(line.after.get("erase", ())),
+            numbers={id: self.numbers[type][id] for id, type in puts.items()},
+            past=Past(((line.event, line.token),), head, dict(self.given)),
+        )
+
+
+def without(lines: Iterable[Line], ids: set[str]) -> list[Line]:
+    """The lines with every word about some records taken out; who stays is told in full where a payload went."""
+    state, kept = State(), []
+    for line in lines:
+        after, event, edits = dict(line.after), line.event, _by_record(line.event)
+        touched = bool(ids & set(event.subjects))
+        puts = {}
+        for id, put in after.get("puts", {}).items():
+            if id in ids:
+                puts[id] = {"type": put["type"], "n": put["n"], "gone": True}
+            elif touched and not put.get("gone"):
+                whole = state.document_after(id, put, edits.get(id, ()))
+                puts[id] = {"type": put["type"], "n": put["n"], "set": whole, "whole": True}
+            else:
+                puts[id] = put
+        state.tell(line)
+        after["claims"] = {id: claims for id, claims in after.get("claims", {}).items() if id not in ids}
+        after["puts"] = puts
+        if touched:
+            after.pop("token", None)
+            event = event._replace(payload=None)
+        kept.append(Line(event, {name: value for name, value in after.items() if value}))
+    return kept
+
+
+def numbers_of(ids: Iterable[str], lines: Iterable[Line]) -> dict[str, int]:
+    """The numbers that memories had, of those that are gone as well."""
+    wanted, found = set(ids), dict[str, int]()
+    for line in lines:
+        for id, put in line.after.get("puts", {}).items():
+            if id in wanted and put["type"] == "memory":
+                found[id] = put["n"]
+    return found
+
+
+def head_of(lines: Iterable[Line], home: str) -> Head | None:
+    """The end of the chain that this folder itself wrote, or None where it wrote none."""
+    mine = [line.event for line in lines if line.after.get("home") == home]
+    return Head(mine[-1].replica, mine[-1].position, mine[-1].id) if mine else None

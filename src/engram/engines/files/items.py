@@ -1,0 +1,365 @@
+"""One memory as an item of memory.v1: the twelve keys in their order, then what they do not tell.
+
+What the twelve keys tell is never said twice: a further field of ours stands only where the memory differs from
+what its twelve keys imply. Keys of other programs are kept as they are.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any, NamedTuple
+
+from engram.engines.files.scalars import (
+    Fields,
+    print_quoted,
+    print_value,
+    print_word,
+    read_scalar,
+    remark_of,
+    split_fields,
+)
+from engram.errors import EngramError, Invalid
+from engram.model.codec import Document, decode, encode
+from engram.model.event import BOOKKEEPING
+from engram.model.hashing import sha256
+from engram.model.limits import EARLIEST, parse_decay, print_time
+from engram.model.memory import CURATED, Memory, Standing, standing
+from engram.model.record import replace
+from engram.model.refs import handle_number
+from engram.model.scope import GLOBAL, Scope
+
+TWELVE = (
+    *("id", "fact", "kind", "source", "confidence", "learned_by", "learned_at", "last_verified"),
+    *("decay", "status", "risk_tier", "dest"),
+)
+OURS = {"uid": "id", "state": "status"} | {
+    name: name
+    for name in Memory.FIELDS
+    if name not in {"id", "status", "text", "kind", "source", "confidence", "learned_by", "decay", "tier", "handle"}
+}
+"""Further key → field of a memory."""
+
+NEVER = "never_stale"
+LONGEST_DECAY = "200y"
+"""How memory.v1 says a horizon that never comes; `never_stale` says that it was meant."""
+
+LATER = ("project", "superseded_by", "superseded_at", "superseded_reason")
+"""Keys of a later release of another program: understood where we can, and kept as they are."""
+
+STATUS: Mapping[Standing, str] = {
+    "live": "promoted",
+    "pending": "pending",
+    "staged": "pending",
+    "scheduled": "pending",
+    "stale": "stale",
+    "expired": "stale",
+    "rejected": "rejected",
+    "forgotten": "rejected",
+    "replaced": "rejected",
+}
+AGES = ("pending", "promoted", "stale")
+"""The statuses a promoted memory goes through by the mere passing of time."""
+
+_DATE = re.compile(r"(\d{4}-\d\d-\d\d)(?:[T ]00:00(?::00(?:\.0+)?)?(?:Z|\+00:00)?)?")
+
+
+class Style(NamedTuple):
+    """How a file writes its list: the indent of the dashes, and whether an empty line parts the items."""
+
+    indent: str = "  "
+    gap: bool = True
+
+
+class Item(NamedTuple):
+    """An item as it was read. `settled` says that writing it again would tell the same."""
+
+    handle: str
+    memory: Memory
+    status: str
+    others: tuple[str, ...] = ()
+    named: bool = False  # it has a uid of its own
+    settled: bool = True
+
+
+def status_of(memory: Memory, now: datetime) -> str:
+    """Where a memory stands, in the words of memory.v1."""
+    return STATUS[standing(memory, now)]
+
+
+def record_of(memory: Memory, handle: str, now: datetime) -> dict[str, Any]:
+    """A memory as the twelve keys, in their order."""
+    dest = "memory.md" if memory.approved_by else "memory-log.md"  # what a person approved is curated
+    return {
+        "id": handle,
+        "fact": memory.text,
+        "kind": memory.kind,
+        "source": memory.source,
+        "confidence": memory.confidence,
+        "learned_by": memory.learned_by,
+        "learned_at": memory.created_at.date().isoformat(),
+        "last_verified": memory.verified_at.date().isoformat() if memory.verified_at else None,
+        "decay": LONGEST_DECAY if memory.decay == "none" else memory.decay,
+        "status": status_of(memory, now),
+        "risk_tier": memory.tier,
+        "dest": dest if memory.status == "promoted" else None,
+    }
+
+
+# writing
+
+
+def print_item(memory: Memory, handle: str, now: datetime, style: Style, others: tuple[str, ...] = ()) -> str:
+    """The item as lines, each ended; `others` are comments and the keys that are not ours, as they stand there."""
+    told, pad = record_of(memory, handle, now), f"{style.indent}  "
+    if memory.replaced_by and any(line.startswith(f"{pad}superseded_by:") for line in others):
+        told["status"] = "superseded"
+    elif not memory.replaced_by:
+        others = tuple(line for line in others if not line.startswith(f"{pad}superseded_"))
+    keys = [line.removeprefix(pad) for line in others if line.startswith(pad)]
+    lines = [f"{pad}{name}: {_print(name, value)}" for name, value in told.items()]
+    lines += [f"{pad}{name}: {print_value(value)}" for name, value in _further(memory, told, keys).items()]
+    return f"{style.indent}- " + "".join(f"{line}\n" for line in (*lines, *others))[len(pad) :]
+
+
+def _print(name: str, value: Any) -> str:  # noqa: ANN401 - one of the twelve
+    if value is None:
+        return "null"
+    if name == "fact":
+        return print_quoted(value)
+    if name == "confidence":
+        return f"{value:.2f}".removesuffix("0")
+    if name in ("source", "kind"):
+        return print_word(value)
+    return str(value)
+
+
+def _further(memory: Memory, told: Mapping[str, Any], keys: Iterable[str]) -> dict[str, Any]:
+    """What the twelve keys do not tell of a memory; null where they tell too much. `keys` are not ours."""
+    fields: Fields = [(name, [line]) for line in keys for name, _, line in [line.partition(": ")]]
+    kept, implied = encode(memory), encode(_implied({**told}, _later(fields)))
+    fields_of = {name: field for name, field in OURS.items() if kept.get(field) != implied.get(field)}
+    further = {name: kept.get(field) for name, field in fields_of.items()}
+    if memory.decay == "none":
+        further[NEVER] = True
+    if "state" in further:
+        further["state"] = memory.status
+    further["updated_at"] = kept["updated_at"]
+    if memory.updated_at == _last_moment(memory):
+        del further["updated_at"]
+    return further
+
+
+# reading
+
+
+def read_item(block: str, style: Style, now: datetime) -> Item:
+    """The item of a block of lines that begins with its dash.
+
+    Raises:
+        Invalid: naming the key and what is wrong with it.
+    """
+    width = len(style.indent) + 2
+    lines = block.rstrip("\n").split("\n")
+    lines[0] = lines[0].replace("-", " ", 1)
+    fields = split_fields(lines, width)
+    ours = {*TWELVE, *OURS, NEVER}
+    values: dict[str, Any] = {}
+    for name, raw in fields:
+        if name in values:
+            raise Invalid(f"{name} stands twice.")
+        if name in ours:
+            values[name] = read_scalar(raw)
+    pad = " " * width
+    others = [line for name, raw in fields if name not in ours for line in _kept(name, raw, pad)]
+    others += [f"{pad}{remark}" for name, raw in fields if name in ours and (remark := remark_of(raw))]
+    return _item(values, tuple(others), _later(fields), now)
+
+
+def _kept(name: str, raw: list[str], pad: str) -> list[str]:
+    """The lines of a comment or of a key that is not ours, as they stand in the file."""
+    if not name:
+        return [line for line in raw if line.strip()]
+    return [f"{pad}{name}: {raw[0]}".rstrip(), *raw[1:]]
+
+
+def _later(fields: Fields) -> dict[str, Any]:
+    return {name: read_scalar(raw) for name, raw in fields if name in LATER}
+
+
+def _item(values: Mapping[str, Any], others: tuple[str, ...], later: Mapping[str, Any], now: datetime) -> Item:
+    told = _checked({"learned_at": now.date().isoformat(), **values})
+    document = encode(_implied(told, later))
+    for name, field in OURS.items():
+        if name in values and (name not in ("state", *BOOKKEEPING) or values[name] is not None):
+            document[field] = _typed(field, values[name])
+            if document[field] is None:
+                del document[field]
+    if values.get(NEVER) == "true" and told["decay"] == LONGEST_DECAY:
+        document["decay"] = "none"
+    _let_dates_speak(document, told)
+    try:
+        memory = decode("memory", document)
+    except EngramError as error:
+        raise Invalid(str(error.__cause__ or error.message)) from None
+    assert isinstance(memory, Memory)
+    if not values.get("updated_at"):
+        memory = replace(memory, updated_at=_last_moment(memory))
+    meant = _as_told(memory, str(told["status"]), now)
+    settled = meant is memory and bool(told["id"]) and {*TWELVE} <= values.keys()
+    return Item(str(told["id"] or ""), meant, str(told["status"]), others, "uid" in values, settled)
+
+
+def _typed(field: str, value: Any) -> Any:  # noqa: ANN401 - as JSON has it
+    """A further field as its document has it: YAML's words for numbers and truth were read as text."""
+    if field in ("importance", "seen", "revision") and isinstance(value, str):
+        return int(value) if value.isascii() and value.isdigit() else value
+    if field in ("apart", "pinned"):
+        return {"true": True, "false": False}.get(value, value)
+    return value
+
+
+def _checked(values: Mapping[str, Any]) -> dict[str, Any]:
+    """The twelve keys with what a missing one means, each of its type.
+
+    Raises:
+        Invalid: for the first that is not.
+    """
+    told = _DEFAULTS | {name: values[name] for name in TWELVE if name in values}
+    for name, value in told.items():
+        try:
+            told[name] = _READERS[name](value)
+        except (TypeError, ValueError):
+            raise Invalid(f"{name} cannot be {value!r}.", _FORMS.get(name, "")) from None
+    if told["id"] and handle_number("memory", told["id"]) is None:
+        raise Invalid(f"id cannot be {told['id']!r}.", "Write mem- and a number, or leave it out for a new one.")
+    parse_decay(told["decay"])
+    if told["status"] not in (*AGES, "rejected", "superseded"):
+        raise Invalid(f"status cannot be {told['status']!r}.", "Use pending, promoted, rejected or stale.")
+    return told
+
+
+def _implied(told: Mapping[str, Any], later: Mapping[str, Any]) -> Memory:
+    """The memory that the twelve keys tell of, when nothing else is said."""
+    status: Any = "promoted" if told["status"] in ("stale", "superseded") else told["status"]
+    made, verified = _midnight(told["learned_at"]), _midnight(told["last_verified"])
+    assert made
+    project = later.get("project")
+    return Memory(
+        id=_implied_id(told),
+        text=told["fact"],
+        kind=told["kind"],
+        source=told["source"],
+        confidence=told["confidence"],
+        learned_by=told["learned_by"],
+        origin="said" if told["learned_by"] == "manual" else "inferred",
+        owner="",
+        status=status,
+        tier=told["risk_tier"],
+        held_for="curated_kind" if status == "pending" and told["risk_tier"] == CURATED else "",
+        approved_by="manual" if status == "promoted" and told["dest"] == "memory.md" else "",
+        decay=told["decay"],
+        created_at=made,
+        verified_at=verified,
+        updated_at=made,
+        scope=Scope("project", project) if project else GLOBAL,
+        replaced_by=later.get("superseded_by") or "" if told["status"] == "superseded" else "",
+    )
+
+
+def _implied_id(told: Mapping[str, Any]) -> str:
+    """An id for an item that has none of ours: the same wherever the same text is read first."""
+    said = sha256(f"memory.v1 {told['id']} {told['learned_at']} {told['fact']}".encode()).hexdigest()
+    return f"{said[:8]}-{said[8:12]}-8{said[13:16]}-a{said[17:20]}-{said[20:32]}"
+
+
+def _let_dates_speak(document: Document, told: Mapping[str, Any]) -> None:
+    """Where a person changed a date, the moment beside it that we keep gives way."""
+    for date, field in (("learned_at", "created_at"), ("last_verified", "verified_at")):
+        kept = document.get(field)
+        if (kept or "")[:10] != (told[date] or ""):
+            moment = _midnight(told[date])
+            document.pop(field, None)
+            if moment:
+                document[field] = print_time(moment)
+
+
+def _as_told(memory: Memory, status: str, now: datetime) -> Memory:  # noqa: PLR0911 - one for each status
+    """The memory as its status says, where a person set that by hand; else the memory itself."""
+    stands = status_of(memory, now)
+    aged = memory.status == "promoted" and status in AGES and stands in AGES
+    if status == stands or (aged and AGES.index(status) < AGES.index(stands)):
+        return memory
+    if status == "superseded":
+        return memory if memory.replaced_by else replace(memory, status="promoted")
+    free = {"forgotten_at": None, "replaced_by": "", "held_for": "", "branch": ""}
+    if status == "promoted":
+        return replace(memory, **free, status="promoted", approved_by=memory.approved_by or "manual")
+    if status == "rejected":
+        return replace(memory, status="rejected", held_for="")
+    if status == "pending":
+        held = "curated_kind" if memory.tier == CURATED else ""
+        return replace(memory, **{**free, "held_for": held}, status="pending", approved_by="")
+    # Stale by hand: its last verification no longer counts, until it is verified anew.
+    lasts = parse_decay(memory.decay)
+    if lasts is None:
+        return replace(memory, **free, status="promoted", valid_until=now)
+    return replace(memory, **free, status="promoted", verified_at=max(EARLIEST, now - lasts - timedelta(1)))
+
+
+def _last_moment(memory: Memory) -> datetime:
+    """When a memory was updated last, where nothing says otherwise."""
+    return max(memory.created_at, memory.verified_at or memory.created_at)
+
+
+def _midnight(date: str | None) -> datetime | None:
+    return datetime.fromisoformat(date).replace(tzinfo=UTC) if date else None
+
+
+def _date(value: Any) -> str:  # noqa: ANN401 - whatever stands there
+    found = _DATE.fullmatch(value)
+    if not found:
+        raise ValueError
+    datetime.fromisoformat(found[1])
+    return str(found[1])
+
+
+def _text(value: Any) -> str:  # noqa: ANN401 - as above
+    if not isinstance(value, str):
+        raise TypeError
+    return value
+
+
+_DEFAULTS: dict[str, Any] = {
+    "id": None,
+    "fact": None,
+    "kind": "preference",
+    "source": "manual",
+    "confidence": "0.5",
+    "learned_by": "manual",
+    "learned_at": None,
+    "last_verified": None,
+    "decay": "180d",
+    "status": "pending",
+    "risk_tier": "1",
+    "dest": None,
+}
+_FORMS = {
+    "learned_at": "Write a date without a time, such as 2026-01-15.",
+    "last_verified": "Write a date without a time, such as 2026-01-15, or null.",
+    "confidence": "Write a number between 0 and 1.",
+    "risk_tier": "Write 1, 2 or 3.",
+}
+_READERS: dict[str, Any] = {
+    "id": lambda value: value,
+    "fact": _text,
+    "kind": _text,
+    "source": _text,
+    "confidence": float,
+    "learned_by": _text,
+    "learned_at": _date,
+    "last_verified": lambda value: None if value is None else _date(value),
+    "decay": _text,
+    "status": _text,
+    "risk_tier": int,
+    "dest": lambda value: value,
+}

@@ -1,0 +1,140 @@
+"""Single values of a YAML mapping: read as the text they are, written so that every YAML reader agrees."""
+
+import itertools
+import json
+import re
+from typing import Any
+
+from engram.errors import Corrupt, Invalid
+
+_KEY = re.compile(r"([A-Za-z_][A-Za-z0-9_-]*):(?:[ \t]+(.*))?$")
+_PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_./@+-]*(?::[A-Za-z0-9_./@+-]+)*")
+_UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z")
+_WORDS = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false", "null"})
+"""What other readers take for something else than a word."""
+
+_UNPRINTABLE = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
+"""What JSON lets stand and YAML does not, or takes for the end of a line."""
+
+_REMARK = re.compile(r"""(?:"(?:\\.|[^"\\])*"|'(?:''|[^'])*'|[^"'\[{|>&*!%@`#\s].*?)[ \t]+(#.*)""")
+"""A comment behind a value on its line, bare or quoted; what stands in brackets may hold its sign itself."""
+
+Fields = list[tuple[str, list[str]]]
+"""Key and lines of its value, in order; a key of "" holds lines that belong to none."""
+
+
+def split_fields(lines: list[str], indent: int) -> Fields:
+    """The lines of one mapping by its keys, which stand at this indent.
+
+    Raises:
+        Invalid: when a line belongs to no key.
+    """
+    fields: Fields = []
+    for line in lines:
+        if fields and _is_open(fields[-1][1]):  # whatever stands between quotes is part of the value
+            fields[-1][1].append(line)
+            continue
+        inner = line[indent:] if line[:indent].strip() == "" else ""
+        key = _KEY.match(inner)
+        if key and not inner.startswith(" "):
+            fields.append((key[1], [key[2] or ""]))
+        elif not line.strip() or line.lstrip().startswith("#"):
+            fields.append(("", [line]))
+        elif fields and inner.startswith((" ", "\t", "- ")):
+            while fields[-1][0] == "" and len(fields) > 1:  # an empty line inside a folded value is part of it
+                _, blank = fields.pop()
+                fields[-1][1].extend(blank)
+            fields[-1][1].append(line)
+        else:
+            raise Invalid(f"{line.strip()[:60]!r} is no key and no value.")
+    return fields
+
+
+def _is_open(lines: list[str]) -> bool:
+    """Whether a value began with a quote that is not closed yet."""
+    quote = lines[0].lstrip()[:1]
+    if quote not in ("'", '"'):
+        return False
+    said = "\n".join(lines)
+    if quote == '"':
+        said = re.sub(r"\\.", "", said)
+    return said.count(quote) % 2 == 1
+
+
+def read_scalar(lines: list[str]) -> Any:  # noqa: ANN401, PLR0911 - one for each form
+    """A value as it was meant: text stays text, whatever a YAML reader would make of `no` or `1e3`.
+
+    Raises:
+        Invalid: when it cannot be read.
+    """
+    first = lines[0].strip(" \t")
+    if len(lines) == 1:
+        if first in ("", "null", "~", "Null", "NULL"):
+            return None
+        if first[0] == "'" and first.endswith("'") and len(first) > 1 and "'" not in first[1:-1].replace("''", ""):
+            return first[1:-1].replace("''", "'")
+        if first[0] in '"[{':
+            try:
+                return json.loads(first)
+            except ValueError:
+                return _by_library(lines)
+        if first[0] not in "'|>&*!%@`":
+            return re.sub(r"[ \t]+#.*$", "", first)
+    elif first and (text := _unfolded(lines)) is not None:
+        return text
+    return _by_library(lines)
+
+
+def remark_of(lines: list[str]) -> str:
+    """The comment that a person wrote behind a value, or ""."""
+    found = _REMARK.fullmatch(lines[0]) if len(lines) == 1 else None
+    return found[1] if found else ""
+
+
+def _unfolded(lines: list[str]) -> str | None:
+    """A text folded over several lines, bare or in single quotes; None where it is written in another way."""
+    parts = [line.strip(" \t") for line in lines]
+    text = parts[0]
+    for before, part in itertools.pairwise(parts):
+        if not part:
+            text += "\n"
+        else:
+            text += part if not before else f" {part}"
+    if text[0] == "'" and text.endswith("'") and "'" not in text[1:-1].replace("''", ""):
+        return text[1:-1].replace("''", "'")
+    bare = text[0] not in "'\"[{|>&*!%@`-?#" and " #" not in text and ": " not in text
+    return text if bare and not text.endswith(":") else None
+
+
+def _by_library(lines: list[str]) -> Any:  # noqa: ANN401 - as above
+    """What is folded over several lines, or written as only a person would."""
+    try:
+        import yaml  # type: ignore[import-untyped] # noqa: PLC0415 - start-up: what we write needs no library
+    except ImportError:
+        raise Corrupt("A value is folded over several lines.", "Install PyYAML to read it.") from None
+    text = "value: " + "\n".join([lines[0], *(f"  {line}" for line in lines[1:])]) + "\n"
+    loader = getattr(yaml, "CBaseLoader", yaml.BaseLoader)  # every value as text
+    try:
+        return yaml.load(text, Loader=loader)["value"]  # noqa: S506 - a base loader makes nothing but text
+    except yaml.YAMLError as error:
+        reason = getattr(error, "problem", None) or "it is no YAML"
+        raise Invalid(f"the value cannot be read: {reason}") from None
+
+
+def print_quoted(text: str) -> str:
+    """A text in double quotes on one line: JSON and YAML alike."""
+    return _UNPRINTABLE.sub(lambda odd: f"\\u{ord(odd[0]):04x}", json.dumps(text, ensure_ascii=False))
+
+
+def print_word(text: str) -> str:
+    """A text bare where nobody can take it for something else, else quoted."""
+    bare = _PLAIN.fullmatch(text) and text.lower() not in _WORDS
+    return text if bare or _UUID.fullmatch(text) or _TIME.fullmatch(text) else print_quoted(text)
+
+
+def print_value(value: Any) -> str:  # noqa: ANN401 - any JSON
+    """Any value on one line."""
+    if isinstance(value, str):
+        return print_word(value)
+    return _UNPRINTABLE.sub(lambda odd: f"\\u{ord(odd[0]):04x}", json.dumps(value, ensure_ascii=False))

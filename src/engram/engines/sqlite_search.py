@@ -1,0 +1,232 @@
+"""Candidates by words and by meaning at once: either list is cut after the filter, every document is read once."""
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
+from typing import TYPE_CHECKING, NamedTuple, TypeVar, cast
+
+import apsw
+
+from engram.engines.sqlite_rows import Row, fetch, record_of
+from engram.engines.sqlite_words import Words, expression_of
+from engram.engines.where import Clause
+from engram.engines.where import where as to_sql
+from engram.model.filter import ANYTHING, Access, Filter
+from engram.model.memory import Memory
+from engram.model.query import Census, Hit, Query, Space, in_order, says_all
+
+if TYPE_CHECKING:
+    from engram.engines.sqlite_vectors import Asked, Place, Vectors
+
+T = TypeVar("T")
+
+AHEAD, FURTHER = 2, 10
+"""So many times what is wanted is taken at first, for most of it passes the filter; where too little did, so many
+times that."""
+
+MOST_SEEN = 256
+
+
+class Searcher:
+    """Answers queries for one engine, with what it remembers: counts of terms, places, and arrays of vectors."""
+
+    def __init__(self) -> None:
+        self._words = Words()
+        self._vectors: Vectors | None = None
+        self._seen: dict[tuple[object, ...], tuple[list[Row], _Places]] = {}
+
+    def search(self, db: apsw.Connection, query: Query, access: Access) -> list[Hit]:
+        """See `ports.Engine.search`: candidates of the readable places, filtered before they are cut."""
+        where = to_sql(query.where, access)
+        if query.limit < 1:
+            return []
+        places, readable = self._places(db, query.where, access)
+        if places == []:
+            return []
+        if query.terms and not (query.ranked or query.phrases or query.vector):
+            return _any(db, query, places, where)
+        meaning = self._meaning(db, query, places)
+        documents = _Documents(db, where, meaning.place.s if meaning else None)
+        worded = _Candidates(
+            lambda count: self._words.matches(db, query, count, places, readable),
+            AHEAD * query.limit,
+        )
+        near = _near(db, query, meaning)
+        documents.read(row[0] for rows in (worded.rows, near.rows) for row in rows[: query.limit])
+        by_words = worded.best(query.limit, documents, lambda row: documents.say(row[0], query.phrases))
+        by_meaning = near.best(query.limit, documents, lambda row: row[2] in documents.vectors.get(row[0], ()))
+        if meaning:
+            by_meaning |= meaning.cosines(db, {n: documents.vectors[n] for n in by_words if n not in by_meaning})
+        hits = [
+            Hit(documents.memory(n), by_words.get(n), by_meaning.get(n))
+            for n in dict.fromkeys((*by_words, *by_meaning))
+        ]
+        return in_order(hits)
+
+    def census(self, db: apsw.Connection, terms: Sequence[str], access: Access) -> Census:
+        """See `ports.Engine.census`."""
+        return self._words.census(db, terms, self._places(db, ANYTHING, access)[1])
+
+    def _places(self, db: apsw.Connection, where: Filter, access: Access) -> "_Places":
+        """Remembered, for they are asked for several times a recall, until one is added or all are numbered anew.
+
+        That makes the word index anew as well, which changes the version of the schema.
+        """
+        state = fetch(db, "SELECT max(p) FROM place") + fetch(db, "PRAGMA schema_version")
+        asked = (*map(str, where.scopes), None, str(where.within), access)
+        known = self._seen.get(asked)
+        if known is None or known[0] != state:
+            if len(self._seen) >= MOST_SEEN:
+                self._seen.clear()
+            scoped = Filter(scopes=where.scopes, within=where.within)
+            known = self._seen[asked] = (state, _Places(_read(db, scoped, access), _read(db, ANYTHING, access)))
+        return known[1]
+
+    def _meaning(self, db: apsw.Connection, query: Query, places: list[int] | None) -> "_Meaning | None":
+        """What is needed to compare by meaning; None where the query has no vector, or one of an unknown space."""
+        space = space_of(db, query.space) if query.vector else None
+        if space is None:
+            return None
+        from engram.engines import sqlite_vectors as near  # noqa: PLC0415 - numpy stays out of keyword recall
+
+        self._vectors = self._vectors or near.Vectors()
+        place = near.Place(space[0], space[1], None if places is None else tuple(places))
+        return _Meaning(self._vectors, place, near.Asked(query.vector, query.lean, space[1]))
+
+
+class _Places(NamedTuple):
+    """The places that are asked for, of those that may be read; and all that may be read. None is all there are."""
+
+    asked: list[int] | None
+    readable: list[int] | None
+
+
+def _read(db: apsw.Connection, where: Filter, access: Access) -> list[int] | None:
+    clause, values = to_sql(where, access)
+    places = [p for (p,) in fetch(db, f"SELECT p FROM place WHERE {clause}", *values)]
+    return None if places and len(places) == fetch(db, "SELECT count(*) FROM place")[0][0] else places
+
+
+def _any(db: apsw.Connection, query: Query, places: list[int] | None, where: Clause) -> list[Hit]:
+    """Whatever matches by words, in one pass: where nothing has a score, nothing need be taken in order."""
+    clause, values = where
+    sql = f"SELECT n, doc FROM memory WHERE n IN (SELECT rowid FROM words WHERE words MATCH ?) AND {clause} LIMIT ?"
+    rows = fetch(db, sql, expression_of(query, places), *values, query.limit)
+    return in_order(Hit(cast("Memory", record_of("memory", row)), 1.0) for row in rows)
+
+
+def space_of(db: apsw.Connection, space: Space | None) -> Row | None:
+    """Number, centre and times of centring of a space, if the store knows it."""
+    sql = "SELECT s, centre, centred FROM space WHERE model = ? AND dim = ? AND prefix = ?"
+    found = fetch(db, sql, *space) if space else []
+    return found[0] if found else None
+
+
+class _Documents:
+    """The documents of memories that the filter lets through, each read once, and the vectors these have now."""
+
+    def __init__(self, db: apsw.Connection, where: Clause, s: int | None) -> None:
+        self.vectors: dict[int, list[int]] = {}
+        self._db, self._where, self._s = db, where, s
+        self._looked_at: set[int] = set()
+        self._known: dict[int, str] = {}
+
+    def read(self, numbers: Iterable[int]) -> None:
+        """Look at these memories, unless that was done."""
+        new = set(numbers) - self._looked_at
+        if not new:
+            return
+        self._looked_at |= new
+        clause, values = self._where
+        these = str([*new])  # numbers print as JSON does
+        among = f"memory.n IN (SELECT value FROM json_each(?)) AND {clause}"
+        if self._s is None:
+            sql = f"SELECT n, doc FROM memory WHERE {among}"
+            self._known.update(fetch(self._db, sql, these, *values))
+            return
+        having = "LEFT JOIN vector INDEXED BY vector_by_memory ON vector.n = memory.n AND vector.s = ?"
+        sql = f"SELECT memory.n, doc, v FROM memory {having} WHERE {among}"
+        for n, doc, v in fetch(self._db, sql, self._s, these, *values):
+            self._known[n] = doc
+            several = self.vectors.setdefault(n, [])
+            if v is not None:
+                several.append(v)
+
+    def memory(self, n: int) -> Memory:
+        """One that was let through."""
+        return cast("Memory", record_of("memory", (n, self._known[n])))
+
+    def say(self, n: int, phrases: Sequence[str]) -> bool:
+        """Whether it was let through and says all of these."""
+        return n in self._known and (not phrases or says_all(self.memory(n), phrases))
+
+
+class _Candidates:
+    """One list of candidates: rows that begin with a memory's number and its score, best first."""
+
+    def __init__(self, ask: Callable[[int], Sequence[Row]], count: int) -> None:
+        """`ask` tells the first so many; fewer than that are all there are."""
+        self._ask, self._count = ask, count
+        self.rows = ask(count)
+
+    def best(self, limit: int, documents: _Documents, allowed: Callable[[Row], bool]) -> dict[int, float]:
+        """Number and score of the best that are allowed: more are looked at until there are enough."""
+        while True:
+            found: dict[int, float] = {}
+            for some in _chunks(self.rows, limit):
+                documents.read(row[0] for row in some)
+                for row in some:
+                    if row[0] not in found and allowed(row):
+                        found[row[0]] = row[1]
+                if len(found) >= limit:
+                    return dict(islice(found.items(), limit))
+            if len(self.rows) < self._count:
+                return found
+            self._count *= FURTHER
+            self.rows = self._ask(self._count)
+
+
+class _Meaning(NamedTuple):
+    """A question's vector, and where it is compared."""
+
+    vectors: "Vectors"
+    place: "Place"
+    asked: "Asked"
+
+    def nearest(self, db: apsw.Connection, count: int) -> list[Row]:
+        """Number, cosine and vector of the nearest, best first; a memory may be there several times."""
+        return self.vectors.nearest(db, self.place, self.asked, count)
+
+    def among(self, db: apsw.Connection, ids: Sequence[str]) -> list[Row]:
+        """The same of these memories alone."""
+        # CROSS JOIN keeps the order: from the few memories to their vectors, never through all vectors.
+        of = "memory CROSS JOIN vector USING (n) WHERE s = ? AND id IN (SELECT value FROM json_each(?))"
+        owners: dict[int, int] = dict(fetch(db, f"SELECT v, n FROM {of}", self.place.s, json.dumps(ids)))
+        scores = self.vectors.cosines(db, self.place, self.asked.vector, [*owners])
+        return sorted(((owners[v], score, v) for v, score in scores.items()), key=lambda row: (-row[1], row[0]))
+
+    def cosines(self, db: apsw.Connection, vectors: dict[int, list[int]]) -> dict[int, float]:
+        """The cosine of each memory that has a vector, by the nearest of those it has."""
+        scores = self.vectors.cosines(
+            db, self.place, self.asked.vector, [v for several in vectors.values() for v in several]
+        )
+        told = {n: [scores[v] for v in several if v in scores] for n, several in vectors.items()}
+        return {n: max(several) for n, several in told.items() if several}
+
+
+def _near(db: apsw.Connection, query: Query, meaning: _Meaning | None) -> _Candidates:
+    """What is near by meaning, with its cosine; where something must be said, nothing is found by meaning alone."""
+    if meaning is None or query.phrases:
+        return _Candidates(lambda _: (), 1)
+    if query.where.ids is not None:
+        few = meaning.among(db, query.where.ids)
+        return _Candidates(lambda _: few, len(few) + 1)
+    return _Candidates(lambda count: meaning.nearest(db, count), AHEAD * query.limit)
+
+
+def _chunks(rows: Sequence[T], size: int) -> Iterator[Sequence[T]]:
+    """As many as are wanted, then more and more: usually the first are enough."""
+    at = 0
+    while at < len(rows):
+        yield rows[at : at + size]
+        at, size = at + size, 4 * size

@@ -1,0 +1,371 @@
+"""The `keyed` profile: save, recall, list, get, update and delete memories by key.
+
+A key names one memory within its scope and context: saving it again updates that memory in place, and history keeps
+what it said before. Global memories are the caller's own; those of a project or an agent are shared with whoever is
+in reach of it. A category is any word: where it is no kind of ours, it is kept beside the kind `fact`.
+"""
+# ruff: noqa: N803 - the arguments are named as clients name them
+
+import json
+import re
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Annotated, Any, Literal, cast
+
+from engram.errors import EngramError, NotFound
+from engram.interop import prompts
+from engram.interop.tools import Answer, Asks, Profile, Refused, Shelf
+from engram.interop.values import EVERYTHING, as_json, kept, loud, quiet
+from engram.model.answers import Remembered
+from engram.model.limits import LIMITS, parse_time, print_time, size
+from engram.model.memory import Context, Memory, standing
+from engram.model.record import replace
+from engram.model.scope import GLOBAL, Scope
+
+FEW, MOST = 5, 50
+"""How many a recall answers with unless asked otherwise, and at most."""
+
+UNLIKE = frozenset({"map", "finding", "prompt", "summary"})
+"""Kinds of ours that are no categories, beside those that come on demand: they want citations or take no key."""
+
+CODES = {"invalid": "VALIDATION_ERROR", "unconfirmed": "FORBIDDEN", "unauthenticated": "UNAUTHORIZED"}
+"""Our error code → the other system's, where it is not the same word in capitals."""
+
+Key = Annotated[str, "A short label that names the memory."]
+Value = Annotated[str, "The content."]
+Summary = Annotated[str | None, "A shorter form for prompts."]
+OnlyCategory = Annotated[str, "Only this category."]
+Tags = Annotated[Sequence[str] | None, "Tags for filtering."]
+AllTags = Annotated[Sequence[str], "Only memories with all of these tags."]
+Importance = Annotated[int | None, "1 to 10; higher comes first."]
+Pinned = Annotated[bool | None, "Always on, above others."]
+ExpiresAt = Annotated[str | None, "When it ends (RFC 3339); an empty one means never."]
+Where = Annotated[Literal["global", "project", "agent"], "Who sees it: you, the project, or sessions of the agent."]
+OnlyWhere = Annotated[Literal["", "global", "project", "agent"], "Only this scope; all in view unless given."]
+ProjectId = Annotated[str, "The project; the current one unless given."]
+AgentId = Annotated[str, "The agent; yourself unless given."]
+Id = Annotated[str, "A memory's id."]
+
+SHELF = Shelf()
+
+
+@SHELF.tool(writes=True)
+def save(
+    asks: Asks,
+    *,
+    key: Key,
+    value: Value,
+    summary: Summary = None,
+    category: Annotated[str | None, "A free-form bucket; fact unless given."] = None,
+    tags: Tags = None,
+    importance: Importance = None,
+    pinned: Pinned = None,
+    expiresAt: ExpiresAt = None,
+    source: Annotated[str, "manual, auto, or a tool's own label."] = "manual",
+    dedupe: Annotated[
+        Literal["update", "create"], "create makes a new memory even where the key exists."
+    ] = "update",
+    scope: Where = "global",
+    projectId: ProjectId = "",
+    agentId: AgentId = "",
+) -> Answer:
+    """Save a memory under a key; the same key in the same scope is updated in place."""
+    if not key.strip():
+        raise Refused("The key is empty.", "Give a short label, such as deploy-day.")
+    place = _place(asks, scope, projectId, agentId)
+    categories = Categories(asks)
+    said: dict[str, Any] = {
+        "kind": categories.kind(category),
+        "summary": summary or None,
+        "tag": None if tags is None else list(tags),
+        "importance": importance,
+        "pinned": pinned,
+        "visibility": "private" if place.level == "global" else "shared",
+    }
+    made = asks.made_in(Context(tool="save", word=categories.word(category)))
+    if dedupe != "create" and not expiresAt and (over := _ending(asks, place, key.strip(), ends=expiresAt is None)):
+        # What is saved anew lives on: an end that has come, or was taken off, is no longer its end.
+        answer = made.ask("revise", over.id, text=value, clear=["valid_until"], revision=over.revision, **said)
+        return _saved(asks, answer)
+    answer = made.ask(
+        *("remember", value),
+        key=key.strip(),
+        scope=place,
+        valid_until=_time(expiresAt),
+        source=source,
+        origin="inferred" if source == "auto" else None,
+        dedupe="create" if dedupe == "create" else "merge",
+        **said,
+    )
+    return _saved(asks, answer)
+
+
+@SHELF.tool()
+def recall(
+    asks: Asks,
+    *,
+    query: Annotated[str, "What to look for."],
+    limit: Annotated[int, "How many at most; 50 is the most."] = FEW,
+    scope: OnlyWhere = "",
+    category: OnlyCategory = "",
+    tags: AllTags = (),
+) -> Answer:
+    """Recall memories: the most relevant first, then pinned ones, the more important and the newer."""
+    _check_limit(limit)
+    categories = Categories(asks)
+    answer = asks.ask("recall", query, limit=MOST, tag=list(tags), **_where(asks, scope, category))
+    hits = [hit for hit in answer.hits if categories.fits(hit.memory, category)]
+    hits.sort(key=lambda hit: (-round(hit.relevance, 2), *_weight(hit.memory)))
+    shown = hits[: min(limit, MOST)]
+    rows = [{**row(hit.memory, categories), "relevance": round(hit.relevance, 2)} for hit in shown]
+    return as_json({"memories": rows, "count": len(rows)})
+
+
+@SHELF.tool(name="list")
+def list_memories(
+    asks: Asks,
+    *,
+    scope: OnlyWhere = "",
+    category: OnlyCategory = "",
+    tags: AllTags = (),
+    pinned: Annotated[bool | None, "Only pinned memories, or only others."] = None,
+    limit: Annotated[int, "How many at most; 50 is the most."] = MOST,
+    cursor: Annotated[str, "nextCursor of the page before."] = "",
+) -> Answer:
+    """List memories that have not expired, newest first."""
+    _check_limit(limit)
+    categories = Categories(asks)
+    page = kept(
+        *(asks, lambda memory: categories.fits(memory, category)),
+        limit=min(limit, MOST),
+        after=cursor or None,
+        tag=list(tags),
+        pinned=pinned,
+        **_where(asks, scope, category),
+    )
+    rows = [row(memory, categories) for memory in page.memories]
+    return as_json({"memories": rows, "nextCursor": page.next, "hasMore": page.next is not None})
+
+
+@SHELF.tool(name="get")
+def get_memory(
+    asks: Asks,
+    *,
+    id: Id = "",
+    key: Key = "",
+    scope: Where = "global",
+    projectId: ProjectId = "",
+    agentId: AgentId = "",
+) -> Answer:
+    """Get one memory by its id, or by its key and scope: your own, or else the newest of those you may read."""
+    if id:
+        return as_json({"memory": row(_readable(asks, id), Categories(asks))})
+    if not key.strip():
+        raise Refused("Neither id nor key was given.", "Give one of them.")
+    place = _place(asks, scope, projectId, agentId)
+    found = kept(asks, loud(asks), limit=EVERYTHING, scope=place, key=key.strip()).memories
+    if not found:
+        raise NotFound(f"There is no memory with the key {key!r} in this scope.", "See what there is with list.")
+    mine = [memory for memory in found if memory.owner == asks.caller.owner]
+    return as_json({"memory": row((mine or found)[0], Categories(asks))})
+
+
+@SHELF.tool(writes=True, idempotent=True)
+def update(
+    asks: Asks,
+    *,
+    id: Id,
+    value: Annotated[str | None, "The new content."] = None,
+    summary: Annotated[str | None, "The new summary; an empty one clears it."] = None,
+    category: Annotated[str | None, "The new category."] = None,
+    tags: Annotated[Sequence[str] | None, "The new tags; [] clears them."] = None,
+    importance: Importance = None,
+    pinned: Pinned = None,
+    expiresAt: ExpiresAt = None,
+) -> Answer:
+    """Change a memory; what is not given stays as it is."""
+    emptied = (("summary", summary), ("tag", tags), ("valid_until", expiresAt))
+    answer = asks.ask(
+        *("revise", _readable(asks, id, expired=True).id),
+        text=value,
+        summary=summary or None,
+        kind=Categories(asks).kind(category),
+        tag=list(tags) if tags else None,
+        importance=importance,
+        pinned=pinned,
+        valid_until=_time(expiresAt),
+        clear=[name for name, said in emptied if said is not None and not said],
+    )
+    return _saved(asks, answer)
+
+
+@SHELF.tool(writes=True, destructive=True, idempotent=True)
+def delete(asks: Asks, *, id: Id) -> Answer:
+    """Delete a memory: it is hidden from every read, and a person can restore it or erase it for good."""
+    memory = _readable(asks, id, expired=True)
+    asks.ask("forget", memory.id, reason="delete")
+    restore = f"engram restore {memory.handle}"
+    return as_json({"deleted": True, "id": memory.id, "hint": f"To bring it back, a person runs: {restore}"})
+
+
+def row(memory: Memory, categories: "Categories") -> dict[str, Any]:
+    """A memory as a row."""
+    return {
+        "id": memory.id,
+        "key": memory.key,
+        "value": memory.text,
+        "summary": memory.summary or None,
+        "category": categories.of(memory),
+        "tags": list(memory.tags),
+        "importance": memory.importance,
+        "pinned": memory.pinned,
+        "expiresAt": print_time(memory.valid_until) if memory.valid_until else None,
+        "source": memory.source,
+        "scope": memory.scope.level,
+        "projectId": memory.scope.name if memory.scope.level == "project" else None,
+        "agentId": memory.scope.name if memory.scope.level == "agent" else None,
+        "createdAt": print_time(memory.created_at),
+        "updatedAt": print_time(memory.updated_at),
+    }
+
+
+def failed(error: EngramError) -> Answer:
+    """An error with its code in capitals, as clients of the other system know it."""
+    code = CODES.get(error.code, error.code.upper())
+    body = {"error": {"code": code, "message": error.message, "hint": error.hint}}
+    return Answer(json.dumps(body, ensure_ascii=False), body)
+
+
+def _place(asks: Asks, scope: str, project: str, agent: str) -> Scope:
+    """The scope of ours: where a memory is saved, or looked for by its key.
+
+    Raises:
+        Refused: when there is no such project or agent to speak of.
+    """
+    workspace = asks.caller.workspace or ""
+    if scope == "global":
+        return replace(GLOBAL, workspace=workspace)
+    if scope == "agent":
+        if not (name := agent or asks.caller.agent):
+            raise Refused("No agent is known here.", "Give agentId.")
+        return Scope("agent", name, workspace)
+    if project:
+        return Scope("project", project, workspace)
+    if asks.home.level != "project":
+        raise Refused("There is no current project here.", "Give projectId, or use the scope global.")
+    return asks.home
+
+
+def _where(asks: Asks, scope: str, category: str) -> dict[str, Any]:
+    """What a question is narrowed to: one scope of those in view, and the kinds a category may be kept as."""
+    where: dict[str, Any] = {"scope": _place(asks, scope, "", "")} if scope else {}
+    return where | ({"kind": Categories(asks).kinds(category)} if category.strip() else {})
+
+
+def _ending(asks: Asks, place: Scope, key: str, *, ends: bool) -> Memory | None:
+    """The caller's memory of this key that has an end; where the end stands (`ends`), only if it has come."""
+    wanted = ["expired"] if ends else ["live", "scheduled", "expired"]
+    found = asks.ask("list", scope=place, key=key, standing=wanted).memories
+    mine = (one for one in found if one.owner == asks.caller.owner and not one.apart)
+    return next((one for one in mine if one.valid_until is not None), None)
+
+
+def _saved(asks: Asks, answer: Remembered) -> Answer:
+    outcomes = {"new": "created", "restored": "created", "revised": "updated", "repeated": "updated"}
+    outcome = outcomes.get(answer.outcome, "pending")
+    said: dict[str, Any] = {"memory": row(answer.memory, Categories(asks)), "outcome": outcome}
+    if answer.memory.status == "pending":
+        said["hint"] = f"It waits for a person ({answer.memory.held_for or 'review'}): engram review."
+    return as_json(said)
+
+
+def settled(asks: Asks, memory: Memory, said: str) -> Answer:
+    """A memory as it stands after the person was asked about it."""
+    outcomes = {"promoted": "updated", "rejected": "rejected"}
+    outcome = outcomes.get(memory.status, "pending")
+    return as_json({"memory": row(memory, Categories(asks)), "outcome": outcome, "hint": said})
+
+
+def _readable(asks: Asks, id: str, *, expired: bool = False) -> Memory:
+    """The memory of this id; what was deleted is not there, nor is what has expired unless it is asked for."""
+    answer = asks.ask("get", id)
+    memory = cast("Memory", answer.memories[0])
+    gone = {"forgotten", "rejected"} | (set() if expired else {"expired"})
+    if standing(memory, answer.at, asks.caller.view) in gone:
+        raise NotFound(f"There is no memory {id!r}.", "See what there is with list.")
+    return memory
+
+
+class Categories:
+    """Categories as kinds, and kinds as categories: the same word where it can be one, else `fact`."""
+
+    def __init__(self, asks: Asks) -> None:
+        self._quiet = quiet(asks)
+
+    def kind(self, category: str | None) -> str | None:
+        """The kind of ours that a category is kept as."""
+        if category is None:
+            return None
+        word = re.sub("[^a-z0-9]+", "-", category.lower()).strip("-")
+        unlike = word in UNLIKE or word in self._quiet
+        return "fact" if unlike or not word[:1].isalpha() or size(word) > LIMITS["kind"] else word
+
+    def word(self, category: str | None) -> str:
+        """The category as it was said, where the kind does not say it."""
+        said = (category or "").strip()
+        return "" if said == self.kind(category) else said
+
+    def of(self, memory: Memory) -> str:
+        """The category of a memory: the word it was saved with, as long as its kind is still of that word."""
+        word = memory.context.word
+        return word if word and self.kind(word) == memory.kind else memory.kind
+
+    def kinds(self, category: str) -> list[str]:
+        """The kinds among which the memories of a category are."""
+        said = category.strip().lower()
+        return sorted({str(self.kind(said)), *({said} & UNLIKE - self._quiet)})
+
+    def fits(self, memory: Memory, category: str) -> bool:
+        """Whether a question for this category, or for all of them, shows a memory."""
+        wanted = category.strip().lower()
+        return memory.kind not in self._quiet and wanted in ("", self.of(memory).lower())
+
+
+def _time(said: str | None) -> datetime | None:
+    return parse_time("expiresAt", said) if said else None
+
+
+def _weight(memory: Memory) -> tuple[bool, int, float]:
+    """What puts one of two equally relevant memories first."""
+    return (not memory.pinned, -memory.importance, -memory.updated_at.timestamp())
+
+
+def _check_limit(limit: int) -> None:
+    if limit < 1:
+        raise Refused(f"limit is {limit}.", f"Give a number from 1 to {MOST}.")
+
+
+INSTRUCTIONS = {
+    "recall": "recall before you ask the person or guess.",
+    "save": (
+        "save what a later session should know, under a key: saving the key again updates it. Names, money, people,"
+        " health and rules wait until the person approves."
+    ),
+}
+
+PROMPTS = (
+    prompts.session_start("recall", "save"),
+    prompts.save_well(
+        "save", "Give it a key that names its topic, so that the next word about it updates the same memory."
+    ),
+)
+
+PROFILE = Profile(
+    "keyed",
+    "save, recall, list, get, update and delete memories by key.",
+    tuple(SHELF),
+    failed,
+    prompts=PROMPTS,
+    instructions=INSTRUCTIONS,
+    settled=settled,
+)

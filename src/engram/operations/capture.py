@@ -1,0 +1,74 @@
+"""Taking up what a text says was learned, and naming a topic that goes on."""
+
+from typing import cast
+
+from engram.errors import EngramError, Invalid
+from engram.model.answers import Captured, Suggested
+from engram.model.filter import Filter
+from engram.model.limits import check_text
+from engram.model.memory import Memory
+from engram.operations import parameters as p
+from engram.operations.base import Call, operation
+from engram.operations.memories import admit
+from engram.operations.scopes import scope_named
+from engram.rules.admission import MOST_READ, Proposal
+from engram.rules.capture import learnings, suggested_key, title_of
+
+SOURCE = "capture"
+
+
+@operation("POST /v1/capture", "engram capture - --session 8f2c", writes=True)
+def capture(
+    call: Call, text: p.Transcript, *, scope: p.ScopeName = "", session: p.Session = "", source: p.Source = None
+) -> Captured:
+    """Remember each item under the heading `## Key learnings` of a text; what is known already is counted.
+
+    What Engram itself put into the text, between its marks, is left out.
+    """
+    check_text("text", text, limit=MOST_READ, lines=True)
+    place = scope_named(call, scope) if scope else call.home
+    items = learnings(text)
+    batch = call.new_id()
+    made: list[Memory] = []
+    repeated, problems = 0, []
+    for item in items:
+        said = Proposal(
+            text=item,
+            summary=title_of(item) if title_of(item) != item else None,
+            kind="learning",
+            kind_if_new=True,
+            scope=place,
+            session=session,
+            source=source or SOURCE,
+            context=call.context,
+        )
+        try:
+            answer = admit(call, said, batch=batch)
+        except EngramError as error:  # one item that was rejected before must not cost the others
+            problems.append(error.message)
+            continue
+        if answer.outcome == "repeated":
+            repeated += 1
+        else:
+            made.append(answer.memory)
+    return Captured(
+        at=call.now, extracted=len(items), memories=tuple(made), repeated=repeated, problems=tuple(problems)
+    )
+
+
+@operation("GET /v1/keys", 'engram suggest key --summary "JWT auth middleware" --kind architecture')
+def suggest_key(
+    call: Call,
+    *,
+    summary: p.TopicTitle = "",
+    text: p.TopicText = "",
+    kind: p.KindName = None,
+    scope: p.ScopeName = "",
+) -> Suggested:
+    """Suggest a stable key for a topic that goes on, so that later words about it revise the same memory."""
+    if not (summary.strip() or text.strip()):
+        raise Invalid("There is nothing to name.", 'Give a summary or a text: --summary "JWT auth middleware".')
+    key = suggested_key(text, summary, kind or "")
+    where = Filter(key=key, owner=call.caller.owner, scopes=(scope_named(call, scope) if scope else call.home,))
+    held = call.engine.scan("memory", where, call.access, limit=1).records
+    return Suggested(at=call.now, key=key, held_by=cast("Memory", held[0]) if held else None)

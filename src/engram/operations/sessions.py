@@ -1,0 +1,220 @@
+"""An agent's stretches of work: session begin, end and list, and the timeline around a memory."""
+
+from typing import cast
+
+from engram.errors import Moved, NotFound
+from engram.model.answers import Began, Ended, SessionList, Timeline
+from engram.model.change import Change, Request
+from engram.model.event import Event
+from engram.model.filter import Filter
+from engram.model.limits import check_text
+from engram.model.memory import NOWHERE, Context, Memory
+from engram.model.session import Session, session_id
+from engram.operations import parameters as p
+from engram.operations.base import Call, operation, require_between
+from engram.operations.scopes import in_view, scope_named
+from engram.rules import admission, sessions
+from engram.rules.admission import Admission, Known, Proposal
+from engram.rules.changes import join
+
+MOST_AROUND = 50
+
+
+@operation(
+    "POST /v1/sessions",
+    "engram session begin --agent claude-code",
+    "engram session begin 8f2c --folder .",
+    writes=True,
+)
+def session_begin(
+    call: Call,
+    session: p.SessionName = "",
+    *,
+    scope: p.ScopeName = "",
+    agent: p.Agent = "",
+    folder: p.Folder = "",
+    branch: p.Branch = "",
+    commit: p.CommitId = "",
+) -> Began:
+    """Begin a session, or take one up again.
+
+    Memories may name the session they were made in; none has to.
+    """
+    name = session.strip() or call.new_id()
+    check_text("name", name)
+    given = {"agent": agent, "base_dir": folder, "branch": branch, "commit": commit}
+    context = _merged(call.context, {name: value for name, value in given.items() if value})
+    known = _find(call, name)
+    place = scope_named(call, scope) if scope else call.home
+    change = sessions.begin(known, name, place, context, call.request())
+    if change is None:
+        return Began(at=call.now, session=cast("Session", known), resumed=True)
+    try:
+        call.settle(lambda: (change, None), tries=1)
+    except Moved:  # it was begun in the same moment by another process of the same agent
+        return Began(at=call.now, session=the_session(call, name), resumed=True)
+    return Began(at=call.now, session=cast("Session", change.puts[0]), resumed=known is not None)
+
+
+@operation(
+    "POST /v1/sessions/end",
+    'engram session end --summary "Goal: …"',
+    "engram session end 8f2c",
+    writes=True,
+)
+def session_end(
+    call: Call,
+    session: p.EndedSession = "",
+    *,
+    summary: p.Closing = "",
+    scope: p.ScopeName = "",
+    token: p.Token = "",
+) -> Ended:
+    """End a session, keeping what is said about it.
+
+    Unless one is named, it is the latest that this agent has under way here. Where there is none, what is said is
+    kept all the same.
+    """
+    del token
+    if (event := call.replayed()) is not None:
+        return _ended_before(call, event)
+    if scope:
+        place = scope_named(call, scope)
+        call = call._replace(at_home=lambda: place)
+    kept = summary.strip()
+    under_way = _ending(call, session, kept=bool(kept))
+    request = call.request()
+
+    def decide() -> tuple[Change, tuple[Session | None, Admission | None]]:
+        known = the_session(call, under_way.id) if under_way else None
+        over = sessions.end(known, request) if known else None
+        told = _summed_up(call, known, session, summary, request) if kept else None
+        changes = [each for each in (over, told.change if told else None) if each is not None]
+        after = cast("Session", over.puts[0]) if over else None
+        return changes[0] if len(changes) == 1 else join(changes), (after, told)
+
+    done, (after, told) = call.settle(decide)
+    memory = told.memory.known_as(done.handles.get(told.memory.id, "")) if told else None
+    return Ended(at=call.now, session=after, summary=memory, event=done.event.seq)
+
+
+def _ending(call: Call, name: str, *, kept: bool) -> Session | None:
+    """The session that is to end, if one is under way.
+
+    Raises:
+        NotFound, Conflict: when none is, and nothing was said that would be lost.
+    """
+    found = _find(call, name) if name else _under_way(call)
+    if found is None and not kept:
+        raise NotFound(
+            f"There is no session {name!r}." if name else "No session is under way here.",
+            "Name one (engram session list), or give a --summary.",
+        )
+    # What is said about a session that is over, or that nobody began, is kept all the same.
+    return found if found is None or found.ended_at is None or not kept else None
+
+
+def _summed_up(call: Call, session: Session | None, name: str, summary: str, request: Request) -> Admission:
+    """What is said about a session, as a memory of its own."""
+    said = Proposal(
+        text=summary,
+        kind="summary",
+        scope=session.scope if session else call.home,
+        session=session.name if session else name,
+        context=session.context if session else call.context,
+    )
+    return admission.admit(admission.prepare(said, request, call.policy), Known(), call.policy, request)
+
+
+def _under_way(call: Call) -> Session | None:
+    """The latest session under way here that the caller began; for a person, else anyone's."""
+    where = Filter(scopes=(call.home,), owner=call.caller.owner)
+    found = call.engine.scan("session", where, call.access, limit=MOST_AROUND).records
+    open = [one for one in cast("tuple[Session, ...]", found) if one.ended_at is None]
+    mine = [one for one in open if one.agent == call.caller.agent]
+    return next(iter([*mine, *open] if call.caller.human else mine), None)
+
+
+def _ended_before(call: Call, event: Event) -> Ended:
+    """The first answer again."""
+    kept = cast("list[Memory]", list(call.engine.get("memory", event.subjects, call.access).values()))
+    ended = cast("list[Session]", list(call.engine.get("session", event.subjects, call.access).values()))
+    return Ended(at=call.now, session=next(iter(ended), None), summary=next(iter(kept), None), event=event.seq)
+
+
+@operation("GET /v1/sessions", "engram session list --open")
+def session_list(
+    call: Call,
+    *,
+    scope: p.InScope = "",
+    session: p.OnlySession = "",
+    open: p.OnlyOpen = None,
+    everywhere: p.Everywhere = False,
+    limit: p.Limit = 20,
+    after: p.After = None,
+) -> SessionList:
+    """List sessions, newest first."""
+    require_between("limit", limit, 1, 1000)
+    if session:
+        return SessionList(at=call.now, sessions=(the_session(call, session),))
+    where = Filter(**in_view(call, scope, everywhere=everywhere))
+    found: list[Session] = []
+    while len(found) < limit:
+        page = call.engine.scan("session", where, call.access, after=after, limit=limit - len(found))
+        found += (
+            one
+            for one in cast("tuple[Session, ...]", page.records)
+            if open is None or open == (one.ended_at is None)
+        )
+        if (after := page.next) is None:
+            break
+    return SessionList(at=call.now, sessions=tuple(found), next=after)
+
+
+@operation("GET /v1/memories/{memory}/timeline", "engram timeline mem-0007 --before 3 --after 3")
+def timeline(call: Call, memory: p.Ref, *, before: p.Before = 5, after: p.Afterwards = 5) -> Timeline:
+    """Show what was remembered just before and after a memory, in its session or else in its scope."""
+    for name, value in (("before", before), ("after", after)):
+        require_between(name, value, 0, MOST_AROUND)
+    focus = call.memory(memory)
+    place = Filter(session=focus.session) if focus.session else Filter(scopes=(focus.scope,))
+    live = place._replace(standings=("live",), now=call.now, view=call.caller.view)
+
+    def around(where: Filter, count: int, *, oldest: bool) -> list[Memory]:
+        # One more than asked for: the moment of the memory itself may hold others too.
+        page = call.engine.scan("memory", where, call.access, limit=count + 1, oldest=oldest)
+        others = [one for one in cast("tuple[Memory, ...]", page.records) if one.id != focus.id]
+        return others[:count]
+
+    earlier = around(live._replace(until=focus.created_at), before, oldest=False) if before else []
+    later = around(live._replace(since=focus.created_at), after, oldest=True) if after else []
+    return Timeline(
+        at=call.now,
+        memory=focus,
+        before=tuple(reversed(earlier)),
+        after=tuple(later),
+        session=_find(call, focus.session) if focus.session else None,
+    )
+
+
+def the_session(call: Call, ref: str) -> Session:
+    """The readable session of this id.
+
+    Raises:
+        NotFound: when there is none.
+    """
+    if (found := _find(call, ref.strip())) is None:
+        raise NotFound(f"There is no session {ref!r}.", "See what there is: engram session list.")
+    return found
+
+
+def _find(call: Call, ref: str) -> Session | None:
+    """The caller's session of this name, else the readable one of this id or handle."""
+    for id in (session_id(call.caller.owner, ref), ref):
+        if found := call.engine.get("session", [id], call.access).values():
+            return cast("Session", next(iter(found)))
+    return None
+
+
+def _merged(context: Context, given: dict[str, str]) -> Context:
+    return Context(**{**context.__dict__, **given}) if given else context or NOWHERE

@@ -1,0 +1,151 @@
+"""How verdicts between two memories are kept, and what they do: one relation a pair, and superseding hides.
+
+A pair has one relation, whatever its direction, so that a verdict is changed and never doubled. What a verdict
+does to the memories happens in the same Change: `supersedes` puts the other memory out of use, and another verdict
+on the pair brings it back.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple, get_args
+
+from engram.errors import Conflict, Forbidden, Invalid
+from engram.model.change import Change, Request
+from engram.model.hashing import sha256
+from engram.model.limits import check_choice
+from engram.model.memory import CURATED, Memory
+from engram.model.record import replace
+from engram.model.relation import Relation, RelationKind
+from engram.rules.changes import Step, compose, step
+from engram.rules.redact import redact
+
+
+class Verdict(NamedTuple):
+    """What somebody says about a pair: how the first memory bears on the second, and why."""
+
+    kind: RelationKind
+    reason: str = ""
+    evidence: str = ""
+    confidence: float | None = None
+    model: str = ""
+    session: str = ""
+
+
+def pair_id(owner: str, one: str, other: str) -> str:
+    """The id of an owner's relation between two memories, the same for either direction."""
+    digest = sha256("\x1f".join((owner, *sorted((one, other)))).encode()).hexdigest()
+    return f"rel-{digest[:24]}"
+
+
+def relate(first: Memory, second: Memory, verdict: Verdict, known: Relation | None, request: Request) -> Change:
+    """The pair's relation as judged, with what the verdict does to the memories.
+
+    A verdict waits, as proposed, where it may not do what it says yet: an agent's word cannot put a curated memory
+    out of use or bring it back, and a memory that itself waits for review replaces nothing. A verdict that waits
+    never takes the place of one that was given.
+
+    Raises:
+        Conflict: when the pair was judged and this word would have to wait, or the first is out of use itself.
+        Forbidden: when neither memory is the caller's, or the verdict would hide someone else's.
+        Invalid: when the two are one, or it is no such verdict.
+    """
+    check_choice("relation kind", verdict.kind, get_args(RelationKind))
+    if first.id == second.id:
+        raise Invalid("A memory cannot be related to itself.", "Name two memories.")
+    if request.caller.owner not in (first.owner, second.owner):
+        raise Forbidden("Neither of these memories is yours.", "Relate one of your own to another.")
+    effects = _effects(first, second, verdict, request)
+    waits = _waits(first, second, verdict, effects, request)
+    if waits and known is not None and known.status == "judged":
+        raise Conflict(
+            f"That pair was judged already: {known.kind}.", "A person changes it: engram relate, or engram undo."
+        )
+    relation = _relation(first, second, verdict, known, request, waits=waits)
+    steps = [Step(known, relation), *([] if waits else effects)]
+    return compose("relate", request, steps, note={"verdict": verdict.kind})
+
+
+def taking_effect(replacer: Memory, pairs: Sequence[tuple[Relation, Memory]], request: Request) -> list[Step]:
+    """What verdicts that a memory supersedes others do once it is in use; about curated ones they still wait."""
+    steps: list[Step] = []
+    for relation, other in pairs:
+        if other.replaced_by or other.tier == CURATED or other.owner != request.caller.owner:
+            continue
+        if relation.status == "proposed":
+            judged = replace(relation, status="judged", updated_at=request.now, revision=relation.revision + 1)
+            steps.append(Step(relation, judged))
+        steps.append(step(other, request, replaced_by=replacer.id))
+    return steps
+
+
+def _relation(
+    first: Memory, second: Memory, verdict: Verdict, known: Relation | None, request: Request, *, waits: bool
+) -> Relation:
+    mine = request.caller.owner
+    said = 1.0 if request.caller.human else 0.6
+    return Relation(
+        id=pair_id(mine, first.id, second.id),
+        from_id=first.id,
+        to_id=second.id,
+        kind=verdict.kind,
+        status="proposed" if waits else "judged",
+        reason=redact(verdict.reason).text,
+        evidence=redact(verdict.evidence).text,
+        confidence=said if verdict.confidence is None else verdict.confidence,
+        owner=mine,
+        actor=request.caller.name,
+        model=verdict.model,
+        session=verdict.session,
+        created_at=known.created_at if known else request.now,
+        updated_at=request.now,
+        revision=known.revision + 1 if known else 1,
+    )
+
+
+def _waits(first: Memory, second: Memory, verdict: Verdict, effects: Sequence[Step], request: Request) -> bool:
+    if verdict.kind == "supersedes" and first.status != "promoted":
+        return True
+    curated = any(one.tier == CURATED and one.status == "promoted" for one in (first, second))
+    return bool(effects) and curated and not request.caller.human
+
+
+def _effects(first: Memory, second: Memory, verdict: Verdict, request: Request) -> list[Step]:
+    """`supersedes` hides the second; any other verdict, or the other direction, ends what the pair did before."""
+    steps: list[Step] = []
+    if first.replaced_by == second.id:
+        steps.append(_moved(first, request, replaced_by=""))
+    if verdict.kind == "supersedes":
+        _require_in_use(first, second)
+        if second.owner != request.caller.owner:
+            raise Forbidden(
+                "Only its owner puts a memory out of use.", "Say that they conflict instead, or ask its owner."
+            )
+        if second.replaced_by != first.id:
+            steps.append(_moved(second, request, replaced_by=first.id))
+    elif second.replaced_by == first.id:
+        steps.append(_moved(second, request, replaced_by=""))
+    return steps
+
+
+def _require_in_use(first: Memory, second: Memory) -> None:
+    """What is out of use replaces nothing: so no ring of memories can hide one another."""
+    if first.replaced_by not in ("", second.id) or first.forgotten_at is not None or first.status == "rejected":
+        name = first.handle or first.id[:13]
+        raise Conflict(f"{name} is out of use itself.", f"Name what is in use: engram related {name}.")
+
+
+def _moved(memory: Memory, request: Request, *, replaced_by: str) -> Step:
+    if memory.owner != request.caller.owner:
+        raise Forbidden("Only its owner brings a memory back into use.", "Ask its owner.")
+    return step(memory, request, replaced_by=replaced_by)
+
+
+def turned(relation: Relation, verdict: Verdict) -> Verdict:
+    """A verdict on a known relation, which keeps of the old one what was not said anew."""
+    return verdict._replace(
+        reason=verdict.reason or relation.reason,
+        evidence=verdict.evidence or relation.evidence,
+        session=verdict.session or relation.session,
+    )
+
+
+__all__ = ["Verdict", "pair_id", "relate", "taking_effect", "turned"]

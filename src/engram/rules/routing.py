@@ -1,0 +1,182 @@
+"""What becomes of everything that waits: what may go live by itself, what a person decides, and what is left alone.
+
+    plan     a route for each memory that waits, with its reason
+    carry    the Change that takes these routes
+
+A plan is made anew from what is there when it is carried out, so nobody's decision in between is lost.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import NamedTuple
+
+from engram.model.answers import Route
+from engram.model.change import Change, Request
+from engram.model.memory import CURATED, HeldFor, Memory
+from engram.model.outline import outline
+from engram.rules.admission import UNTRUSTED, Policy
+from engram.rules.changes import Step, compose, step
+from engram.rules.lifecycle import proposed
+from engram.rules.likeness import contradiction
+
+REASONS = (
+    *("low_risk", "no_conflict"),  # append: tier 1, and tier 2
+    *("curated_kind", "conflict", "edits_curated_node", "untrusted_origin", "review_all"),  # queue
+    *(
+        "unmerged_branch",
+        "expired",
+        "already_known",
+        "rejected_before",
+        "nothing_to_amend",
+        "one_at_a_time",
+    ),  # skip
+)
+"""Every reason that a route may have."""
+
+HELD: tuple[HeldFor, ...] = ("curated_kind", "edits_curated_node", "untrusted_origin", "review_all")
+"""What admission held for one of these waits for a person, whatever changed since."""
+
+MOST_RIVALS = 8
+"""How many of the same outline are compared within a batch, as at admission: the newest say what holds now."""
+
+
+class Beside(NamedTuple):
+    """What the store holds that bears on a memory that waits, all of the same owner."""
+
+    amended: Memory | None = None  # what it would change
+    base: Memory | None = None  # what that one said when the change was proposed
+    twins: tuple[Memory, ...] = ()  # the same text in the same scope, whatever became of it
+    rivals: tuple[Memory, ...] = ()  # live ones that may contradict it, and the one that replaced it
+    superseded: tuple[Memory, ...] = ()  # what would go out of use with it, by a verdict
+
+
+ALONE = Beside()
+
+
+def held(memory: Memory, policy: Policy, now: datetime) -> Route | None:
+    """The route of a memory that cannot go live whatever else is known; None where that has to be looked at."""
+    if memory.held_for == "unmerged_branch" or memory.branch:
+        return Route(memory, "skip", "unmerged_branch")
+    if memory.valid_until is not None and now >= memory.valid_until:
+        return Route(memory, "skip", "expired")
+    if memory.held_for in HELD:
+        return Route(memory, "queue", memory.held_for)
+    if CURATED in (memory.tier, policy.kind(memory.kind).tier):
+        return Route(memory, "queue", "curated_kind")
+    # Admission holds these too; a record that came by another way, such as a file, is judged the same.
+    if memory.learned_by in ("harvest", "import") or memory.source.startswith(UNTRUSTED):
+        return Route(memory, "queue", "untrusted_origin")
+    return Route(memory, "queue", "review_all") if policy.review_all else None
+
+
+def plan(
+    waiting: Sequence[Memory], beside: Mapping[str, Beside], policy: Policy, now: datetime
+) -> tuple[Route, ...]:
+    """A route for each memory that waits, in the order given: what goes first counts as live for the next."""
+    routes: list[Route] = []
+    batch = _Batch()
+    for memory in waiting:
+        route = held(memory, policy, now) or _judged(memory, beside.get(memory.id, ALONE), batch)
+        if route.action == "append":
+            batch.add(memory)
+        routes.append(route)
+    return tuple(routes)
+
+
+def carry(routes: Sequence[Route], beside: Mapping[str, Beside], request: Request) -> Change | None:
+    """The Change that takes these routes; None when there is nothing to do. What is skipped is left as it is.
+
+    Nothing is approved by it: what goes live, goes so by itself. What is queued gets its reason.
+
+    Raises:
+        Unconfirmed: when something curated would go live by it.
+    """
+    steps: list[Step] = []
+    for route in routes:
+        memory, action, reason = route.memory, route.action, route.reason
+        amended = beside.get(memory.id, ALONE).amended
+        if action == "append" and memory.amends and amended is not None:
+            content = proposed(memory, beside.get(memory.id, ALONE).base)
+            done = {"status": "promoted", "held_for": "", "replaced_by": amended.id}
+            steps += [step(amended, request, **content), step(memory, request, **done)]
+        elif action == "append":
+            steps.append(step(memory, request, status="promoted", held_for=""))
+        elif action == "queue" and memory.held_for != reason:
+            steps.append(step(memory, request, held_for=reason))
+    if not steps:
+        return None
+    taken = Counter(route.action for route in routes)
+    told = f"{taken['append']} live, {taken['queue']} for a person"
+    return compose("sync", request, steps, note={"reason": told})
+
+
+class _Batch:
+    """What a plan has let go live so far: the store does not know of it yet."""
+
+    def __init__(self) -> None:
+        self._texts: dict[tuple[str, str], Memory] = {}
+        self._outlines: dict[tuple[str, str], list[Memory]] = defaultdict(list)
+        self._amending: dict[str, Memory] = {}
+
+    def add(self, memory: Memory) -> None:
+        """Count a memory as live from here on."""
+        place = str(memory.scope)
+        self._texts.setdefault((place, memory.digest), memory)
+        self._amending[memory.amends] = memory
+        if told := outline(memory.text):
+            self._outlines[place, told].append(memory)
+
+    def twin(self, memory: Memory) -> Memory | None:
+        """What was let go that says the same."""
+        return self._texts.get((str(memory.scope), memory.digest))
+
+    def amending(self, memory: Memory) -> Memory | None:
+        """What was let go that changes the same memory."""
+        return self._amending.get(memory.amends) if memory.amends else None
+
+    def rivals(self, memory: Memory) -> Sequence[Memory]:
+        """What was let go that may contradict it."""
+        return self._outlines.get((str(memory.scope), outline(memory.text)), ())[-MOST_RIVALS:]
+
+
+def _judged(memory: Memory, beside: Beside, batch: _Batch) -> Route:
+    """The route of a memory that nothing of its own holds, by what is known beside it."""
+    if (left := _left_alone(memory, beside, batch)) is not None:
+        return left
+    if beside.superseded:  # only a person puts something out of use
+        return Route(memory, "queue", "conflict", beside.superseded[0])
+    for other in (*beside.rivals, *batch.rivals(memory)):
+        if other.id in (memory.id, memory.amends):
+            continue
+        if other.id == memory.replaced_by or contradiction(other.text, memory.text):
+            return Route(memory, "queue", "conflict", other)
+    return Route(memory, "append", "low_risk" if memory.tier == 1 else "no_conflict")
+
+
+def _left_alone(memory: Memory, beside: Beside, batch: _Batch) -> Route | None:
+    if memory.amends:
+        if not _stands(beside.amended):
+            return Route(memory, "skip", "nothing_to_amend", beside.amended)
+        if beside.amended is not None and beside.amended.tier == CURATED:
+            return Route(memory, "queue", "edits_curated_node", beside.amended)
+        first = batch.amending(memory)
+        return Route(memory, "skip", "one_at_a_time", first) if first is not None else None
+    others = [twin for twin in beside.twins if twin.id != memory.id]
+    for twin in others:
+        if twin.status == "rejected" and not twin.amends:
+            return Route(memory, "skip", "rejected_before", twin)
+    known = next((twin for twin in others if _stands(twin)), None) or batch.twin(memory)
+    if known is not None and not memory.apart:
+        return Route(memory, "skip", "already_known", known)
+    return None
+
+
+def _stands(memory: Memory | None) -> bool:
+    """Whether a memory is promoted and in use."""
+    return (
+        memory is not None
+        and memory.status == "promoted"
+        and memory.forgotten_at is None
+        and not memory.replaced_by
+    )

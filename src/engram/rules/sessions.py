@@ -1,0 +1,56 @@
+"""When a session begins, goes on and ends; a memory is never refused for want of one."""
+
+from engram.errors import Conflict, Forbidden
+from engram.model.change import Change, Request
+from engram.model.memory import Context
+from engram.model.record import replace
+from engram.model.scope import Scope
+from engram.model.session import Session, session_id
+from engram.rules.changes import Step, compose
+
+
+def begin(known: Session | None, name: str, scope: Scope, context: Context, request: Request) -> Change | None:
+    """A session begun, or one that had ended taken up again; None where it is under way already.
+
+    Raises:
+        Forbidden: when it is someone else's.
+    """
+    if known is None:
+        made = Session(
+            id=session_id(request.caller.owner, name),
+            name=name,
+            scope=scope,
+            agent=request.caller.agent or context.agent,
+            context=context,
+            owner=request.caller.owner,
+            started_at=request.now,
+        )
+        return compose("begin", request, [Step(None, made)])
+    _require_own(known, request)
+    if known.ended_at is None:
+        return None
+    after = replace(known, ended_at=None, revision=known.revision + 1)
+    return compose("begin", request, [Step(known, after)])
+
+
+def end(known: Session, request: Request) -> Change:
+    """A session that is over.
+
+    Raises:
+        Conflict: when it ended before.
+        Forbidden: when it is someone else's.
+    """
+    _require_own(known, request)
+    if known.ended_at is not None:
+        raise Conflict(
+            f"Session {known.name} ended already, on {known.ended_at:%Y-%m-%d %H:%M} UTC.",
+            "Begin another one, or the same again: engram session begin.",
+        )
+    # A clock that was set back must not keep a session from ending.
+    after = replace(known, ended_at=max(request.now, known.started_at), revision=known.revision + 1)
+    return compose("end", request, [Step(known, after)])
+
+
+def _require_own(session: Session, request: Request) -> None:
+    if session.owner != request.caller.owner:
+        raise Forbidden(f"Session {session.name} belongs to someone else.", "Begin one of your own.")

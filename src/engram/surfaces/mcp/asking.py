@@ -1,0 +1,154 @@
+"""Asking the person, through the client, about a memory that waits: approve it, word it anew, or leave it.
+
+What needs a person's word is saved first, and waits, whatever tool saved it. Where the client can show a form, the
+person is asked at once; whatever they do but approve leaves it waiting, and so does a client that never comes back.
+They decide about what they were shown: a memory that moved meanwhile waits on.
+"""
+
+from datetime import datetime
+from typing import Any, NamedTuple
+
+import mcp_types as types
+
+from engram.errors import Conflict
+from engram.interop.tools import Asks
+from engram.model.answers import Remembered
+from engram.model.caller import Caller
+from engram.model.memory import Context, Memory
+from engram.model.scope import Scope
+from engram.service import Engram
+
+KEY = "memory"
+ASKED_FOR = ("curated_kind", "edits_curated_node", "conflict")
+"""Why a memory waits that a person is asked about at once; the rest comes up in their own review."""
+
+WHY = {
+    "curated_kind": "Memories of kind {kind} go live only when you approve them.",
+    "edits_curated_node": "It would change something you approved.",
+    "conflict": "It contradicts something that is remembered; approving it replaces the other.",
+}
+MOST_AGAINST = 3
+
+
+class Question(NamedTuple):
+    """What the person is asked: a message, the fields they fill in, and which revision of which memory they see."""
+
+    message: str
+    schema: dict[str, Any]
+    state: str
+
+
+class Watching:
+    """The memory as one call of a tool sees it, keeping in mind what the tool saved."""
+
+    def __init__(self, asks: Asks, saved: list[Remembered] | None = None) -> None:
+        self._asks = asks
+        self._saved: list[Remembered] = [] if saved is None else saved
+
+    @property
+    def caller(self) -> Caller:
+        """Who asks."""
+        return self._asks.caller
+
+    @property
+    def now(self) -> datetime:
+        """The moment it is."""
+        return self._asks.now
+
+    @property
+    def home(self) -> Scope:
+        """Where a memory lands when no scope is given."""
+        return self._asks.home
+
+    def ask(self, name: str, /, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - any operation
+        """Carry out an operation by its name."""
+        answer = self._asks.ask(name, *args, **kwargs)
+        if isinstance(answer, Remembered):
+            self._saved.append(answer)
+        return answer
+
+    def made_in(self, context: Context) -> "Watching":
+        """The same memory, in this context."""
+        return Watching(self._asks.made_in(context), self._saved)
+
+    def question(self) -> Question | None:
+        """What to ask the person about the last that was left waiting, if anything was."""
+        return next((found for one in reversed(self._saved) if (found := question_about(one))), None)
+
+
+def question_about(saved: Remembered) -> Question | None:
+    """The question about what was just saved, or None where there is nothing to ask."""
+    memory = saved.memory
+    if memory.status != "pending" or saved.replayed or memory.held_for not in ASKED_FOR:
+        return None
+    why = WHY[memory.held_for].format(kind=memory.kind)
+    against = "".join(f"\nIt stands against {one.handle}: {one.text}" for one in saved.conflicts[:MOST_AGAINST])
+    if (more := len(saved.conflicts) - MOST_AGAINST) > 0:
+        against += f"\nand against {more} more."
+    return Question(
+        f"An agent wants to remember ({memory.kind}, {memory.scope}):\n\n{memory.text}\n\n{why}{against}",
+        {
+            "type": "object",
+            "properties": {
+                "decision": {
+                    "type": "string",
+                    "title": "Remember this?",
+                    "enum": ["later", "approve", "reject"],
+                    "enumNames": ["Decide later", "Approve", "Reject for good"],
+                    "default": "later",
+                },
+                "text": {
+                    "type": "string",
+                    "title": "In these words",
+                    "description": "What will be remembered, if you approve.",
+                    "default": memory.text,
+                },
+            },
+            "required": ["decision"],
+        },
+        f"{memory.id} {memory.revision}",
+    )
+
+
+def can_ask(capabilities: types.ClientCapabilities | None) -> bool:
+    """Whether the client can show a form: one that names no mode of elicitation means forms."""
+    elicitation = capabilities.elicitation if capabilities else None
+    return elicitation is not None and (elicitation.form is not None or elicitation.url is None)
+
+
+def request(question: Question) -> types.ElicitRequest:
+    """The question as the protocol carries it."""
+    return types.ElicitRequest(
+        params=types.ElicitRequestFormParams(message=question.message, requested_schema=question.schema)
+    )
+
+
+def decided(engram: Engram, state: str, said: object) -> tuple[Memory, str]:
+    """Carry out the person's word on what they were shown; the memory as it stands afterwards, and a sentence.
+
+    Where the memory is no longer what they saw, or somebody else decided meanwhile, nothing changes.
+
+    Raises:
+        EngramError: when it cannot be carried out for another reason; then it waits on.
+    """
+    result = said if isinstance(said, types.ElicitResult) else types.ElicitResult(action="cancel")
+    content = result.content or {}
+    id, _, seen = state.partition(" ")
+    waiting = engram.get(id).memories[0]
+    words = str(content.get("text") or waiting.text)
+    person = engram.for_person("elicitation")
+    verdict = content.get("decision") if result.action == "accept" else "later"
+    try:
+        if verdict == "approve":
+            text = None if words == waiting.text else words
+            done = person.promote(id, text=text, revision=int(seen), confirm=True)
+            return done.memories[0], "The person approved it."
+        if verdict == "reject":
+            done = person.reject(id, reason="refused when asked", revision=int(seen))
+            return done.memories[0], "The person rejected it: it will not come back."
+    except Conflict as error:
+        now = engram.get(id).memories[0]
+        moved = now.status == "pending" and now.revision != int(seen)
+        why = "It was changed after the person saw it, so it waits on." if moved else error.message
+        return now, f"The person's answer was not carried out. {why}"
+    return waiting, "The person has not decided: it waits."

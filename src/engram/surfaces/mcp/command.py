@@ -1,0 +1,114 @@
+"""The command `engram mcp`: this memory for one agent, on standard input and output."""
+
+import contextlib
+import gc
+import sys
+
+import anyio
+
+from engram.errors import Invalid
+from engram.interop.tools import Profile
+from engram.surfaces.mcp.holding import Held, leave
+
+
+def run(words: list[str], *, json: bool = False) -> int:
+    """Serve this memory to an agent over MCP, on standard input and output.
+
+    Usage: engram mcp [--profile NAME ...] [--tools LIST] [--store PATH]
+
+    Speaks MCP on standard input and output until the input ends. An agent starts it; `engram setup` tells it how.
+
+      --profile NAME   Serve the tools of another system instead of our own: observations, records, memory-v1,
+                       keyed. Repeat for more; native adds our own.
+      --tools LIST     Serve only these tools, by name, with commas between them; observations has agent and admin
+                       as words for several, and is meant where no profile is named. all means every tool.
+      --store PATH     Use this store instead of the configured one.
+
+    Examples:
+      engram mcp
+      engram mcp --profile observations
+      engram mcp --tools agent
+    """
+    del json
+    gc.disable()  # half a second of imports leaves nothing to collect, and looking takes a tenth of the start
+    from mcp.server.stdio import stdio_server  # noqa: PLC0415 - beside the server itself
+
+    from engram.surfaces.mcp.server import build  # noqa: PLC0415 - half a second of imports, for this command only
+
+    profiles, store = read(words)
+    held = Held(store)
+    server = build(held.engram, profiles)
+    gc.enable()
+
+    async def serve() -> None:
+        async with stdio_server() as (incoming, outgoing):
+            # The transport keeps the stream to itself; what anybody else prints waits in no buffer to follow later.
+            with contextlib.redirect_stdout(sys.stderr):
+                await server.run(incoming, outgoing, server.create_initialization_options())
+
+    anyio.run(serve)
+    leave(held)
+    return 0
+
+
+def read(words: list[str]) -> tuple[list[Profile], str]:
+    """The profiles and the store a command line names.
+
+    Raises:
+        Invalid: when it says something else, or a profile or a tool does not exist.
+    """
+    said: dict[str, list[str]] = {"--profile": [], "--tools": [], "--store": []}
+    rest = list(words)
+    while rest:
+        name, equals, value = rest.pop(0).partition("=")
+        if name not in said:
+            raise Invalid(f"There is no option {name!r} here.", "See engram mcp --help.")
+        if not equals:
+            if not rest:
+                raise Invalid(f"{name} needs a value.", "See engram mcp --help.")
+            value = rest.pop(0)
+        said[name] += [value] if name == "--store" else [one.strip() for one in value.split(",") if one.strip()]
+    # Agents of another system are started with its option alone, and by the same name of the command.
+    names = said["--profile"] or (["observations"] if said["--tools"] else [])
+    return narrowed([profile(each) for each in names], said["--tools"]), (said["--store"] or [""])[-1]
+
+
+def narrowed(profiles: list[Profile], words: list[str]) -> list[Profile]:
+    """The profiles with those tools alone that are named, each by its name or with others by a word for them.
+
+    Raises:
+        Invalid: when no tool goes by a name.
+    """
+    if not words or "all" in words:
+        return profiles
+    groups = {word: names for one in profiles for word, names in one.groups.items()}
+    known = {tool.name for one in profiles for tool in one.tools}
+    if unknown := [word for word in words if word not in groups and word not in known]:
+        raise Invalid(
+            f"There is no tool {unknown[0]!r} here.",
+            "Use some of: " + ", ".join(("all", *groups, *sorted(known))) + ".",
+        )
+    wanted = frozenset(words).union(*(groups.get(word, ()) for word in words))
+    fewer = [one._replace(tools=tuple(tool for tool in one.tools if tool.name in wanted)) for one in profiles]
+    return [one for one in fewer if one.tools]
+
+
+def profile(name: str) -> Profile:
+    """The profile of this name.
+
+    Raises:
+        Invalid: when there is none.
+    """
+    from importlib import import_module  # noqa: PLC0415 - only the profiles in use are loaded
+
+    from engram.surfaces.mcp.tools import native  # noqa: PLC0415 - the same
+
+    if name == "native":
+        return native()
+    if name not in PROFILES:
+        raise Invalid(f"There is no profile {name!r}.", "Use one of: native, " + ", ".join(PROFILES) + ".")
+    found: Profile = import_module(f"engram.interop.{name.replace('-', '_')}").PROFILE
+    return found
+
+
+PROFILES = ("observations", "records", "memory-v1", "keyed")

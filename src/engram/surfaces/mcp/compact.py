@@ -1,0 +1,83 @@
+"""Answers as an agent reads them: what it needs to go on, in few tokens; the full record on request."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from engram.model import answers as a
+from engram.model.memory import Memory, standing
+from engram.model.text import tokens
+from engram.surfaces.shapes import shape
+
+LONGEST = 600
+"""Characters of a text that a list shows; more is a page, and `get` shows it whole."""
+
+QUIET = frozenset({"handle", "id", "revision", "updated_at", "tier", "owner", "actor", "apart", "status"})
+"""Fields of a full record that say nothing to an agent."""
+
+
+def compact(answer: Any) -> dict[str, Any]:  # noqa: ANN401 - any answer
+    """The structured form of an answer: lists are rows, single memories are whole."""
+    at: datetime = answer.at
+    if isinstance(answer, a.Recalled):
+        return _recalled(answer)
+    if isinstance(answer, a.Shown):
+        around = [{side: _part(getattr(line, side), at) for side in ("before", "after")} for line in answer.around]
+        return {"memories": [whole(one, at) for one in answer.memories], **({"around": around} if around else {})}
+    if isinstance(answer, a.Brief):
+        return {"text": answer.text, **_without_empty({"tokens": answer.tokens, "left_out": answer.left_out})}
+    said = {name: _part(value, at) for name, value in answer._asdict().items() if name != "at"}
+    first = next(iter(said))  # what the answer is about is said even where it is nothing
+    return {first: said[first], **_without_empty(said)}
+
+
+def row(memory: Memory, at: datetime) -> dict[str, Any]:
+    """A memory in a list: enough to know whether to read it, and all of it where it is short."""
+    said = memory.text
+    shown: dict[str, Any] = {"id": memory.handle or memory.id, "kind": memory.kind, "scope": str(memory.scope)}
+    if memory.summary:
+        shown["summary"] = memory.summary
+    if not memory.summary or len(said) <= LONGEST:
+        shown["text"] = said if len(said) <= LONGEST else said[:LONGEST].rstrip() + "…"
+    if len(said) > LONGEST:
+        shown["more"] = tokens(said)
+    if memory.key:
+        shown["key"] = memory.key
+    stands = standing(memory, at)
+    if stands != "live":
+        shown["standing"] = stands
+    shown["created"] = memory.created_at.date().isoformat()
+    if memory.verified_at:
+        shown["verified"] = memory.verified_at.date().isoformat()
+    return shown
+
+
+def whole(memory: Memory, at: datetime) -> dict[str, Any]:
+    """A memory in full, without what is empty and without bookkeeping."""
+    said = {name: value for name, value in shape(memory, at).items() if name not in QUIET}
+    return {"id": memory.handle or memory.id, **_without_empty(said), "full_id": memory.id}
+
+
+def _recalled(answer: a.Recalled) -> dict[str, Any]:
+    hits = [
+        {**row(hit.memory, answer.at), "score": round(hit.score, 3), "relevance": round(hit.relevance, 2)}
+        for hit in answer.hits
+    ]
+    rest = {"held_back": dict(answer.held_back), "weak": answer.weak, "behind": answer.behind, "hint": answer.hint}
+    return {"hits": hits, **_without_empty(rest)}
+
+
+def _part(value: Any, at: datetime) -> Any:  # noqa: ANN401 - any part of an answer
+    if isinstance(value, Memory):
+        return row(value, at)
+    if isinstance(value, tuple) and not hasattr(value, "_asdict"):
+        return [_part(one, at) for one in value]
+    if hasattr(value, "_asdict"):
+        return _without_empty({name: _part(one, at) for name, one in value._asdict().items()})
+    shaped = shape(value, at)
+    return _without_empty(shaped) if isinstance(shaped, Mapping) else shaped
+
+
+def _without_empty(values: Mapping[str, Any]) -> dict[str, Any]:
+    told = {name: _without_empty(one) if isinstance(one, Mapping) else one for name, one in values.items()}
+    return {name: one for name, one in told.items() if one not in (None, "", [], {}, 0, False)}

@@ -1,0 +1,56 @@
+"""What an agent can read without calling a tool, and the prompts a person can start from."""
+
+from typing import Any
+
+from engram.interop.prompts import NOTHING, save_well, session_start, session_summary
+from engram.interop.tools import Asks, Resource
+from engram.interop.values import kept, loud
+from engram.model.pages import facts, page
+
+MOST_FACTS = 1000
+
+PROMPTS = (
+    session_start("recall", "remember"),
+    save_well(
+        "remember",
+        "Choose a kind (decision, bugfix, convention, gotcha, preference, …), and cite (PATH:LINES) what can be"
+        " looked up. Give a topic that goes on a key, so that the next word about it revises the same memory.",
+    ),
+    session_summary("session_end"),
+)
+
+
+def recall_page(asks: Asks) -> str:
+    """What a session should start with."""
+    return str(asks.ask("context").text) or f"{NOTHING}\n"
+
+
+def facts_page(asks: Asks) -> str:
+    """Every live memory in view, grouped by kind, as plain Markdown."""
+    return _facts(asks)
+
+
+def memory_page(asks: Asks, id: str) -> str:
+    """One memory in full."""
+    shown = asks.ask("get", id)
+    return page(shown.memories[0], shown.at)
+
+
+def project_page(asks: Asks, name: str) -> str:
+    """Every live memory of one project."""
+    return _facts(asks, scope=f"project:{name}")
+
+
+RESOURCES = (
+    Resource("memory://recall", recall_page, "recall", "What a session should start with."),
+    Resource("memory://facts", facts_page, "facts", "Every live memory in view, by kind."),
+    Resource("memory://memory/{id}", memory_page, "memory", "One memory in full."),
+    Resource("memory://project/{name}", project_page, "project", "Every live memory of a project, by kind."),
+)
+
+
+def _facts(asks: Asks, **where: Any) -> str:  # noqa: ANN401 - arguments of list
+    """The newest of what is listed, without what comes on demand only; where there is more, the page says so."""
+    listing = kept(asks, loud(asks), limit=MOST_FACTS, **where)
+    more = f"\n… and more: these are the newest {MOST_FACTS:,}. Ask for the rest.\n" if listing.next else ""
+    return facts(listing.memories) + more

@@ -1,0 +1,113 @@
+"""The native tools: which operations an agent gets, and which of their parameters it sees."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from engram.errors import EngramError
+from engram.interop.tools import Answer, Asks, Profile, Tool
+from engram.model.memory import Memory
+from engram.service import OPERATIONS
+from engram.surfaces.mcp.compact import compact
+from engram.surfaces.mcp.pages import PROMPTS
+from engram.surfaces.mcp.schemas import Arguments, arguments
+from engram.surfaces.paper import Paper
+from engram.surfaces.render import render
+
+SHOWN: Mapping[str, tuple[str, ...]] = {
+    "remember": ("text", "kind", "scope", "key", "summary", "tag", "cite", "valid_until", "session"),
+    "recall": ("question", "kind", "scope", "since", "everywhere", "limit"),
+    "get": ("memory", "around"),
+    "list": ("kind", "scope", "standing", "limit", "after"),
+    "revise": ("memory", "text", "summary", "kind", "tag", "pinned"),
+    "verify": ("memory",),
+    "forget": ("memory", "reason"),
+    "relate": ("memory", "other", "kind", "reason"),
+    "judge": ("relation", "kind", "reason"),
+    "context": ("query", "scope", "budget"),
+    "session_begin": ("session", "scope"),
+    "session_end": ("session", "summary"),
+}
+"""Tool → the parameters an agent sees, in their order. What is human-only is absent, and stays so."""
+
+PLAIN = frozenset(
+    {"text", "question", "query", "budget", "tag", "reason", "limit", "other", "session", "summary", "everywhere"}
+    | {"since", "after", "valid_until", "pinned"}
+)
+"""Parameters whose name says it: a model needs no sentence for them, and every word is paid for in each session."""
+
+TOLD_BY: Mapping[str, frozenset[str]] = {"scope": frozenset({"remember", "recall"})}
+"""Parameters that mean the same in every tool, and the tools that tell what: once for saving, once for finding."""
+
+INSTRUCTIONS: Mapping[str, str] = {
+    "context recall": "Start with context; recall before you ask the person or guess.",
+    "remember": (
+        "remember decisions, fixes, conventions and preferences as they come up: one short statement each,"
+        " with its reason. Curated kinds wait until the person approves."
+    ),
+    "session_end": "End with session_end and a summary.",
+}
+"""Tools → what a model that has them is told once."""
+
+MOST = 50
+"""The most rows a tool gives at a time: a model pays for each."""
+
+WIDE = Paper(width=2000)
+
+
+class Native:
+    """A tool that is an operation of ours."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    @property
+    def arguments(self) -> Arguments:
+        """What an agent may say: the shown part of the operation's signature."""
+        told_elsewhere = {name for name, tools in TOLD_BY.items() if self.name not in tools}
+        return arguments(OPERATIONS[self.name].function, SHOWN[self.name], plain=PLAIN | told_elsewhere)
+
+    def __call__(self, asks: Asks, **said: Any) -> Answer:  # noqa: ANN401 - checked against the operation's signature
+        """The operation's answer in words, and its structured twin."""
+        if isinstance(limit := said.get("limit"), int):
+            said["limit"] = min(limit, MOST)
+        answer = asks.ask(self.name, **said)
+        return Answer(render(answer, WIDE), compact(answer))
+
+
+def settled(asks: Asks, memory: Memory, said: str) -> Answer:
+    """A memory as it stands after the person was asked about it."""
+    text, structured = Native("get")(asks, memory=memory.id)
+    return Answer(f"{said}\n\n{text}", {**(structured or {}), "hint": said})
+
+
+def failed(error: EngramError) -> Answer:
+    """An error as every surface of ours shows it."""
+    hint = f"\n{error.hint}" if error.hint else ""
+    return Answer(f"{error.code}: {error.message}{hint}", error.body())
+
+
+def native() -> Profile:
+    """Our own tools, in a fixed order."""
+    tools = []
+    for name in SHOWN:
+        operation = OPERATIONS[name]
+        assert not operation.human, f"{name} is a person's"
+        tools.append(
+            Tool(
+                name,
+                Native(name),
+                operation.summary,
+                writes=operation.writes,
+                destructive=operation.destructive,
+                idempotent=not operation.writes or name in ("verify", "forget", "relate", "judge"),
+            )
+        )
+    return Profile(
+        "native",
+        "Engram's own tools.",
+        tuple(tools),
+        failed,
+        prompts=PROMPTS,
+        instructions=INSTRUCTIONS,
+        settled=settled,
+    )

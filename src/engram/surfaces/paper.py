@@ -1,0 +1,133 @@
+"""What every answer is written with: paper, columns, counts and the time that has passed."""
+
+import unicodedata
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from engram.model.memory import Memory, standing
+
+
+class Paper(NamedTuple):
+    """What is written on: how wide it is, and whether it takes colour."""
+
+    width: int = 100
+    colour: bool = False
+    explain: bool = False
+
+    def paint(self, text: str, code: str) -> str:
+        """Text in a colour, where there is one."""
+        return f"\x1b[{code}m{text}\x1b[0m" if self.colour else text
+
+    def bold(self, text: str) -> str:
+        """Text that stands out."""
+        return self.paint(text, "1")
+
+    def dim(self, text: str) -> str:
+        """Text that stands back."""
+        return self.paint(text, "2")
+
+    def good(self, text: str) -> str:
+        """Something went well."""
+        return self.paint(text, "32")
+
+    def warn(self, text: str) -> str:
+        """Something wants attention."""
+        return self.paint(text, "33")
+
+    def bad(self, text: str) -> str:
+        """Something is wrong."""
+        return self.paint(text, "31")
+
+
+def ago(then: datetime, now: datetime) -> str:
+    """How long ago, or how far ahead, in the largest unit that fits."""
+    span = now - then
+    past = span >= timedelta()
+    seconds = abs(span.total_seconds())
+    if seconds < 60:
+        return "just now" if past else "in a moment"
+    units = ((365 * 86400, "year"), (30 * 86400, "month"), (86400, "day"), (3600, "hour"), (60, "minute"))
+    size, unit = next(each for each in units if seconds >= each[0])
+    count = int(seconds // size)
+    text = f"{count} {unit}{'' if count == 1 else 's'}"
+    return f"{text} ago" if past else f"in {text}"
+
+
+def width_of(text: str) -> int:
+    """How many columns a terminal gives the text: East Asian wide characters take two, combining ones none."""
+    if text.isascii():
+        return len(text)
+    wide = sum(unicodedata.east_asian_width(mark) in "WF" for mark in text)
+    return len(text) + wide - sum(unicodedata.combining(mark) != 0 for mark in text)
+
+
+def plain(text: str) -> str:
+    """Text as it really is: marks that reorder or hide what a reader sees are shown by their number."""
+    if text.isascii() or text.isprintable():
+        return text
+    return "".join(mark if mark.isprintable() or mark in "\n\t" else f"\\u{ord(mark):04x}" for mark in text)
+
+
+def cut(text: str, width: int) -> str:
+    """One line of at most this many columns."""
+    line = plain(" ".join(text.split()))
+    if width_of(line) <= width:
+        return line
+    kept = ""
+    for mark in line:
+        if width_of(kept + mark) > max(width - 1, 1):
+            break
+        kept += mark
+    return f"{kept}…"
+
+
+def table(rows: list[list[str]], paper: Paper, *, last: int | None = None) -> Iterator[str]:
+    """Rows with aligned columns; the last one takes what is left of the width."""
+    if not rows:
+        return
+    widths = [max(width_of(row[at]) for row in rows) for at in range(len(rows[0]) - 1)]
+    room = max((last or paper.width) - sum(widths) - 2 * len(widths), 20)
+    for row in rows:
+        cells = [cell + " " * (width - width_of(cell)) for cell, width in zip(row, widths, strict=False)]
+        cells[0] = paper.bold(cells[0])
+        yield "  ".join([cells[0], *(paper.dim(cell) for cell in cells[1:]), cut(row[-1], room)]).rstrip()
+
+
+def few(names: list[str]) -> list[str]:
+    """The names, or the first of them and how many more there are."""
+    return names if len(names) <= 4 else [*names[:3], f"{len(names) - 3} more"]
+
+
+def count(number: int, one: str, many: str = "") -> str:
+    """How many of what: `1 memory`, `2 memories`."""
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
+def times(number: int) -> str:
+    """How often."""
+    return "once" if number == 1 else f"{number} times"
+
+
+def counts(numbers: Mapping[str, int | str]) -> str:
+    """Several counts in a line."""
+    return ", ".join(f"{n} {name}" for name, n in numbers.items())
+
+
+def moment(time: datetime | None) -> str:
+    """A moment to the minute; nothing for none."""
+    return "" if time is None else f"{time:%Y-%m-%d %H:%M} UTC"
+
+
+def rows(memories: Iterable[Memory], at: datetime, paper: Paper) -> Iterator[str]:
+    """Memories a line each: handle, kind, standing where one is not live, age and what it says."""
+    lines = []
+    for memory in memories:
+        stands = standing(memory, at)
+        state = "" if stands == "live" else stands
+        pin = "★ " if memory.pinned else ""
+        text = pin + (memory.summary or memory.text)
+        lines.append([memory.handle, memory.kind, state, ago(memory.created_at, at), text])
+    if not any(line[2] for line in lines):
+        lines = [[*line[:2], *line[3:]] for line in lines]
+    yield from table(lines, paper)

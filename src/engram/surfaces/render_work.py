@@ -1,0 +1,229 @@
+"""Answers about work in words for a person: sessions, what was captured, relations, projects and what waits."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from engram.model import answers as a
+from engram.model.session import Session
+from engram.surfaces.paper import Paper, ago, count, cut, rows, table
+
+MOST_SHOWN = 10
+"""How many proposals an answer shows before it counts the rest."""
+
+
+def _began(answer: a.Began, paper: Paper) -> Iterator[str]:
+    words = "goes on" if answer.resumed else "began"
+    name = paper.bold(answer.session.name)
+    yield f"{paper.good('✓')} Session {name} {words}  {paper.dim(_place(answer.session))}"
+    if answer.hint:
+        yield paper.dim(f"  {answer.hint}")
+
+
+def _ended(answer: a.Ended, paper: Paper) -> Iterator[str]:
+    if answer.session:
+        began = ago(answer.session.started_at, answer.at)
+        yield f"{paper.good('✓')} Session {paper.bold(answer.session.name)} ended; it began {began}"
+    else:
+        yield f"{paper.good('✓')} No session was under way; what was said is kept"
+    if answer.summary:
+        yield f"  {paper.bold(answer.summary.handle)}  {cut(answer.summary.text, paper.width - 14)}"
+    else:
+        yield paper.dim("  Nothing was said about it: --summary keeps what was done for the next one.")
+
+
+def _session_list(answer: a.SessionList, paper: Paper) -> Iterator[str]:
+    lines = [
+        [
+            one.name,
+            one.agent or "-",
+            ago(one.started_at, answer.at),
+            "under way" if one.ended_at is None else f"ended {ago(one.ended_at, answer.at)}",
+            _place(one),
+        ]
+        for one in answer.sessions
+    ]
+    yield from table(lines, paper)
+    if not lines:
+        yield "No session here. Every one there is: engram session list --everywhere"
+    if answer.next:
+        yield paper.dim(f"There is more: --after {answer.next}")
+
+
+def _place(session: Session) -> str:
+    where = [str(session.scope), session.context.branch, session.context.base_dir]
+    return " · ".join(part for part in where if part)
+
+
+def timeline(answer: a.Timeline, paper: Paper) -> Iterator[str]:
+    """What was remembered around a memory, itself in the middle."""
+    where = f"session {answer.session.name}" if answer.session else str(answer.memory.scope)
+    yield paper.dim(f"Around {answer.memory.handle} in {where}, oldest first:")
+    lines = list(rows((*answer.before, answer.memory, *answer.after), answer.at, paper))
+    for number, line in enumerate(lines):
+        yield f"{'▸' if number == len(answer.before) else ' '} {line}"
+
+
+def _captured(answer: a.Captured, paper: Paper) -> Iterator[str]:
+    if not answer.extracted:
+        yield "Nothing to capture: there is no list under a heading `## Key learnings`."
+        return
+    known = f", {answer.repeated} known already" if answer.repeated else ""
+    found = count(answer.extracted, "learning")
+    yield f"{paper.good('✓')} {found}: {len(answer.memories)} new{known}"
+    yield from (f"  {line}" for line in rows(answer.memories, answer.at, paper))
+    for problem in answer.problems:
+        yield paper.warn(f"  {problem}")
+
+
+def _harvested(answer: a.Harvested, paper: Paper) -> Iterator[str]:
+    verb = "Would propose" if answer.dry_run else "Proposed"
+    read = f"{count(answer.turns, 'turn')} of {count(answer.files, 'transcript')}"
+    known = f", {answer.repeated} known already" if answer.repeated else ""
+    yield f"{paper.good('✓')} {verb} {len(answer.proposed)} from {read}{known}"
+    yield from (f"  {line}" for line in rows(answer.proposed[:MOST_SHOWN], answer.at, paper))
+    if (more := len(answer.proposed) - MOST_SHOWN) > 0:
+        yield paper.dim(f"  and {more} more")
+    if answer.skipped:
+        yield paper.dim("  Passed over: " + ", ".join(f"{number} {why}" for why, number in answer.skipped.items()))
+    yield from (paper.warn(f"  {problem}") for problem in answer.problems)
+    if answer.dry_run:
+        yield paper.dim(f"  About {answer.tokens:,} tokens. Nothing was kept.")
+    elif answer.proposed:
+        yield paper.dim(f"  Decide about them: engram review. Take it all back: engram undo {answer.batch}")
+
+
+def _suggested(answer: a.Suggested, paper: Paper) -> Iterator[str]:
+    yield answer.key
+    if answer.held_by:
+        yield paper.dim(f"  {answer.held_by.handle} holds it: {cut(answer.held_by.text, paper.width - 20)}")
+
+
+def _related(answer: a.Related, paper: Paper) -> Iterator[str]:
+    relation = answer.relation
+    by_id = {one.id: one for one in answer.memories}
+    first, second = (by_id[id].handle if id in by_id else id[:13] for id in (relation.from_id, relation.to_id))
+    proposed = relation.status == "proposed"
+    sign, words = (paper.warn("◷"), " (proposed)") if proposed else (paper.good("✓"), "")
+    yield f"{sign} {paper.bold(first)} {relation.kind} {paper.bold(second)}{words}"
+    if relation.reason:
+        yield f"  {cut(relation.reason, paper.width - 2)}"
+    yield paper.dim(f"  {answer.hint}" if answer.hint else f"  Take it back: engram undo {answer.event}")
+
+
+def _relatives(answer: a.Relatives, paper: Paper) -> Iterator[str]:
+    lines = [
+        [each.memory.handle, ", ".join(each.edges), each.memory.summary or each.memory.text]
+        for each in answer.relatives
+    ]
+    yield from table(lines, paper)
+    if not lines:
+        yield f"Nothing has to do with {answer.memory.handle} yet."
+    if answer.truncated:
+        yield paper.dim("There is more: --limit")
+
+
+def _projects(answer: a.Projects, paper: Paper) -> Iterator[str]:
+    lines = [
+        [
+            f"{'▸' if one.name == answer.current else ' '} {one.name}",
+            one.alias if one.alias != one.name else "",
+            count(one.memories, "memory", "memories"),
+            count(one.sessions, "session"),
+            ago(one.latest, answer.at) if one.latest else "",
+        ]
+        for one in answer.projects
+    ]
+    yield from table(lines, paper)
+    if not lines:
+        yield "No project holds anything yet."
+
+
+def _merged(answer: a.Merged, paper: Paper) -> Iterator[str]:
+    done = bool(answer.event)
+    verb = {"merge": ("Would merge", "Merged"), "rename": ("Would rename", "Renamed")}[answer.action][done]
+    sign = paper.good("✓") if done else paper.dim("·")
+    what = f"{count(answer.memories, 'memory', 'memories')}, {count(answer.sessions, 'session')}"
+    yield f"{sign} {verb} {', '.join(answer.sources)} into {paper.bold(answer.into)}: {what}"
+    told = {
+        "said on both sides, told once from now on": answer.repeated,
+        "under a key of both sides, where the last word stays": answer.replaced,
+        "rejected on one side, so they wait for review": answer.held,
+        "of other owners, which stay where they are": answer.left,
+    }
+    yield from (f"  {number} {words}" for words, number in told.items() if number)
+    if answer.hint:
+        yield paper.dim(f"  {answer.hint}")
+
+
+ROUTES = {
+    "low_risk": "low risk",
+    "no_conflict": "contradicts nothing",
+    "curated_kind": "this kind is curated: a person approves it",
+    "conflict": "it contradicts something known",
+    "edits_curated_node": "it would change an approved memory",
+    "untrusted_origin": "nobody vouches for where it comes from",
+    "review_all": "every memory is reviewed here",
+    "unmerged_branch": "it was made on a branch that is not merged",
+    "expired": "it no longer holds",
+    "already_known": "it is known already",
+    "rejected_before": "the same was rejected before",
+    "nothing_to_amend": "what it would change is gone",
+    "one_at_a_time": "another change to the same memory goes first",
+}
+"""The reason of a route → what a person reads."""
+
+
+def _route(route: a.Route, paper: Paper) -> list[str]:
+    other = f" ({route.other.handle})" if route.other else ""
+    memory = route.memory
+    return [
+        route.action,
+        memory.handle,
+        memory.kind,
+        f"{ROUTES[route.reason]}{other}",
+        cut(memory.text, paper.width),
+    ]
+
+
+def _routed(answer: a.Routed, paper: Paper) -> Iterator[str]:
+    if not answer.routes:
+        yield "Nothing waits."
+    yield from table([_route(route, paper) for route in answer.routes], paper)
+    told = ", ".join(f"{number} {action}" for action, number in answer.counts.items() if number)
+    if told:
+        yield f"{paper.good('✓')} Done: {told}" if answer.applied else f"{paper.dim('·')} Planned: {told}"
+    if answer.event:
+        yield paper.dim(f"  Take it back: engram undo {answer.event}")
+    yield from (f"  Brought up to date: {path}" for path in answer.refreshed)
+    yield from (paper.warn(f"  {problem}") for problem in answer.problems)
+    if answer.hint:
+        yield paper.dim(f"  {answer.hint}")
+
+
+def _queue(answer: a.Queue, paper: Paper) -> Iterator[str]:
+    if not answer.candidates:
+        yield "Nothing waits for a person."
+    yield from table([_route(route, paper)[1:] for route in answer.candidates], paper)
+    if answer.total > len(answer.candidates):
+        yield paper.dim(f"{answer.total - len(answer.candidates)} more: --limit")
+    if answer.candidates:
+        yield paper.dim("  Decide about them: engram review.")
+    if answer.hint:
+        yield paper.dim(f"  {answer.hint}")
+
+
+RENDERERS: dict[type, Callable[[Any, Paper], Iterator[str]]] = {
+    a.Began: _began,
+    a.Ended: _ended,
+    a.SessionList: _session_list,
+    a.Timeline: timeline,
+    a.Captured: _captured,
+    a.Harvested: _harvested,
+    a.Suggested: _suggested,
+    a.Related: _related,
+    a.Relatives: _relatives,
+    a.Projects: _projects,
+    a.Merged: _merged,
+    a.Routed: _routed,
+    a.Queue: _queue,
+}

@@ -1,0 +1,351 @@
+"""The profile `keyed`: memories by key, updated in place, expiring, ranked."""
+
+import json
+
+import pytest
+
+from engram.interop.keyed import PROFILE
+from engram.model.caller import Caller
+from engram.model.scope import Scope
+from engram.rules.admission import Policy
+from engram.rules.kinds import extended
+from interop.talking import Talk, ask, opened, over_mcp, refusal
+from rules.world import START, Clock, World
+
+PROJECT = "github.com/acme/api"
+KEYS = (
+    *("id", "key", "value", "summary", "category", "tags", "importance", "pinned", "expiresAt", "source", "scope"),
+    *("projectId", "agentId", "createdAt", "updatedAt"),
+)
+
+
+@pytest.fixture
+def world() -> World:
+    return World(home=Scope("project", PROJECT))
+
+
+@pytest.fixture
+def alex(world: World) -> Talk:
+    return Talk(PROFILE, world.agent)
+
+
+@pytest.fixture
+def kim(world: World) -> Talk:
+    return Talk(PROFILE, world.as_(Caller(owner="kim", agent="codex", human=False)))
+
+
+def saved(talk: Talk, key: str = "deploy-day", value: str = "We deploy on Fridays", **said: object) -> dict:
+    return talk("save", key=key, value=value, **said)["memory"]
+
+
+def values(answer: dict) -> list[str]:
+    return [row["value"] for row in answer["memories"]]
+
+
+def test_a_row_has_the_names_clients_know(alex):
+    row = saved(alex, summary="Fridays", tags=["release"], importance=7, pinned=True, expiresAt="2026-06-01")
+    assert tuple(row) == KEYS
+    assert row | {"id": ""} == {
+        "id": "",
+        "key": "deploy-day",
+        "value": "We deploy on Fridays",
+        "summary": "Fridays",
+        "category": "fact",
+        "tags": ["release"],
+        "importance": 7,
+        "pinned": True,
+        "expiresAt": "2026-06-01T00:00:00.000000Z",
+        "source": "manual",
+        "scope": "global",
+        "projectId": None,
+        "agentId": None,
+        "createdAt": "2026-01-01T00:00:00.000000Z",
+        "updatedAt": "2026-01-01T00:00:00.000000Z",
+    }
+
+
+def test_the_same_key_is_updated_in_place_and_history_keeps_what_it_said(alex, world):
+    first = alex("save", key="deploy-day", value="We deploy on Fridays", importance=8, category="habit")
+    world.clock.pass_by(hours=1)
+    second = alex("save", key="deploy-day", value="We deploy on Thursdays")
+    assert (first["outcome"], second["outcome"]) == ("created", "updated")
+    assert second["memory"]["id"] == first["memory"]["id"]
+    assert (second["memory"]["importance"], second["memory"]["category"]) == (8, "habit")  # what was not said stays
+    assert second["memory"]["updatedAt"] > second["memory"]["createdAt"]
+    assert values(alex("list")) == ["We deploy on Thursdays"]
+    edits = world.person.history(first["memory"]["id"]).events[0].payload.edits
+    assert ("text", "We deploy on Fridays") in [(edit.field, edit.old) for edit in edits]
+
+
+def test_the_same_value_again_takes_the_new_weight(alex):
+    saved(alex)
+    assert saved(alex, importance=9)["importance"] == 9
+    assert len(alex("list")["memories"]) == 1
+
+
+def test_two_keys_are_two_memories_even_of_the_same_value(alex):
+    assert saved(alex, "a")["id"] != saved(alex, "b")["id"]
+
+
+def test_create_makes_a_new_row_even_where_the_key_exists(alex):
+    old, new = saved(alex), saved(alex, value="We deploy daily", dedupe="create")
+    assert new["id"] != old["id"]
+    assert new["key"] == old["key"]
+    assert sorted(values(alex("list"))) == ["We deploy daily", "We deploy on Fridays"]
+
+
+def test_a_key_is_another_one_in_another_scope(alex):
+    rows = [saved(alex, scope=scope) for scope in ("global", "project", "agent")]
+    rows.append(saved(alex, scope="project", projectId="other"))
+    assert len({row["id"] for row in rows}) == 4
+    assert [(row["scope"], row["projectId"], row["agentId"]) for row in rows] == [
+        ("global", None, None),
+        ("project", PROJECT, None),
+        ("agent", None, "codex"),
+        ("project", "other", None),
+    ]
+
+
+def test_project_and_agent_rows_are_shared_and_global_ones_are_not(alex, kim):
+    for scope in ("global", "project", "agent"):
+        saved(alex, scope, f"A row for the {scope}", scope=scope)
+    assert sorted(values(kim("list"))) == ["A row for the agent", "A row for the project"]
+    assert sorted(row["scope"] for row in kim("recall", query="row")["memories"]) == ["agent", "project"]
+
+
+def test_a_row_of_another_member_is_theirs_to_change(alex, kim):
+    row = saved(alex, scope="project")
+    for tool, said in (("update", {"value": "mine"}), ("delete", {})):
+        assert json.loads(kim.refusal(tool, id=row["id"], **said))["error"]["code"] == "FORBIDDEN"
+    assert saved(kim, value="Mine", scope="project")["id"] != row["id"]
+
+
+def test_without_a_project_a_project_row_needs_one():
+    alex = Talk(PROFILE, World().agent)
+    error = json.loads(alex.refusal("save", key="k", value="v", scope="project"))["error"]
+    assert error["code"] == "VALIDATION_ERROR"
+    assert "projectId" in error["hint"]
+
+
+def test_an_expired_row_is_filtered_from_every_read(alex, world):
+    row = saved(alex, "freeze", "Deploys are frozen", expiresAt="2026-01-08T00:00:00Z")
+    saved(alex)
+    world.clock.pass_by(days=6, hours=23)
+    assert len(alex("list")["memories"]) == 2
+    world.clock.pass_by(hours=1)
+    assert values(alex("list")) == ["We deploy on Fridays"]
+    assert values(alex("recall", query="deploys frozen")) == ["We deploy on Fridays"]
+    for said in ({"id": row["id"]}, {"key": "freeze"}):
+        assert json.loads(alex.refusal("get", **said))["error"]["code"] == "NOT_FOUND"
+
+
+@pytest.mark.parametrize("value", ["Deploys are frozen", "Deploys are frozen again"])
+def test_an_expired_row_that_is_saved_again_lives_again(alex, world, value):
+    row = saved(alex, "freeze", "Deploys are frozen", expiresAt="2026-01-08T00:00:00Z")
+    world.clock.pass_by(days=30)
+    before = len(world.events())
+    again = saved(alex, "freeze", value)
+    assert len(world.events()) == before + 1
+    assert (again["id"], again["expiresAt"]) == (row["id"], None)
+    assert values(alex("list")) == [value]
+
+
+def test_an_end_stays_until_it_is_moved_or_taken_off(alex):
+    row = saved(alex, expiresAt="2026-06-01")
+    assert saved(alex, value="We deploy daily")["expiresAt"] == "2026-06-01T00:00:00.000000Z"
+    assert alex("update", id=row["id"], expiresAt="2026-07-01")["memory"]["expiresAt"][:10] == "2026-07-01"
+    assert saved(alex, value="We deploy hourly", expiresAt="")["expiresAt"] is None
+
+
+def test_recall_gives_five_unless_asked_and_fifty_at_most(alex):
+    for number in range(60):
+        saved(alex, f"k{number}", f"Deploy note {number} about {number * 7919}")
+    assert len(alex("recall", query="deploy note")["memories"]) == 5
+    assert len(alex("recall", query="deploy note", limit=12)["memories"]) == 12
+    assert len(alex("recall", query="deploy note", limit=500)["memories"]) == 50
+    assert json.loads(alex.refusal("recall", query="deploy", limit=0))["error"]["code"] == "VALIDATION_ERROR"
+
+
+def test_of_equally_relevant_rows_pinned_important_and_newer_ones_come_first(alex, world):
+    for key, weight in {"a": {}, "b": {"importance": 9}, "c": {"pinned": True}, "d": {}}.items():
+        saved(alex, key, f"Deploy {key}", **weight)
+        world.clock.pass_by(minutes=1)
+    rows = alex("recall", query="deploy")["memories"]
+    assert len({row["relevance"] for row in rows}) == 1
+    assert [row["key"] for row in rows] == ["c", "b", "d", "a"]
+
+
+def test_relevance_comes_before_a_pin(alex):
+    saved(alex, "far", "Somebody once spoke of a deploy in passing while eating soup", pinned=True)
+    saved(alex, "near", "The deploy password rotates monthly")
+    rows = alex("recall", query="deploy password")["memories"]
+    assert rows[0]["key"] == "near"
+
+
+def test_a_row_is_found_by_its_key_category_and_tags(alex):
+    saved(alex, "release-train", "Every second week", category="cadence", tags=["shipping"])
+    for query in ("release train", "cadence", "shipping"):
+        assert values(alex("recall", query=query)) == ["Every second week"]
+
+
+def test_lists_and_recalls_are_narrowed_by_scope_category_tag_and_pin(alex):
+    saved(alex, "a", "Deploy alpha", category="Team Habit", tags=["x", "y"], pinned=True)
+    saved(alex, "b", "Deploy beta", scope="project", tags=["x"])
+    assert values(alex("list", category="team habit")) == ["Deploy alpha"]
+    assert values(alex("list", scope="project")) == ["Deploy beta"]
+    assert values(alex("list", tags=["x", "y"])) == ["Deploy alpha"]
+    assert values(alex("list", pinned=True)) == ["Deploy alpha"]
+    assert values(alex("recall", query="deploy", scope="project")) == ["Deploy beta"]
+    assert values(alex("recall", query="deploy", category="Team Habit")) == ["Deploy alpha"]
+    assert values(alex("recall", query="deploy", tags=["y"])) == ["Deploy alpha"]
+
+
+def test_what_is_asked_for_is_not_crowded_out_by_the_rest(alex):
+    for number in range(60):
+        saved(alex, f"step-{number}", f"The deploy pipeline runs step {'x' * number}", scope="project")
+    saved(alex, "habit", "Ask before the deploy pipeline runs", category="team habit")
+    for narrowed in ({"scope": "global"}, {"category": "Team habit"}):
+        found = alex("recall", query="deploy pipeline runs", **narrowed)
+        assert values(found) == ["Ask before the deploy pipeline runs"]
+        assert found["count"] == 1
+
+
+def test_kinds_that_are_configured_to_come_on_demand_are_in_no_list():
+    world = World(home=Scope("project", PROJECT), policy=Policy(kinds=extended({"diary": {"recall": "on_demand"}})))
+    world.agent.remember("It rained on the office plants", kind="diary")
+    alex = Talk(PROFILE, world.agent)
+    assert alex("list")["memories"] == []
+    assert saved(alex, category="diary")["category"] == "diary"
+    assert values(alex("list", category="diary")) == ["We deploy on Fridays"]
+
+
+def test_of_two_rows_with_one_key_everybody_gets_their_own(alex, kim):
+    saved(alex, "port", "The port is 8080", scope="project")
+    saved(kim, "port", "The port is 9090", scope="project")
+    assert [each("get", key="port", scope="project")["memory"]["value"] for each in (alex, kim)] == [
+        "The port is 8080",
+        "The port is 9090",
+    ]
+    saved(kim, "host", "The host is db-1", scope="project")
+    assert alex("get", key="host", scope="project")["memory"]["value"] == "The host is db-1"
+
+
+def test_a_list_goes_on_at_its_cursor(alex):
+    for number in range(5):
+        saved(alex, f"k{number}", f"Value {number} of five")
+    seen, cursor = [], ""
+    while cursor is not None:
+        page = alex("list", limit=2, cursor=cursor)
+        seen += values(page)
+        cursor = page["nextCursor"]
+        assert page["hasMore"] == (cursor is not None)
+    assert seen == [f"Value {number} of five" for number in reversed(range(5))]
+
+
+@pytest.mark.parametrize("category", ["Team Habit", "map", "summary", "7 habits", "Überblick", "c" * 65])
+def test_a_category_is_any_word_and_comes_back_as_it_was_said(alex, category):
+    row = saved(alex, category=category)
+    assert row["category"] == category
+    assert saved(alex, value="Another value")["id"] == row["id"]
+
+
+def test_a_curated_category_waits_for_a_person(alex, world):
+    answer = alex("save", key="name", value="My name is Alex", category="identity")
+    assert answer["outcome"] == "pending"
+    assert "engram review" in answer["hint"]
+    assert alex("list")["memories"] == []
+    world.person.promote(answer["memory"]["id"], confirm=True)
+    assert values(alex("list")) == ["My name is Alex"]
+
+
+def test_a_memory_is_got_by_id_or_by_key_and_scope(alex):
+    row = saved(alex)
+    saved(alex, value="Of the project", scope="project")
+    assert alex("get", id=row["id"])["memory"] == row
+    assert alex("get", key="deploy-day")["memory"] == row
+    assert alex("get", key="deploy-day", scope="project")["memory"]["value"] == "Of the project"
+    assert json.loads(alex.refusal("get"))["error"]["code"] == "VALIDATION_ERROR"
+    assert json.loads(alex.refusal("get", key="deploy-day", scope="agent"))["error"]["code"] == "NOT_FOUND"
+
+
+def test_an_update_changes_what_is_given_and_clears_what_is_empty(alex):
+    id = saved(alex, summary="Fridays", tags=["a"], importance=3)["id"]
+    row = alex("update", id=id, value="We deploy daily", importance=8, pinned=True, category="habit")["memory"]
+    assert [row[name] for name in ("value", "importance", "pinned", "category")] == [
+        "We deploy daily",
+        8,
+        True,
+        "habit",
+    ]
+    assert row["tags"] == ["a"]
+    row = alex("update", id=id, tags=[], summary="Daily")["memory"]
+    assert (row["tags"], row["summary"]) == ([], "Daily")
+    assert alex("update", id=id, summary="")["memory"]["summary"] is None
+
+
+def test_a_deleted_memory_is_gone_until_a_person_restores_it(alex, world):
+    id = saved(alex)["id"]
+    answer = alex("delete", id=id)
+    assert answer["deleted"] is True
+    assert "engram restore mem-0001" in answer["hint"]
+    for tool in ("get", "delete"):
+        assert json.loads(alex.refusal(tool, id=id))["error"]["code"] == "NOT_FOUND"
+    world.person.restore(id)
+    assert alex("get", id=id)["memory"]["value"] == "We deploy on Fridays"
+
+
+def test_a_source_is_kept_and_auto_means_inferred(alex, world):
+    assert saved(alex, "a", "One", source="crm-sync")["source"] == "crm-sync"
+    row = saved(alex, "b", "Two", source="auto")
+    assert world.now(row["id"]).origin == "inferred"
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"key": " "},
+        {"value": " "},
+        {"importance": 11},
+        {"expiresAt": "soon"},
+        {"source": "s" * 129},
+        {"key": "k" * 121},
+    ],
+)
+def test_what_cannot_be_saved_is_refused_with_a_code(alex, said):
+    error = json.loads(alex.refusal("save", **({"key": "k", "value": "v"} | said)))["error"]
+    assert error["code"] == "VALIDATION_ERROR"
+
+
+def test_a_working_day_over_mcp(tmp_path):
+    clock = Clock()
+
+    async def day(client) -> None:
+        tools = {tool.name: tool for tool in (await client.list_tools()).tools}
+        assert list(tools) == ["save", "recall", "list", "get", "update", "delete"]
+        assert tools["recall"].input_schema["properties"]["limit"]["default"] == 5
+        assert tools["save"].input_schema["properties"]["dedupe"]["enum"] == ["update", "create"]
+
+        first = await ask(client, "save", key="deploy-day", value="We deploy on Fridays")
+        second = await ask(client, "save", key="deploy-day", value="We deploy on Thursdays")
+        assert second["memory"]["id"] == first["memory"]["id"]
+        third = await ask(client, "save", key="deploy-day", value="We also deploy hotfixes", dedupe="create")
+        assert third["memory"]["id"] != first["memory"]["id"]
+
+        end = "2026-01-02T01:00:00+01:00"
+        await ask(client, "save", key="freeze", value="We deploy nothing until Monday", expiresAt=end)
+        await ask(client, "save", key="who", value="We deploy in pairs", pinned=True, importance=9)
+        found = (await ask(client, "recall", query="we deploy"))["memories"]
+        assert found[0]["key"] == "who"
+        assert "freeze" in [row["key"] for row in found]
+        clock.now = START.replace(day=2)
+        assert "freeze" not in [row["key"] for row in (await ask(client, "list"))["memories"]]
+        assert "freeze" not in [row["key"] for row in (await ask(client, "recall", query="we deploy"))["memories"]]
+
+        await ask(client, "update", id=first["memory"]["id"], pinned=True)
+        await ask(client, "delete", id=third["memory"]["id"])
+        error = json.loads(await refusal(client, "get", id=third["memory"]["id"]))["error"]
+        assert error["code"] == "NOT_FOUND"
+        assert "importance" in await refusal(client, "save", key="k", value="v", importance="high")
+        assert "value is missing" in await refusal(client, "save", key="k")
+
+    over_mcp(PROFILE, [opened(tmp_path, "ada", project=PROJECT, clock=clock)], day)

@@ -1,0 +1,140 @@
+"""What passive capture reads out of a text, and the key a topic gets."""
+
+import pytest
+
+from engram.rules.capture import LONGEST_KEY, learnings, suggested_key, title_of, without_recalled
+
+LIST = "- The cache must be warm before the first request\n- Retries need a jitter of their own\n"
+ITEMS = ["The cache must be warm before the first request", "Retries need a jitter of their own"]
+
+
+@pytest.mark.parametrize(
+    "heading",
+    [
+        "## Key Learnings:",
+        "### Learnings",
+        "## key learning",
+        "##   Learning :",
+        "## Aprendizajes",
+        "### Aprendizajes Clave:",
+        "## APRENDIZAJES CLAVE",
+    ],
+)
+def test_a_heading_in_any_of_its_forms_begins_a_section(heading: str):
+    assert learnings(f"Done.\n\n{heading}\n\n{LIST}") == ITEMS
+
+
+@pytest.mark.parametrize(
+    "heading",
+    [
+        "# Key Learnings",
+        "#### Key Learnings",
+        "**Key Learnings**",
+        "## Lessons Learned",
+        "## Key learnings of today",
+    ],
+)
+def test_other_headings_do_not(heading: str):
+    assert learnings(f"{heading}\n{LIST}") == []
+
+
+def test_a_section_ends_at_the_next_heading_and_the_last_section_with_items_counts():
+    text = (
+        f"## Learnings\n{LIST}\n## Key Learnings\n- too short\n\n# Next\n- This one stands under another heading\n"
+    )
+
+    assert learnings(text) == ITEMS
+
+
+def test_numbered_items_go_before_bullets():
+    text = "## Learnings\n- A bullet of some length\n1. The first numbered item counts\n2) So does the second one"
+
+    assert learnings(text) == ["The first numbered item counts", "So does the second one"]
+
+
+def test_marks_of_emphasis_and_code_are_taken_off_and_space_is_joined():
+    text = "## Learnings\n- **Always**  run `make check`   before *every* commit"
+
+    assert learnings(text) == ["Always run make check before every commit"]
+
+
+def test_items_of_few_words_or_bytes_are_left_out_but_scripts_without_spaces_are_not():
+    text = (
+        "## Learnings\n- one two three fourteen\n- supercalifragilisticexpialidocious\n- 缓存必须在部署之前清空\n"
+    )
+
+    assert learnings(text) == ["one two three fourteen", "缓存必须在部署之前清空"]
+
+
+def test_an_item_counts_once():
+    assert learnings(f"## Learnings\n{LIST}{LIST}") == ITEMS
+
+
+def test_what_was_recalled_is_never_captured_again():
+    recalled = f"<engram-memory>\n## Key Learnings\n{LIST}</engram-memory>\n"
+
+    assert learnings(recalled) == []
+    assert learnings(f"{recalled}## Learnings\n- Something that is really new today") == [
+        "Something that is really new today"
+    ]
+
+
+def test_a_line_copied_out_of_a_brief_is_not_captured():
+    copied = "- We deploy on Fridays, after lunch [mem-0001, convention, said, 3d old, verified today]"
+
+    assert learnings(f"## Learnings\n{copied}\n{LIST}") == ITEMS
+
+
+def test_a_recalled_block_that_is_not_closed_goes_to_the_end():
+    assert without_recalled("Mine.\n<engram-memory>\nTheirs.") == "Mine.\n"
+
+
+def test_a_block_that_an_agent_has_escaped_is_known_too():
+    assert without_recalled("Mine.\n&lt;engram-memory&gt;\nTheirs.\n&lt;/engram-memory&gt;").strip() == "Mine."
+
+
+def test_a_sentence_that_names_the_mark_is_a_sentence():
+    said = "A block begins with <engram-memory> and ends with </engram-memory>."
+
+    assert without_recalled(said) == said
+
+
+def test_a_title_is_cut_between_words_and_never_within_a_character():
+    assert title_of("short") == "short"
+    long = title_of("Die Straßenbahn fährt über die Brücke, wenn die Ampel längst wieder grün ist")
+    assert long.endswith("…")
+    assert len(long) <= 61
+    assert long.removesuffix("…") in "Die Straßenbahn fährt über die Brücke, wenn die Ampel längst wieder grün ist"
+    assert title_of("漢" * 70) == "漢" * 60 + "…"
+
+
+@pytest.mark.parametrize(
+    ("summary", "kind", "key"),
+    [
+        ("JWT auth middleware", "architecture", "architecture/jwt-auth-middleware"),
+        ("Fix the login crash", "", "bug/fix-the-login-crash"),
+        ("Bug: login", "bugfix", "bug/login"),
+        ("Bug", "bugfix", "bug/general"),
+        ("Naming of branches", "convention", "pattern/naming-of-branches"),
+        ("Session of today", "session_summary", "session/of-today"),
+        ("Tea at four", "manual", "topic/tea-at-four"),
+        ("Tea at four", "habit", "habit/tea-at-four"),
+    ],
+)
+def test_a_topic_gets_a_key_of_its_family(summary: str, kind: str, key: str):
+    assert suggested_key("", summary, kind) == key
+
+
+def test_a_text_alone_is_named_by_its_first_words():
+    assert suggested_key("We chose Postgres over MySQL because of row security and more", "", "") == (
+        "decision/we-chose-postgres-over-mysql-because-of-row"
+    )
+
+
+def test_topics_in_other_scripts_get_keys_of_their_own_and_the_same_one_again():
+    first, second = suggested_key("", "缓存策略", "decision"), suggested_key("", "部署策略", "decision")
+
+    assert first.startswith("decision/general-u-")
+    assert first != second
+    assert suggested_key("", "缓存策略", "decision") == first
+    assert len(suggested_key("", "ä" * 500, "")) <= LONGEST_KEY
