@@ -224,9 +224,9 @@ def test_an_edit_that_makes_no_sense_is_told_with_its_line_and_blocks_writes_and
     engine.close()
 
 
-def test_the_line_that_is_told_is_the_items(folder):
+def test_the_line_that_is_told_is_that_of_the_wrong_key(folder):
     text = edit(folder, "decay: 365d", "decay: soon")
-    line = text[: text.index("  - id: mem-0002")].count("\n") + 1
+    line = text[: text.index("decay: soon")].count("\n") + 1
     engine = opened(folder)
     with pytest.raises(Corrupt, match=f"line {line}:"):
         engine.commit(change(memory("id-9")))

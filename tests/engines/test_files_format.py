@@ -468,6 +468,21 @@ def test_e10_no_file_keeps_a_word_of_a_purged_memory(tmp_path):
     engine.close()
 
 
+def test_e10_a_copy_of_a_sync_tool_does_not_bring_a_purged_memory_back(tmp_path):
+    engine = open_files(tmp_path / "store")
+    story = Story(engine)
+    made = story.remember("The quagga runs at night over the plains")
+    story.remember("We deploy on Fridays")
+    shutil.copy(tmp_path / "store" / "memory.md", tmp_path / "store" / "memory 2.md")
+    story.purge(story.read(made.id))
+    engine.check(repair=True)
+
+    assert [each.text for each in everything(engine)] == ["We deploy on Fridays"]
+    assert not any(b"quagga" in each.read_bytes() for each in tmp_path.rglob("*") if each.is_file())
+    assert engine.check() == []
+    engine.close()
+
+
 def test_e10_what_was_undone_before_it_was_purged_leaves_nothing_either(tmp_path):
     engine = open_files(tmp_path / "store")
     story = Story(engine)

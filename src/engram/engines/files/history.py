@@ -15,7 +15,7 @@ from engram.model.change import Change, Past, Token
 from engram.model.codec import Document, Record, RecordType, decode, encode, type_of
 from engram.model.event import BOOKKEEPING, Edit, Event, Head, Payload
 from engram.model.memory import Memory
-from engram.model.refs import print_handle
+from engram.model.refs import handle_number, print_handle
 
 SCHEMA = "engram.events.v1"
 HEADER = json.dumps({"schema": SCHEMA}).encode() + b"\n"
@@ -231,6 +231,10 @@ class State:
             handle = print_handle(type, self.numbers[type][id])
             self._records[id] = decode(type, self.documents[type][id]).known_as(handle)
         return self._records[id]
+
+    def erased(self, id: str, handle: str) -> bool:
+        """Whether a memory of this id, or of this handle, was purged."""
+        return id in self._erased or handle_number("memory", handle) in self._erased.values()
 
     def memories(self) -> list[Memory]:
         """Every memory, by number."""

@@ -95,12 +95,15 @@ class Registry(NamedTuple):
         """The item at a place.
 
         Raises:
-            Unreadable: with the line where it begins.
+            Unreadable: with the line of the key that is wrong, else that where the item begins.
         """
         try:
             return read_item(self.text[span[0] : span[1]], self.style, now)
         except Invalid as error:
-            raise Unreadable(Problem("memory.md", self.line_of(span[0]), error.message, error.hint)) from None
+            key = error.message.partition(" ")[0]  # what is wrong with a value begins with its key
+            at = self.text.find(f"\n{self.style.indent}  {key}:", *span)
+            line = self.line_of(at + 1 if at >= 0 else span[0])
+            raise Unreadable(Problem("memory.md", line, error.message, error.hint)) from None
 
     def spliced(self, changes: Mapping[tuple[int, int], str], added: Iterable[str], date: str, body: str) -> str:
         """The text with some items replaced (or, by "", taken out), others added, and another body."""

@@ -128,9 +128,10 @@ class Scribe:
         known = {memory.id: memory for memory in view.state.memories()}
         texts = {(memory.handle, memory.text) for memory in known.values()}
         n, edited = view.state.given.get("memory", 0), []
+        erased = {name for item, name in twins if view.state.erased(item.memory.id, item.handle)}
         for item, _ in twins:
-            if (item.handle, item.memory.text) in texts:
-                continue  # the same memory: nothing to part
+            if (item.handle, item.memory.text) in texts or view.state.erased(item.memory.id, item.handle):
+                continue  # the same memory, and nothing to part; or one that is gone for good
             n += 1
             id = item.memory.id if item.named and item.memory.id not in known else self._new_id()
             known[id] = item.memory
@@ -144,7 +145,9 @@ class Scribe:
         if edited or found.gone:
             self._rewrite(view.registry, stamp, view.state, found, told)
         for _, name in twins:
-            if name and self._folder.stamp(name):
+            if name in erased and name and self._folder.stamp(name):
+                os.remove(self._folder.at(name))  # what was purged lies nowhere, not even aside
+            elif name and self._folder.stamp(name):
                 os.replace(self._folder.at(name), self._aside(name))
 
     def _aside(self, name: str) -> str:
