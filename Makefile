@@ -39,6 +39,7 @@ bench: $(READY) ## measure speed, and quality where DATA names the folder of the
 	@$(BIN)/python benches/files/run.py
 	@$(BIN)/python benches/agents/run.py
 	@$(BIN)/python benches/agents/hooks.py
+	@$(BIN)/python benches/conflicts/run.py
 	@$(if $(DATA),$(BIN)/python benches/quality/run.py --data $(DATA),echo "For quality: make bench DATA=FOLDER (see docs/benchmarks.md)")
 
 build: $(READY) ## make the wheel

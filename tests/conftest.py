@@ -8,6 +8,10 @@ from hypothesis import HealthCheck, settings
 
 pytest.register_assert_rewrite("engines.laws", "engines.stores")
 
+# Whoever works on Engram itself does so on a branch, where what is remembered would be staged: tests that are about
+# branches say so, and the others are the same on every branch.
+os.environ.setdefault("ENGRAM_STAGING", "off")
+
 # Disks and child processes are as slow as they are, and one law suite is run by several classes.
 settings.register_profile("engram", deadline=None, suppress_health_check=list(HealthCheck))
 settings.load_profile("engram")

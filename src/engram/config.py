@@ -24,11 +24,19 @@ class Setting(NamedTuple):
 
 
 SETTINGS: tuple[Setting, ...] = (
-    Setting("store", "", "Where memories rest: a file, sqlite:PATH, files:FOLDER, or ram: for this process only."),
+    Setting(
+        "store",
+        "",
+        "Where memories rest: a file, sqlite:PATH, files:FOLDER, postgres://…, or ram: for this process.",
+    ),
+    Setting("org", "default", "Whose part of a database it is; nobody sees another's."),
     Setting("snapshots", 20, "How many snapshots a store of plain files keeps in .bak."),
     Setting("autopromote", default=True, about="Whether tier 1 and 2 memories go live by themselves.", shared=True),
     Setting("review_all", default=False, about="Whether every memory waits for a person.", shared=True),
     Setting("project", "", "The project's name, where the repository does not tell."),
+    Setting(
+        "visibility", "private", "Who sees new memories of a project: private or shared. Sync sends shared ones."
+    ),
     Setting("agent", "", "The agent that speaks; without one, a person does."),
     Setting("budget", 1500, "How many tokens a context may take.", shared=True),
     Setting(
@@ -37,6 +45,10 @@ SETTINGS: tuple[Setting, ...] = (
         'Files that `engram views` keeps beside AGENTS.md, CLAUDE.md and CURSOR.md, such as "GEMINI.md".',
         shared=True,
     ),
+    Setting(
+        "staging", default=True, about="Whether what is learned on an unmerged branch stays there until a merge."
+    ),
+    Setting("default_branch", "", "The branch that work is merged into, where the repository does not tell."),
     Setting("keep_prompts", default=False, about="Whether hooks keep your prompts, as memories of kind prompt."),
     Setting(
         "embedder",
@@ -51,6 +63,20 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("extractor_url", "", "An OpenAI-compatible endpoint for harvests. Its key: ENGRAM_EXTRACTOR_KEY."),
     Setting("extractor_model", "", "The endpoint's name of the model that a harvest asks."),
     Setting("network_store", default=False, about="Allow a store on a network file system, from one machine only."),
+    Setting("oidc_issuer", "", "A team's server: the OpenID provider whose tokens say who speaks."),
+    Setting("oidc_audience", "", "What a token must be meant for, beside this server's own address."),
+    Setting("public_url", "", "The address by which others reach this server: https://memory.example.org."),
+    Setting(
+        "org_claim", "", "The claim that names a caller's org; without one, everybody is of the configured org."
+    ),
+    Setting("groups_claim", "groups", "The claim that names a caller's groups, for grants."),
+    Setting("workspaces_claim", "", "The claim that names a caller's workspaces; workspaces are off without one."),
+    Setting("person_claim", "", "A claim that only people's tokens have; without one, how a token was got tells."),
+    Setting("required_scope", "", "A scope that every token must have."),
+    Setting("requests_per_minute", 600, "How many requests one caller may make a minute; 0 for any number."),
+    Setting(
+        "grants", {}, 'Members of projects: [grants."project:NAME"] with reader, writer, reviewer, admin = […].'
+    ),
     Setting(
         "kinds",
         {},
@@ -106,6 +132,26 @@ def read(environment: Mapping[str, str], folder: str | os.PathLike[str]) -> Sett
 def user_file(environment: Mapping[str, str]) -> str:
     """The file with a person's own settings."""
     return os.path.join(_base(environment, "XDG_CONFIG_HOME", ".config"), "engram", FILE)
+
+
+def secret_of(environment: Mapping[str, str], remote: str) -> str:
+    """The token for a remote, from the private file remotes.toml beside the settings; "" when it has none.
+
+    Raises:
+        Invalid: when others may read the file, or it cannot be read.
+    """
+    path = os.path.join(os.path.dirname(user_file(environment)), "remotes.toml")
+    if not os.path.isfile(path):
+        return ""
+    if os.stat(path).st_mode & 0o077:
+        raise Invalid(f"{path} can be read by others.", f"Make it private: chmod 600 {path}")
+    import tomllib  # noqa: PLC0415 - start-up
+
+    try:
+        with open(path, "rb") as file:
+            return str(tomllib.load(file).get(remote, ""))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise Invalid(f"{path} cannot be read: {error}.", "Mend the file, or move it away.") from None
 
 
 def data_folder(environment: Mapping[str, str]) -> str:

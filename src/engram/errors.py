@@ -8,7 +8,8 @@ EngramError
 ├── Unconfirmed      a curated write that no person has confirmed
 ├── Unavailable      the engine or a model cannot be reached, or the store is locked
 ├── Corrupt          an unknown schema, an unreadable store, loose file modes
-└── Unauthenticated  no token, or a bad one
+├── Unauthenticated  no token, or a bad one
+└── Throttled        more requests than one caller may make
 
 Anything else that is raised is a bug. Surfaces read this table and add nothing to it.
 """
@@ -91,6 +92,16 @@ class Unauthenticated(EngramError):
     code, exit_code, http_status = "unauthenticated", 9, 401
 
 
+class Throttled(EngramError):
+    """Too much at once: nothing was done."""
+
+    code, exit_code, http_status = "throttled", 10, 429
+
+    def __init__(self, message: str, hint: str = "", wait: int = 1) -> None:
+        super().__init__(message, hint)
+        self.wait = wait  # seconds
+
+
 TABLE: tuple[type[EngramError], ...] = (
     Invalid,
     NotFound,
@@ -100,4 +111,5 @@ TABLE: tuple[type[EngramError], ...] = (
     Unavailable,
     Corrupt,
     Unauthenticated,
+    Throttled,
 )

@@ -1,16 +1,19 @@
 """What the core asks of the world: an engine, an embedder, and chance and time from outside."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from datetime import datetime
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from engram.model.answers import ModelRow
-from engram.model.change import Change, Commit, Finding, Token
+from engram.model.change import Change, Commit, Drifted, Finding, Token
 from engram.model.codec import Record, RecordType
 from engram.model.event import Event
+from engram.model.evidence import Check, Fate, written
 from engram.model.extraction import Extraction
 from engram.model.filter import Access, Filter
-from engram.model.memory import Memory
+from engram.model.judgement import Judgement
+from engram.model.memory import NOWHERE, Citation, Context, Memory
 from engram.model.query import Backlog, Census, Hit, Page, Query, Space
 from engram.model.scope import Scope
 
@@ -126,6 +129,10 @@ class Engine(Protocol):
         """
         ...
 
+    def replica(self) -> str:
+        """Who this store is in histories that several stores share; "" before the first event of its own."""
+        ...
+
     def check(self, *, repair: bool = False) -> list[Finding]:
         """What is wrong with the store; a healthy one answers with nothing.
 
@@ -135,6 +142,55 @@ class Engine(Protocol):
 
     def close(self) -> None:
         """Release what is held. Durability never depends on it."""
+        ...
+
+
+class Copies(Protocol):
+    """An engine that can copy itself while others write; one that keeps no file cannot."""
+
+    form: str
+    """Which engine can open the copy."""
+
+    def copy_to(self, folder: str, progress: Progress) -> Mapping[str, int]:
+        """Put a copy of the store, as it is at one moment, into an empty folder; it is a replica of its own.
+
+        Returns how many memories, sessions, relations and events it has.
+
+        Raises:
+            Corrupt, Unavailable: when it cannot be read, or the copy not be written.
+        """
+        ...
+
+
+class Vault(Protocol):
+    """What opens copies of stores, whichever engine they are of, and puts one in the place of the store."""
+
+    place: str
+    """Where the store lies, or would."""
+
+    def version(self) -> str:
+        """The release of Engram that copies."""
+        ...
+
+    def check(self, form: str, folder: str) -> tuple[Mapping[str, int], Sequence[Finding]]:
+        """Open a copy; how many records it has, and what is wrong with it.
+
+        Raises:
+            Invalid: when no engine knows this form.
+            Corrupt, Unavailable: when it cannot be opened.
+        """
+        ...
+
+    def put(self, form: str, folder: str, aside: str) -> str:
+        """Put a copy in the place of the store; returns where the one that was there has gone, if anywhere.
+
+        An empty store gives way. One that holds anything is kept under its name and `aside`.
+
+        Raises:
+            Invalid: when the store is of another form.
+            Conflict: when it holds anything and `aside` is empty.
+            Unavailable: when it is in use, or its folder cannot be written.
+        """
         ...
 
 
@@ -155,6 +211,18 @@ class Shelf(Protocol):
         ...
 
 
+class Paged(Protocol):
+    """An engine that keeps pages for people beside its records; one without has none to bring up to date."""
+
+    def pages(self, *, write: bool = False) -> list[Drifted]:
+        """The pages that do not say what the records say; `write` makes them, and keeps what they said aside.
+
+        Raises:
+            Corrupt, Unavailable: when the texts cannot be read, or the page not be written.
+        """
+        ...
+
+
 class Embedder(Protocol):
     """What turns text into vectors. Any string is a valid text; the same one gives the same vector.
 
@@ -168,6 +236,9 @@ class Embedder(Protocol):
 
     floor: float
     """The cosine at which two texts have nothing in common."""
+
+    local: bool
+    """Whether it runs on this machine, so that an answer takes milliseconds once it is loaded."""
 
     @property
     def lean(self) -> bytes:
@@ -216,6 +287,126 @@ class Extractor(Protocol):
         ...
 
 
+class Evidence(Protocol):
+    """Citations against the world. Reading never changes anything, neither there nor in a memory."""
+
+    def made_in(self) -> Context:
+        """Where something is made here: repository, branch and commit, as far as there are such."""
+        ...
+
+    def named(self, said: str) -> tuple[str, str]:
+        """The ref and the locator of a file as a person names it from here, with lines or without.
+
+        Raises:
+            Invalid: when it leads out of the working tree.
+        """
+        ...
+
+    def filled(self, citation: Citation, now: datetime) -> tuple[Citation, str]:
+        """A citation with pin and excerpt, and a warning or ""; as it is, where they cannot be had.
+
+        Raises:
+            Invalid: when the file is not there, outside or binary, or has no such lines.
+        """
+        ...
+
+    def repinned(self, citation: Citation, check: Check) -> Citation:
+        """The citation of what is there now.
+
+        Raises:
+            Conflict: when nothing is.
+        """
+        ...
+
+    def check(
+        self, memories: Sequence[Memory], home: Scope | None, *, diffs: bool = False
+    ) -> dict[str, tuple[Check, ...]]:
+        """A verdict for each citation, by the memory's id; `home` is the project that is in reach."""
+        ...
+
+    def astray(self, refs: Iterable[str]) -> frozenset[str]:
+        """Those of these cited files that are not there any more under their names."""
+        ...
+
+    def touched(self, revision: str) -> frozenset[str]:
+        """The files that changed since a revision.
+
+        Raises:
+            Conflict, Invalid, Unavailable: when that cannot be told.
+        """
+        ...
+
+    def settled(self, memories: Sequence[Memory]) -> dict[str, Fate]:
+        """What became of the branches these were staged on, as far as they are of this repository."""
+        ...
+
+
+class Nowhere:
+    """Evidence where there is no working tree, as on a server: nothing is in reach, and nothing is refused."""
+
+    def made_in(self) -> Context:
+        """Nowhere."""
+        return NOWHERE
+
+    def named(self, said: str) -> tuple[str, str]:
+        """As it is said."""
+        return said, ""
+
+    def filled(self, citation: Citation, now: datetime) -> tuple[Citation, str]:
+        """As it is said."""
+        del now
+        return citation, ""
+
+    def repinned(self, citation: Citation, check: Check) -> Citation:
+        """As it was."""
+        del check
+        return citation
+
+    def check(
+        self, memories: Sequence[Memory], home: Scope | None, *, diffs: bool = False
+    ) -> dict[str, tuple[Check, ...]]:
+        """All of it is out of reach."""
+        del home, diffs
+        why = "there is no working tree here"
+        return {
+            one.id: tuple(Check(written(each), "unreachable", why=why) for each in one.citations)
+            for one in memories
+            if one.citations
+        }
+
+    def astray(self, refs: Iterable[str]) -> frozenset[str]:
+        """Nobody can say."""
+        del refs
+        return frozenset()
+
+    def touched(self, revision: str) -> frozenset[str]:
+        """No files."""
+        del revision
+        return frozenset()
+
+    def settled(self, memories: Sequence[Memory]) -> dict[str, Fate]:
+        """No branches."""
+        del memories
+        return {}
+
+
+class Judge(Protocol):
+    """A model that says how two memories bear on one another. It never raises."""
+
+    @property
+    def name(self) -> str:
+        """Which model it is."""
+        ...
+
+    def cost(self, pairs: Sequence[tuple[str, str]]) -> int:
+        """The most tokens that asking would take, by estimate; nothing is sent."""
+        ...
+
+    def judge(self, pairs: Sequence[tuple[str, str]], budget: int) -> Judgement:
+        """Ask about pairs of texts, the newer first, for so many tokens at most."""
+        ...
+
+
 class Forgetful:
     """Cursors that are kept nowhere: everything is read each time."""
 
@@ -227,8 +418,56 @@ class Forgetful:
 
 
 class Harvesting(NamedTuple):
-    """What a harvest asks of the world beside the engine."""
+    """What a harvest and a look for conflicts ask of the world beside the engine."""
 
     cursors: Cursors = Forgetful()
     extractor: Extractor | None = None
+    judge: Judge | None = None
     place: Callable[[str], Scope] | None = None  # which project a folder is
+
+
+class SigningKey(Protocol):
+    """What a store signs its chunks with."""
+
+    public: str
+
+    def sign(self, content: bytes) -> str:
+        """The signature, in hexadecimal."""
+        ...
+
+
+class Ledger(Protocol):
+    """What a store remembers of its exchanges with others."""
+
+    @property
+    def key(self) -> SigningKey:
+        """The key this store signs with; made on first use."""
+        ...
+
+    def part(self, name: str) -> dict[str, Any]:
+        """The facts about one thing, to be changed in place. They are JSON."""
+        ...
+
+    def locked(self) -> AbstractContextManager[None]:
+        """One exchange at a time; what was learnt is kept in the end.
+
+        Raises:
+            Unavailable: when another process is at it.
+        """
+        ...
+
+    def keep(self) -> None:
+        """Write the facts down at once."""
+        ...
+
+
+class Syncing(NamedTuple):
+    """What an exchange with other stores asks of the world beside the engine."""
+
+    ledger: Callable[[], Ledger]
+    place: Callable[[str], Scope]  # which project a folder is
+    root: Callable[[str], str]  # the root of the repository that a folder is in
+    device: str = ""
+    folder: str = ""  # where what comes and goes is kept meanwhile; "" keeps nothing
+    here: str = "."  # the folder this process works in
+    secret: Callable[[str], str] = str  # the token for a remote, by its name

@@ -9,16 +9,48 @@ from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Self, Ty
 
 from engram.errors import Invalid, Unavailable
 from engram.model.caller import Caller
+from engram.model.change import Finding
 from engram.model.filter import Access
 from engram.model.memory import NOWHERE, Context
 from engram.model.record import replace
 from engram.model.scope import Scope
+from engram.operations import backups as copying
 from engram.operations import capture as capturing
+from engram.operations import conflicts as disputes
+from engram.operations import evidence as citing
+from engram.operations import (
+    exporting,
+    importing,
+    keys,
+    memories,
+    models,
+    owners,
+    projects,
+    recalls,
+    relations,
+    reviews,
+    routing,
+    sessions,
+    upkeep,
+)
 from engram.operations import harvest as harvests
 from engram.operations import history as chronicle
-from engram.operations import memories, models, projects, recalls, relations, reviews, routing, sessions, upkeep
+from engram.operations import remotes as remoting
+from engram.operations import syncing as exchanges
 from engram.operations.base import OPERATIONS, Call, Operation, ignore
-from engram.ports import Clock, Embedder, Engine, Harvesting, NewId, Progress, Shelf
+from engram.ports import (
+    Clock,
+    Embedder,
+    Engine,
+    Evidence,
+    Harvesting,
+    NewId,
+    Nowhere,
+    Progress,
+    Shelf,
+    Syncing,
+    Vault,
+)
 from engram.recall.meaning import catch_up
 from engram.rules.access import access_of
 from engram.rules.admission import Policy
@@ -55,19 +87,19 @@ class _Bound(Generic[P, R]):
 class Follower:
     """Gives memories their vectors beside the caller, in a thread that lives while some lack one."""
 
-    def __init__(self, engine: Engine, embedder: Embedder | None, access: Access) -> None:
-        self._engine, self._embedder, self._access = engine, embedder, access
+    def __init__(self, engine: Engine, embedder: Embedder | None) -> None:
+        self._engine, self._embedder = engine, embedder
         self._thread: Thread | None = None
         self.stopped = False
 
-    def nudge(self) -> None:
-        """Begin, where something lacks a vector and the model is loaded: saving never waits for it."""
+    def nudge(self, access: Access) -> None:
+        """Begin, where something that may be read lacks a vector and the model is loaded: saving never waits."""
         embedder = self._embedder
         if embedder is None or not embedder.ready or self.stopped or (self._thread and self._thread.is_alive()):
             return
         # What was asked for is done by now, and must not look refused because of what comes beside it.
         with suppress(Exception):
-            backlog = self._engine.backlog(self._access)
+            backlog = self._engine.backlog(access)
             unmade = backlog.active is None  # the first that were saved since the model was loaded
             if unmade or (backlog.active == embedder.space and backlog.lacking):
                 import atexit  # noqa: PLC0415 - start-up; whoever gets here has long paid for it
@@ -76,13 +108,13 @@ class Follower:
                 # A process that ends without close() must not be torn down while the model runs in a thread.
                 atexit.register(self.stop)
 
-                self._thread = Thread(target=self._run, args=(embedder,), name="engram-vectors", daemon=True)
+                self._thread = Thread(target=self._run, args=(embedder, access), name="engram-vectors", daemon=True)
                 self._thread.start()
 
-    def _run(self, embedder: Embedder) -> None:
+    def _run(self, embedder: Embedder, access: Access) -> None:
         # Whatever fails here is tried again at the next occasion, and is nobody's question to answer.
         with suppress(Exception):
-            while not self.stopped and catch_up(self._engine, embedder, self._access, most=FEW):
+            while not self.stopped and catch_up(self._engine, embedder, access, most=FEW):
                 pass
 
     def stop(self) -> None:
@@ -114,6 +146,10 @@ class Engram:
         shelf: Shelf | None = None,
         context: Context = NOWHERE,
         harvesting: Harvesting | None = None,
+        vault: Vault | None = None,
+        evidence: Callable[[], Evidence] = Nowhere,
+        view: Callable[[], str] = str,
+        syncing: Syncing | None = None,
     ) -> None:
         self.engine = engine
         self.caller = caller
@@ -123,8 +159,12 @@ class Engram:
         self._budget, self._channel = budget, channel
         self._embedder, self._shelf = embedder, shelf
         self._context, self._harvesting = context, harvesting or Harvesting()
+        self._vault = vault
+        self._evidence: Evidence | Callable[[], Evidence] = evidence
+        self._view = view
+        self._syncing = syncing
         self._progress: Progress = ignore
-        self._follower = Follower(engine, embedder, access_of(caller))
+        self._follower = Follower(engine, embedder)
 
     remember = _Bound(memories.remember)
     get = _Bound(memories.get)
@@ -136,6 +176,9 @@ class Engram:
     purge = _Bound(memories.purge)
     recall = _Bound(recalls.recall)
     context = _Bound(recalls.context)
+    evidence = _Bound(citing.evidence)
+    cited = _Bound(citing.cited)
+    settle = _Bound(citing.settle)
     session_begin = _Bound(sessions.session_begin)
     session_end = _Bound(sessions.session_end)
     session_list = _Bound(sessions.session_list)
@@ -146,6 +189,7 @@ class Engram:
     relate = _Bound(relations.relate)
     judge = _Bound(relations.judge)
     related = _Bound(relations.related)
+    conflicts = _Bound(disputes.conflicts)
     projects_list = _Bound(projects.projects_list)
     projects_merge = _Bound(projects.projects_merge)
     projects_rename = _Bound(projects.projects_rename)
@@ -156,13 +200,30 @@ class Engram:
     reject = _Bound(reviews.reject)
     queue = _Bound(routing.queue)
     sync = _Bound(routing.sync)
+    sync_git = _Bound(exchanges.sync_git)
+    replicas = _Bound(exchanges.replicas)
+    replicas_accept = _Bound(exchanges.replicas_accept)
+    replicas_drop = _Bound(exchanges.replicas_drop)
+    remote_add = _Bound(remoting.remote_add)
+    remote_list = _Bound(remoting.remote_list)
+    remote_enrol = _Bound(remoting.remote_enrol)
+    remote_push = _Bound(remoting.remote_push)
+    remote_pull = _Bound(remoting.remote_pull)
+    remote_status = _Bound(remoting.remote_status)
     history = _Bound(chronicle.history)
     undo = _Bound(chronicle.undo)
     stats = _Bound(upkeep.stats)
     doctor = _Bound(upkeep.doctor)
     kinds = _Bound(upkeep.kinds)
-    export = _Bound(upkeep.export)
-    import_ = _Bound(upkeep.import_memories)
+    export = _Bound(exporting.export)
+    import_ = _Bound(importing.import_memories)
+    backup_create = _Bound(copying.backup_create)
+    backup_verify = _Bound(copying.backup_verify)
+    backup_restore = _Bound(copying.backup_restore)
+    keys_create = _Bound(keys.keys_create)
+    keys_list = _Bound(keys.keys_list)
+    keys_revoke = _Bound(keys.keys_revoke)
+    owners_assign = _Bound(owners.owners_assign)
 
     @property
     def now(self) -> datetime:
@@ -180,6 +241,12 @@ class Engram:
             self._home = self._home()
         return self._home
 
+    def desk(self) -> Evidence:
+        """What holds citations against the world, made when it is first needed."""
+        if callable(self._evidence):
+            self._evidence = self._evidence()
+        return self._evidence
+
     def call(self) -> Call:
         """One asking: this caller, now.
 
@@ -190,7 +257,7 @@ class Engram:
             raise Unavailable("This memory was closed.", "Open it again with engram.open().")
         return Call(
             engine=self.engine,
-            caller=self.caller,
+            caller=self.caller if self.caller.view else self.caller._replace(view=self._view()),
             access=access_of(self.caller),
             now=self._clock(),
             new_id=self._new_id,
@@ -204,11 +271,18 @@ class Engram:
             progress=self._progress,
             context=self._context,
             harvesting=self._harvesting,
+            vault=self._vault,
+            at_desk=self.desk,
+            sync=self._syncing,
         )
+
+    def notices(self) -> tuple[Finding, ...]:
+        """What the store has to say besides answers: each happening once, what is wrong for as long as it is."""
+        return tuple(getattr(self.engine, "notices", tuple)())
 
     def follow(self) -> None:
         """Let vectors follow what was saved, beside the caller: only where the model is loaded already."""
-        self._follower.nudge()
+        self._follower.nudge(access_of(self.caller))
 
     def watched_by(self, progress: Progress) -> "Engram":
         """The same memory, telling somebody how far long work has come."""
@@ -226,7 +300,29 @@ class Engram:
     def for_person(self, channel: str) -> "Engram":
         """The same memory for the person at the other end of a client, who was asked there and answered."""
         other = self.confirming_by(channel)
-        other.caller = self.caller._replace(human=True, agent="")
+        if not self.caller.alone:  # nobody is there to be asked
+            other.caller = self.caller._replace(human=True, agent="")
+        return other
+
+    def resting_in(self, engine: Engine, store: str) -> "Engram":
+        """The same settings on another engine, such as that of another org."""
+        other = copy(self)
+        other.engine, other.store = engine, store
+        other._follower = Follower(engine, self._embedder)  # noqa: SLF001 - a copy of our own
+        return other
+
+    def speaking_for(self, caller: Caller, channel: str) -> "Engram":
+        """The same org's memory for another caller; what it saves lands in the workspace it stands in."""
+        other = self.made_in(Context(agent=caller.agent)) if caller.agent else self.confirming_by(channel)
+        other._channel, other.caller = channel, caller  # noqa: SLF001 - a copy of our own
+        if caller.workspace is not None:
+            other._home = replace(self.home, workspace=caller.workspace)  # noqa: SLF001 - the same
+        return other
+
+    def for_agent(self, name: str) -> "Engram":
+        """The same memory for an agent of this name."""
+        other = self.made_in(Context(agent=name))
+        other.caller = self.caller._replace(human=False, agent=name)
         return other
 
     def confirming_by(self, channel: str) -> "Engram":

@@ -1,24 +1,40 @@
 """The only place where parts meet: settings, engine, caller, clock and chance become an Engram."""
 
+import functools
+import itertools
 import os
+import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from engram import config
-from engram.errors import Invalid
-from engram.inference.lazy import Asked, Lazy, Loaded
+from engram.errors import Conflict, Invalid, Unavailable
+from engram.inference.lazy import Asked, Judging, Lazy, Loaded
 from engram.inference.models import MODELS
 from engram.inference.shelf import Shelf
 from engram.interop.cursors import CursorFile
 from engram.model.caller import Caller
+from engram.model.change import Finding
 from engram.model.filter import Filter
-from engram.model.memory import NOWHERE, Context
+from engram.model.memory import NOWHERE, Context, Visibility
 from engram.model.query import Space
 from engram.model.scope import GLOBAL, Scope
-from engram.ports import Clock, Embedder, Engine, Harvesting
-from engram.projects.detect import project_of
+from engram.operations.keys import opened, spelled
+from engram.ports import (
+    Clock,
+    Embedder,
+    Engine,
+    Evidence,
+    Harvesting,
+    Ledger,
+    Nowhere,
+    Progress,
+    Syncing,
+)
+from engram.projects.detect import Whereabouts, project_of, root_of, tip_of
 from engram.projects.names import Names
 from engram.rules.access import access_of
 from engram.rules.admission import Policy
@@ -38,15 +54,17 @@ def open(
     channel: str = "api",
     agent: str = "",
     lenient: bool = False,
+    apart: bool = False,
     environment: Mapping[str, str] | None = None,
     clock: Clock | None = None,
 ) -> Engram:
-    """Open a memory: the configured store, or the one given (a path, `sqlite:PATH`, `files:PATH` or `ram:`).
+    """Open a memory: the configured store, or the one given.
 
-    `folder` tells the current project; it is the working directory unless given. `home` is where memories land
-    when no folder shall tell it. `lenient` opens a store
-    whose files others may read, so that it can be mended. `agent` is who speaks where no setting names an agent:
-    without either, a person does. `clock` tells the time; it is the wall clock unless
+    A store is a path, `sqlite:PATH`, `files:PATH`, `postgres://…` or `ram:`.
+    `folder` tells the current project; it is the working directory unless given. `home` is where memories land when
+    no folder shall tell it. `lenient` opens a store whose files others may read, so that it can be mended; `apart`
+    opens none, for what is asked about backups: it must work where the store does not. `agent` is who speaks where
+    no setting names an agent: without either, a person does. `clock` tells the time; it is the wall clock unless
     given, and is how old notes get their own dates.
 
     Raises:
@@ -55,32 +73,135 @@ def open(
     variables = os.environ if environment is None else environment
     place = os.path.abspath(folder) if folder else working_folder()
     settings = config.read(variables, place)
-    agent, kinds = settings.get("agent") or agent, settings.get("kinds")
-    policy = Policy(
-        autopromote=settings.get("autopromote"),
-        review_all=settings.get("review_all"),
-        kinds=extended(kinds) if kinds else None,
-    )
+    agent = settings.get("agent") or agent
+    policy = _policy(settings)
     shelf = Shelf(config.data_folder(variables))
     embedder = embedder_of(settings, variables, shelf.folders)
     # Last, so that whatever is wrong with the settings leaves no store behind.
-    engine, shown = _engine(os.fspath(store) or settings.get("store"), variables, settings, lenient=lenient)
-    speaker = caller or Caller(agent=agent, human=not agent)
+    name = os.fspath(store) or settings.get("store")
+    engine, shown = _engine("ram:" if apart else name, variables, settings, policy, lenient=lenient)
+    vault = _Vault(_place(name, variables), variables, settings, policy)
+    speaker = caller or Caller(org=settings.get("org"), agent=agent, human=not agent)
+    # Whom no folder tells where he is has no working tree either: a server for clients elsewhere.
+    around = None if home else Whereabouts(place, settings.get("default_branch"))
+    taken = functools.partial(_holds, engine, speaker)
     return Engram(
         engine,
         caller=speaker,
         clock=clock or now,
         new_id=new_id,
         policy=policy,
-        home=home or (lambda: home_scope(settings, variables, place, lambda name: _holds(engine, speaker, name))),
+        home=home or (lambda: home_scope(settings, variables, place, taken)),
         budget=settings.get("budget"),
-        store=shown,
+        store=vault.shown if apart else shown,
         channel=channel,
         embedder=embedder,
         shelf=shelf,
         context=Context(agent=agent) if agent else NOWHERE,
         harvesting=_harvesting(settings, variables),
+        vault=vault,
+        evidence=_evidence(around, place, variables),
+        view=around.view if around else str,
+        syncing=_syncing(settings, variables, shown, place, taken),
     )
+
+
+def _policy(settings: config.Settings) -> Policy:
+    """What configuration lets admission decide by."""
+    kinds = settings.get("kinds")
+    return Policy(
+        autopromote=settings.get("autopromote"),
+        review_all=settings.get("review_all"),
+        kinds=extended(kinds) if kinds else None,
+        staging=settings.get("staging"),
+        visibility=visibility_of(settings),
+    )
+
+
+def _evidence(around: Whereabouts | None, folder: str, environment: Mapping[str, str]) -> Callable[[], Evidence]:
+    """What looks at citations from a folder; loaded on first need, for most questions cite nothing."""
+
+    def desk() -> Evidence:
+        if around is None:
+            return Nowhere()
+        from engram.evidence.desk import Desk  # noqa: PLC0415 - start-up
+
+        return Desk(folder, around.look, tip_of, config.cache_folder(environment))
+
+    return desk
+
+
+def visibility_of(settings: config.Settings) -> Visibility:
+    """Who may see a new memory of a project, unless said.
+
+    Raises:
+        Invalid: when it is neither private nor shared.
+    """
+    said = settings.get("visibility")
+    if said == "shared":
+        return "shared"
+    if said == "private":
+        return "private"
+    raise Invalid(f"visibility cannot be {said!r}.", "It is private or shared.")
+
+
+class Orgs:
+    """The memories of every org that a server serves, each opened when it is first asked for.
+
+    A database holds any number of orgs; every other store holds the configured one alone.
+    """
+
+    def __init__(self, store: str, *, home: Scope, environment: Mapping[str, str] | None = None) -> None:
+        """Open the configured org's.
+
+        Raises:
+            Invalid, Corrupt, Unavailable: when the settings or the store cannot be used.
+        """
+        settings = config.read(os.environ if environment is None else environment, working_folder())
+        self.org = str(settings.get("org"))
+        self._lock = threading.Lock()
+        self._first = open(store, home=home, caller=Caller(org=self.org), channel="http", environment=environment)
+        self._known = {self.org: self._first}
+
+    def serves(self, org: str) -> bool:
+        """Whether there is a place for this org here."""
+        return org == self.org or hasattr(self._first.engine, "of")
+
+    def engram(self, org: str) -> Engram:
+        """The memory of an org, for nobody in particular: ask it to speak for a caller.
+
+        Raises:
+            Invalid: when it is not served here.
+        """
+        with self._lock:
+            if org not in self._known:
+                if not self.serves(org):
+                    raise Invalid("This org is not served here.", "Serve a database for several: postgres://….")
+                engine = self._first.engine.of(org)  # type: ignore[attr-defined] # a database's, by the line above
+                shown = f"{self._first.store.rpartition('#')[0]}#{org}"
+                self._known[org] = self._first.resting_in(engine, shown)
+            return self._known[org]
+
+    def opened_by(self, key: str) -> Caller | None:
+        """Who an API key speaks for now; None where it opens nothing."""
+        try:
+            org = spelled(key)[0]
+        except ValueError:
+            return None
+        return opened(self.engram(org).engine, key, now()) if self.serves(org) else None
+
+    def check(self) -> None:
+        """Look whether the store answers.
+
+        Raises:
+            Unavailable: when it does not.
+        """
+        self._first.engine.events(limit=1)
+
+    def close(self) -> None:
+        """Let go of all of them."""
+        for one in list(self._known.values())[::-1]:
+            one.close()
 
 
 def _harvesting(settings: config.Settings, environment: Mapping[str, str]) -> Harvesting:
@@ -95,7 +216,35 @@ def _harvesting(settings: config.Settings, environment: Mapping[str, str]) -> Ha
     return Harvesting(
         cursors=CursorFile(os.path.join(config.data_folder(environment), "harvest.jsonl")),
         extractor=Asked(url, model, environment.get("ENGRAM_EXTRACTOR_KEY", "")) if url and model else None,
+        judge=Judging(url, model, environment.get("ENGRAM_EXTRACTOR_KEY", "")) if url and model else None,
         place=place,
+    )
+
+
+def _syncing(
+    settings: config.Settings, environment: Mapping[str, str], store: str, here: str, taken: Callable[[str], bool]
+) -> Syncing:
+    """What an exchange needs: keys and what is known of others, in a folder beside the store."""
+    folder = "" if store == "ram:" else f"{store.removeprefix('files:')}.sync"
+
+    @functools.cache
+    def ledger() -> Ledger:
+        from engram.sync.ledger import Ledger  # noqa: PLC0415 - start-up
+
+        return Ledger(folder)
+
+    def secret(remote: str) -> str:
+        name = f"ENGRAM_REMOTE_TOKEN_{remote.upper().replace('-', '_')}"
+        return environment.get(name, "") or config.secret_of(environment, remote)
+
+    return Syncing(
+        ledger=ledger,
+        place=lambda folder: home_scope(settings, environment, folder, taken),
+        root=lambda folder: root_of(folder, environment.get("HOME") or "/"),
+        device=os.uname().nodename,
+        folder=folder,
+        here=here,
+        secret=secret,
     )
 
 
@@ -183,7 +332,7 @@ def _endpoint(settings: config.Settings, environment: Mapping[str, str]) -> Embe
             key=environment.get("ENGRAM_EMBEDDER_KEY", ""),
         )
 
-    return Lazy(Space(f"endpoint/{model}", dim, prefix), latin=False, floor=0.2, load=load)
+    return Lazy(Space(f"endpoint/{model}", dim, prefix), latin=False, floor=0.2, load=load, local=False)
 
 
 def now() -> datetime:
@@ -201,11 +350,63 @@ def new_id() -> str:
     return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
 
 
-_STORES = "Use a file path, sqlite:PATH, files:FOLDER or ram: for ENGRAM_STORE."
+POSTGRES = ("postgres", "postgresql")
+
+_STORES = "Use a file path, sqlite:PATH, files:FOLDER, postgres://… or ram: for ENGRAM_STORE."
 
 
-def _plain_files(path: str, environment: Mapping[str, str], settings: config.Settings, *, lenient: bool) -> Engine:
+def migrate(progress: Progress, environment: Mapping[str, str] | None = None) -> tuple[str, int]:
+    """Bring the schema of the configured database up to date; answers with its name and the steps that took.
+
+    Raises:
+        Invalid: when the configured store is no database: the others migrate by themselves.
+        Corrupt, Unavailable: see `postgres_schema.migrate`.
+    """
+    settings = config.read(os.environ if environment is None else environment, working_folder())
+    store = settings.get("store")
+    if store.partition(":")[0] not in POSTGRES:
+        raise Invalid(
+            "The store is no database: it is brought up to date whenever it is opened.",
+            "Name a database: ENGRAM_STORE=postgres://host/name engram migrate.",
+        )
+    with _driver():
+        from engram.engines.postgres_schema import migrate  # noqa: PLC0415 - only the engine in use is loaded
+
+    return _shown(store, settings.get("org")), migrate(store, progress)
+
+
+def _postgres(url: str, org: str) -> tuple[Engine, str]:
+    with _driver():
+        from engram.engines.postgres import PostgresEngine  # noqa: PLC0415 - only the engine in use is loaded
+        from engram.engines.postgres_database import Database  # noqa: PLC0415 - the same
+
+    return PostgresEngine(Database(url), org, new_replica=new_id, sole=True), _shown(url, org)
+
+
+@contextmanager
+def _driver() -> Iterator[None]:
+    """PostgreSQL's driver comes with an extra: say so where it is missing."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in ("psycopg", "psycopg_pool"):
+            raise
+        raise Unavailable(
+            "The driver for PostgreSQL is not installed.", "Install it: pip install 'engram[postgres]'."
+        ) from None
+
+
+def _shown(url: str, org: str) -> str:
+    """A database's name for answers: where it is and whose part, without user and password."""
+    place = url.partition("://")[2].rpartition("@")[2].partition("?")[0]
+    return f"postgres://{place}#{org}"
+
+
+def _plain_files(
+    path: str, environment: Mapping[str, str], settings: config.Settings, policy: Policy, *, lenient: bool
+) -> Engine:
     from engram.engines.files.engine import FilesEngine  # noqa: PLC0415 - only the engine in use is loaded
+    from engram.rules.admission import scrubbed  # noqa: PLC0415 - the same
     from engram.rules.changes import claims_of  # noqa: PLC0415 - the same
 
     def lasting(at: str) -> "Index":
@@ -226,38 +427,119 @@ def _plain_files(path: str, environment: Mapping[str, str], settings: config.Set
         clock=now,
         new_id=new_id,
         claims_of=claims_of,
+        scrub=scrubbed,
+        kind_of=lambda name: policy.kind(name)[1:3],
         snapshots=settings.get("snapshots"),
         lenient=lenient,
     )
 
 
-def _engine(
-    name: str, environment: Mapping[str, str], settings: config.Settings, *, lenient: bool
-) -> tuple[Engine, str]:
+def _place(name: str, environment: Mapping[str, str]) -> tuple[str, str]:
+    """Which engine a store is of, and where it lies.
+
+    Raises:
+        Invalid: when no engine of ours knows it.
+    """
     scheme, colon, rest = name.partition(":")
     if name == "ram:":
+        return "ram", ""
+    plain = rest.removeprefix("//") if scheme == "files" and colon else ""
+    if plain or os.path.exists(os.path.join(os.path.expanduser(name), "memory.md")):
+        return "files", os.path.abspath(os.path.expanduser(plain or name))
+    if scheme in POSTGRES:
+        return "postgres", name
+    if colon and len(scheme) > 1 and scheme != "sqlite" and scheme.isalnum() and not os.path.exists(name):
+        raise Invalid(f"{name!r} is no store.", _STORES)
+    given = rest.removeprefix("//") if scheme == "sqlite" and colon else name
+    path = given or os.path.join(config.data_folder(environment), "engram.db")
+    return "sqlite", os.path.abspath(os.path.expanduser(path))
+
+
+def _unused(path: str) -> str:
+    """A path at which there is nothing: this one, or the first of those that follow it."""
+    return next(each for n in itertools.count(1) if not os.path.lexists(each := path if n == 1 else f"{path}-{n}"))
+
+
+class _Vault:
+    """See `ports.Vault`."""
+
+    def __init__(
+        self, place: tuple[str, str], environment: Mapping[str, str], settings: config.Settings, policy: Policy
+    ) -> None:
+        self._form, path = place
+        in_files = self._form in ("sqlite", "files")
+        self.place = os.path.realpath(path) if in_files else ""  # a link to a store stays one
+        self.shown = path if self._form == "sqlite" else f"{self._form}:{path}" if in_files else f"{self._form}:"
+        self._environment, self._settings, self._policy = environment, settings, policy
+
+    def version(self) -> str:
+        from engram import __version__  # noqa: PLC0415 - it imports us
+
+        return __version__
+
+    def check(self, form: str, folder: str) -> tuple[Mapping[str, int], Sequence[Finding]]:
+        if form == "sqlite":
+            from engram.engines import sqlite_copy  # noqa: PLC0415 - only the engine in use is loaded
+
+            path = os.path.join(folder, sqlite_copy.NAME)
+            counts: Mapping[str, int] = sqlite_copy.tally(path)
+            engine, _ = _engine(f"sqlite:{path}", self._environment, self._settings, self._policy, lenient=True)
+        elif form == "files":
+            from engram.engines.files import copying  # noqa: PLC0415 - the same
+
+            path = os.path.join(folder, copying.STORE)
+            counts = copying.tally(path)
+            cache = {**self._environment, "XDG_CACHE_HOME": os.path.join(folder, "cache")}
+            engine, _ = _engine(f"files:{path}", cache, self._settings, self._policy, lenient=True)
+        else:
+            raise Invalid(f"A copy of the form {form!r} is not known here.", "Upgrade Engram.")
+        try:
+            return counts, engine.check()
+        finally:
+            engine.close()
+
+    def put(self, form: str, folder: str, aside: str) -> str:
+        from engram.engines import sqlite_copy  # noqa: PLC0415 - as above
+        from engram.engines.files import copying  # noqa: PLC0415 - as above
+
+        if form != self._form:
+            raise Invalid(
+                f"This is the backup of a store of the form {form}; {self.shown} is of the form {self._form}.",
+                f"Name a place for it: --store {form}:PATH.",
+            )
+        engine = sqlite_copy if form == "sqlite" else copying
+        there = engine.holds_anything(self.place)
+        if there and not aside:
+            raise Conflict(
+                f"The store {self.shown} holds something.",
+                "Add --overwrite to keep it aside and put this in its place.",
+            )
+        kept = _unused(f"{self.place}{aside}") if there else ""
+        try:
+            engine.put(folder, self.place, kept)
+        except OSError as error:
+            raise Unavailable(f"{self.place} cannot be written: {error.strerror}.", "Check its folder.") from None
+        return kept
+
+
+def _engine(
+    name: str, environment: Mapping[str, str], settings: config.Settings, policy: Policy, *, lenient: bool
+) -> tuple[Engine, str]:
+    form, path = _place(name, environment)
+    if form == "ram":
         from engram.engines.ram import RamEngine  # noqa: PLC0415 - only the engine in use is loaded
 
         return RamEngine(new_id()), "ram:"
-    plain = rest.removeprefix("//") if scheme == "files" and colon else ""
-    if plain or os.path.exists(os.path.join(os.path.expanduser(name), "memory.md")):
-        path = os.path.abspath(os.path.expanduser(plain or name))
-        return _plain_files(path, environment, settings, lenient=lenient), f"files:{path}"
-    if scheme in ("postgres", "postgresql", "qdrant"):
-        raise Invalid(
-            f"A store of the form {scheme}: is not part of this version yet.",
-            _STORES,
-        )
-    if colon and len(scheme) > 1 and scheme != "sqlite" and scheme.isalnum() and not os.path.exists(name):
-        raise Invalid(f"{name!r} is no store.", _STORES)
+    if form == "files":
+        return _plain_files(path, environment, settings, policy, lenient=lenient), f"files:{path}"
+    if form == "postgres":
+        return _postgres(path, settings.get("org"))
     from engram.engines.sqlite import SqliteEngine  # noqa: PLC0415 - only the engine in use is loaded
 
-    given = rest.removeprefix("//") if scheme == "sqlite" and colon else name
-    path = os.path.abspath(os.path.expanduser(given or os.path.join(config.data_folder(environment), "engram.db")))
     engine = SqliteEngine(
         path,
         new_replica=new_id,
-        private_folder=not given,
+        private_folder=name in ("", "sqlite:", "sqlite://"),
         anywhere=settings.get("network_store"),
         lenient=lenient,
     )

@@ -15,6 +15,7 @@ FILES = sorted((SRC / "engram").rglob("*.py"))
 MAY_IMPORT: dict[str, tuple[set[str], str]] = {
     "errors": (set(), "errors stand below everything"),
     "model": ({"errors"}, "nouns know errors only"),
+    "transport": ({"errors"}, "the one way to a server, which knows nothing of what it carries"),
     "rules": ({"errors", "model"}, "rules are pure functions over nouns"),
     "ports": ({"model"}, "ports say what the core asks of the world, in its own nouns"),
     "recall": ({"errors", "model", "rules", "ports"}, "recall speaks to engines and embedders through ports"),
@@ -24,9 +25,9 @@ MAY_IMPORT: dict[str, tuple[set[str], str]] = {
     ),
     "engines": ({"errors", "model"}, "engines apply Changes: no rule lives in them, and none knows another"),
     "indexes": ({"errors", "model"}, "indexes hold vectors and nothing else"),
-    "inference": ({"errors", "model"}, "a helper of the core, wired from outside"),
+    "inference": ({"errors", "model", "transport"}, "a helper of the core, wired from outside"),
     "evidence": ({"errors", "model"}, "a helper of the core, wired from outside"),
-    "sync": ({"errors", "model"}, "a helper of the core, wired from outside"),
+    "sync": ({"errors", "model", "transport"}, "a helper of the core, wired from outside"),
     "interop": ({"errors", "model"}, "a helper of the core, wired from outside"),
     "projects": ({"errors", "model"}, "a helper of the core, wired from outside"),
     "config": ({"errors"}, "the settings table stands alone"),
@@ -47,10 +48,13 @@ DOORS = {
     "engram.surfaces.cli": {"wiring", "config", "face"},
     "engram.surfaces.mcp.holding": {"wiring"},
     "engram.surfaces.mcp.server": {"face"},
-    "engram.surfaces.serve": {"config", "face"},
+    "engram.surfaces.openapi": {"face"},
+    "engram.surfaces.serve": {"config", "face", "wiring"},
+    "engram.surfaces.login": {"config"},
     "engram.surfaces.hook": {"wiring", "config", "recall"},
     "engram.surfaces.setup": {"wiring", "config"},
     "engram.surfaces.views": {"wiring", "config"},
+    "engram.surfaces.migrate": {"wiring"},
     "engram.surfaces.places": {"wiring", "config"},
     "engram.surfaces.journal": {"config"},
 }
@@ -72,18 +76,25 @@ CLOCK_CALLS = {"now", "utcnow", "today"}
 
 THIRD_PARTY = {
     "apsw": ("engram.engines.sqlite",),
+    "psycopg": ("engram.engines.postgres",),
+    "psycopg_pool": ("engram.engines.postgres",),
     "numpy": ("engram.engines.sqlite_vectors", "engram.inference.embed"),
     "onnxruntime": ("engram.inference.embed",),
     "tokenizers": ("engram.inference.embed",),
     "mcp": ("engram.surfaces.mcp", "engram.surfaces.serve"),
     "mcp_types": ("engram.surfaces.mcp",),
-    "pydantic": ("engram.surfaces.mcp.schemas",),
-    "yaml": ("engram.engines.files.scalars",),
-    "anyio": ("engram.surfaces.mcp",),
-    "starlette": ("engram.surfaces.serve",),
+    "pydantic": ("engram.surfaces.schemas",),
+    "yaml": ("engram.model.scalars", "engram.interop.peers.notes"),
+    "anyio": ("engram.surfaces.mcp", "engram.surfaces.http", "engram.surfaces.team"),
+    "jwt": ("engram.surfaces.issuer",),
+    "starlette": ("engram.surfaces.serve", "engram.surfaces.http"),
+    "cryptography": ("engram.sync.keys",),
     "uvicorn": ("engram.surfaces.serve",),
 }
 """Foreign library → the only modules (by beginning of the name) that may import it."""
+
+SHARED = {"where", "rows", "audit"}
+"""What every engine that speaks SQL may use: a filter's meaning, reading rows, looking for tampering."""
 
 LONGEST_FUNCTION = 60
 MARK = re.compile(r"#.*noqa: [A-Z0-9, ]*PLC0415.* - \w+")
@@ -112,9 +123,9 @@ def layer_of(module: str) -> str:
 
 
 def engine_of(module: str) -> str:
-    """All `sqlite*` modules are one engine, and so is a package; `where` is shared by those that speak SQL."""
+    """All `sqlite*` modules are one engine, and so is a package; `SHARED` is of those that speak SQL."""
     name = module.split(".")[2] if module.count(".") > 1 else "engines"
-    return "sqlite" if name.startswith("sqlite") else name
+    return next((each for each in ("sqlite", "postgres") if name.startswith(each)), name)
 
 
 def imports(tree: ast.Module) -> Iterator[Import]:
@@ -156,7 +167,7 @@ def _between(module: str, layer: str, target: str) -> Iterator[str]:
     if layer == "wiring":
         return
     if layer == other:
-        shared = {engine_of(module), "where", "engines"}
+        shared = {engine_of(module), "engines", *SHARED}
         if layer == "engines" and engine_of(target) not in shared:
             yield f"imports {target}: engines must not know each other"
         return

@@ -219,7 +219,7 @@ def said_commands(text: str) -> Iterator[tuple[str, list[str]]]:
                 first = words[0].rstrip(".,;:)")
                 two = "_".join([first, *(word.rstrip(".,;:)") for word in words[1:2])])
                 options = [word for word in words[1:] if re.match(r"--[a-z]", word)]
-                yield two if two in OPERATIONS else first, options
+                yield "sync_git" if "--git" in options else two if two in OPERATIONS else first, options
 
 
 def options_of(command: str) -> set[str]:
@@ -228,7 +228,7 @@ def options_of(command: str) -> set[str]:
     if command not in OPERATIONS:
         return set()
     own = parameters(OPERATIONS[command])
-    no = {f"--no-{each.name}" for each in own if each.type is bool and each.optional}
+    no = {f"--no-{each.flag[2:]}" for each in own if each.type is bool and each.optional}
     return {each.flag for each in own} | no | {f"--{name}" for name, _ in RENDERING.get(command, ())}
 
 

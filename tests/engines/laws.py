@@ -36,6 +36,7 @@ from engines.strategies import (
     filters,
     numbered,
     pooled_memories,
+    whole_keys,
     whole_memories,
     whole_relations,
     whole_sessions,
@@ -145,7 +146,7 @@ class EngineLaws:
     # --- E1: a record comes back equal ---
 
     @settings(max_examples=60)
-    @given(record=st.one_of(whole_memories(), whole_sessions(), whole_relations()))
+    @given(record=st.one_of(whole_memories(), whole_sessions(), whole_relations(), whole_keys()))
     def test_e1_any_record_comes_back_equal(self, new_engine, record):
         engine, type = new_engine(), type_of(record)
         engine.commit(change(record, expects={record.id: 0}))
@@ -1534,6 +1535,19 @@ class EngineLaws:
             (("ada", "private", "team/project:api"), Access("ada", None, "other"), False),
             (("ada", "private", "global"), Access("ada", None, "team"), False),
             (("ada", "shared", "global"), Access("bob", None, ""), True),
+            (("ada", "shared", "project:api"), Access("bob", closed=frozenset({"project:api"})), False),
+            (("ada", "shared", "project:api@run"), Access("bob", closed=frozenset({"project:api"})), False),
+            (("ada", "shared", "project:apis"), Access("bob", closed=frozenset({"project:api"})), True),
+            (("ada", "private", "project:api"), Access("ada", closed=frozenset({"project:api"})), True),
+            (("ada", "shared", "agent:builder"), Access("bob"), False),
+            (("ada", "shared", "agent:builder"), Access("bob", agent="builder"), True),
+            (("ada", "shared", "agent:builder"), Access("bob", agent="Builder"), False),
+            (("ada", "private", "agent:builder"), Access("bob", agent="builder"), False),
+            (("ada", "shared", "agent:project:x"), Access("bob"), False),
+            (("ada", "shared", "session:s"), Access("bob"), False),
+            (("ada", "shared", "session:s"), Access("ada"), True),
+            ((None, "private", "team/project:api"), Access("", unowned=True), True),
+            (("", "shared", "global"), Access("", unowned=True), False),
             ((None, "private", "global"), Access(""), False),
             ((None, "shared", "global"), Access(""), False),
             ((None, "shared", "global"), Access("ada"), False),

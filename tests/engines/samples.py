@@ -55,6 +55,7 @@ def change(
     batch: str = "batch",
     action: str = "remember",
     was: Record | None = None,
+    note: dict[str, str] | None = None,
 ) -> Change:
     """A Change made by hand; each record put is expected to be one revision behind.
 
@@ -68,7 +69,7 @@ def change(
         at=at,
         subjects=subjects,
         batch=batch,
-        payload=Payload(() if erase else edits, {}, f"salt of {batch}"),
+        payload=Payload(() if erase else edits, note or {}, f"salt of {batch}"),
     )
     expected = {record.id: record.revision - 1 for record in puts}
     return Change(

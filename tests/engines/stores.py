@@ -1,6 +1,7 @@
 """What must be true of a store file after anything: used wherever processes are killed or race."""
 
 import json
+import os
 import shutil
 from collections.abc import Callable
 from itertools import count as count_from
@@ -11,12 +12,17 @@ import yaml
 
 from engines.samples import START, everything
 from engram.engines.files.engine import FilesEngine
+from engram.engines.postgres import PostgresEngine
+from engram.engines.postgres_database import Database
 from engram.engines.ram import RamEngine
 from engram.engines.sqlite import SqliteEngine
+from engram.model.change import Finding
 from engram.model.event import intact
 from engram.model.filter import Access
 from engram.ports import Engine
+from engram.rules.admission import scrubbed
 from engram.rules.changes import claims_of
+from engram.rules.kinds import lookup
 
 
 def open_store(path: Path, replica: str = "parent") -> SqliteEngine:
@@ -35,13 +41,22 @@ def open_files(path: Path, replica: str = "replica", *, cache: Path | None = Non
             "clock": lambda: START,
             "new_id": lambda: f"{replica}-{next(ids)}",
             "claims_of": claims_of,
+            "scrub": scrubbed,
+            "kind_of": lambda name: lookup(name)[1:3],
             **more,
         },
     )
 
 
+def wrong(findings: list[Finding]) -> list[Finding]:
+    """What a check found that is more than a note: a repair notes each thing that it did."""
+    return [finding for finding in findings if finding.severity != "note"]
+
+
 def open_any(path: Path, replica: str = "parent", **more: object) -> Engine:
-    """A store by its name: a file of SQLite, or a folder of plain files."""
+    """A store by its name: a file of SQLite, a folder of plain files, or an org of DATABASE."""
+    if path.parts[0] == "org":
+        return PostgresEngine(Database(os.environ["DATABASE"]), path.name, new_replica=lambda: replica, sole=True)
     if path.suffix == ".db":
         return SqliteEngine(path, new_replica=lambda: replica, **more)
     return open_files(path, replica, **more)

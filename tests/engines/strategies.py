@@ -6,6 +6,7 @@ from typing import get_args
 from hypothesis import strategies as st
 
 from engines.samples import START, later
+from engram.model.apikey import ApiKey
 from engram.model.filter import Access, Filter
 from engram.model.limits import EARLIEST, LATEST
 from engram.model.memory import (
@@ -160,8 +161,26 @@ def whole_relations(draw: st.DrawFn, owner: str = "me") -> Relation:
         actor=draw(line()),
         model=draw(line()),
         session=draw(line()),
+        theirs=draw(line()),
         created_at=draw(times()),
         updated_at=draw(times()),
+        revision=draw(st.integers(1, 2**40)),
+    )
+
+
+@st.composite
+def whole_keys(draw: st.DrawFn, owner: str = "me") -> ApiKey:
+    return ApiKey(
+        id=draw(line(30, 5)),
+        name=draw(line(20, 1)),
+        digest=draw(st.text("0123456789abcdef", min_size=64, max_size=64)),
+        can=draw(st.sampled_from((("read",), ("read", "write")))),
+        owner=owner,
+        actor=draw(line()),
+        workspace=draw(st.one_of(st.none(), st.just(""), names())),
+        created_at=draw(times()),
+        expires_at=draw(st.one_of(st.none(), times())),
+        revoked_at=draw(st.one_of(st.none(), times())),
         revision=draw(st.integers(1, 2**40)),
     )
 
@@ -276,4 +295,7 @@ ACCESSES = st.builds(
     st.sampled_from((*OWNERS, "stranger")),
     st.sampled_from((None, frozenset(), frozenset({"project:api"}), frozenset({"agent:api", "project:web"}))),
     st.sampled_from((None, "", "team")),
+    st.sampled_from((frozenset(), frozenset({"project:api"}), frozenset({"project:api", "project:web"}))),
+    st.sampled_from(("", "api")),
+    st.sampled_from((False, False, False, True)),
 )

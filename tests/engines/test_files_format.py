@@ -14,12 +14,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engines.samples import MINE, START, Story, change, everything, later, memory, relation, session
-from engines.stores import open_files
+from engines.stores import open_files, wrong
 from engines.strategies import prose, whole_memories
-from engram.engines.files.items import TWELVE, Style, print_item, read_item
 from engram.engines.files.registry import read_registry
 from engram.errors import Corrupt, Invalid
 from engram.model.filter import Filter
+from engram.model.items import TWELVE, Style, print_item, read_item
 from engram.model.memory import Citation, standing
 from engram.model.record import replace
 from engram.model.scope import Scope
@@ -87,7 +87,8 @@ def test_the_two_items_of_the_example_come_back_byte_for_byte():
 
     written = [print_item(each.memory, each.handle, NOW, registry.style, each.others) for each in told]
     assert "\n".join(written) == SEED[registry.start : registry.end]
-    assert registry.spliced(dict(zip(spans, written, strict=True)), (), "2026-01-15", "") == SEED + "\n"
+    changes = dict(zip(spans, written, strict=True))
+    assert registry.spliced(changes, (), date="2026-01-15", mark={}, body="") == SEED + "\n"
 
 
 def test_the_example_is_read_as_it_is_meant_and_left_as_it_is(tmp_path):
@@ -223,7 +224,7 @@ def test_row_looser_permissions_are_refused_at_start_with_the_command_that_mends
     assert f"chmod {right:o} {path.resolve()}" in refused.value.hint
     lenient = open_files(tmp_path / "store", lenient=True)
     assert [each.code for each in lenient.check()] == ["modes"]
-    assert lenient.check(repair=True) == []
+    assert wrong(lenient.check(repair=True)) == []
     lenient.close()
     assert stat.S_IMODE(path.stat().st_mode) == right
 
@@ -597,7 +598,7 @@ def test_a_june_store_answers_the_same_without_the_index(tmp_path):
     assert everything(again) == first
     assert [each.handle for each in everything(again)] == [each.handle for each in first]
     assert [each.code for each in again.check()] == ["queue", "body"]  # as that release leaves them
-    assert again.check(repair=True) == []
+    assert wrong(again.check(repair=True)) == []
     again.close()
 
 
@@ -618,7 +619,7 @@ def test_a_store_of_a_later_release_keeps_its_projects_and_what_was_superseded(t
     assert [now[handle] for handle in ("mem-0001", "mem-0003")] == [had["mem-0001"], had["mem-0003"]]
     kept = ("status", "project", "superseded_by", "superseded_at", "superseded_reason")
     assert [now["mem-0002"][name] for name in kept] == [had["mem-0002"][name] for name in kept]
-    assert engine.check(repair=True) == []
+    assert wrong(engine.check(repair=True)) == []
     engine.close()
 
 

@@ -2,19 +2,16 @@
 
 import shutil
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
-from hypothesis.stateful import RuleBasedStateMachine, rule
+from hypothesis.stateful import rule
 
 from engines.samples import MINE, everything
 from engines.stores import open_files
 from engines.strategies import ACCESSES
 from engines.test_stateful import QUESTIONS, Twins, with_handles
-from engram.engines.ram import RamEngine
 from engram.model.filter import Access
 from engram.model.query import Query
 from engram.ports import Engine
@@ -24,24 +21,15 @@ class FilesTwins(Twins):
     """The same histories, with a folder of plain files as the second engine."""
 
     def __init__(self) -> None:
-        RuleBasedStateMachine.__init__(self)
         self.folder = Path(tempfile.mkdtemp())
-        self.ram = RamEngine("replica")
-        self.sqlite = open_files(self.folder / "store")
-        self.clock = 0
-        self.last = None
+        super().__init__()
 
-    @rule()
-    def close_and_open_again(self):
-        self.sqlite.close()
-        unused = "another" if self.ram.events(limit=1) else "replica"
-        self.sqlite = open_files(self.folder / "store", unused)
+    def open(self, replica: str) -> Engine:
+        return open_files(self.folder / "store", replica)
 
-    @contextmanager
-    def opened(self) -> Iterator[Engine]:
-        other = open_files(self.folder / "store", "unused")
-        yield other
-        other.close()
+    def teardown(self) -> None:
+        super().teardown()
+        shutil.rmtree(self.folder)
 
     @rule(access=ACCESSES, terms=QUESTIONS)
     def ask_without_the_index(self, access, terms):

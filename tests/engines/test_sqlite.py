@@ -6,21 +6,22 @@ import re
 import string
 import struct
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
 from engines.laws import EngineLaws, NewEngine, embed, found
-from engines.samples import EAST, MINE, SPACE, Story, change, everything, memory, purge
+from engines.samples import EAST, MINE, SPACE, START, Story, change, everything, later, memory, purge
 from engines.stores import count, open_store, raw, raw_bytes, statements
 from engram.engines import sqlite_file, sqlite_words
 from engram.engines.sqlite import SqliteEngine
 from engram.engines.sqlite_rows import fetch
-from engram.errors import Conflict
-from engram.model.change import Token
+from engram.errors import Conflict, Corrupt
+from engram.model.change import Token, noted_at
 from engram.model.filter import Access, Filter
 from engram.model.memory import Citation
-from engram.model.query import Query, Space
+from engram.model.query import Backlog, Query, Space
 from engram.model.record import replace
 from engram.model.scope import Scope
 
@@ -144,6 +145,20 @@ def test_e10_a_piece_another_memory_holds_is_no_trace(tmp_path):
     engine.close()
 
 
+def test_e10_a_reason_of_another_event_that_says_the_same_words_is_a_trace_and_is_named(tmp_path):
+    engine = open_store(tmp_path / "store.db")
+    story = Story(engine)
+    gone, other = story.remember("The secret falcon"), story.remember("We deploy on Fridays")
+    after = replace(other, forgotten_at=later(9), revision=2)
+    engine.commit(change(after, was=other, batch="b9", note={"reason": "because of The secret falcon"}))
+    done = story.purge(gone)
+
+    assert b"secret falcon" in raw_bytes(engine.path)
+    assert done.traces > 0
+    assert done.places == (noted_at(3),)
+    engine.close()
+
+
 def test_e10_a_reader_that_holds_the_log_makes_the_traces_known(tmp_path, monkeypatch):
     """While another process still reads the state before, the log cannot be emptied: the answer says so."""
     monkeypatch.setattr(sqlite_file, "BUSY_MS", 50)
@@ -234,6 +249,77 @@ def test_places_that_were_numbered_anew_by_another_process_are_found(tmp_path):
     assert engine.search(query, MINE)[0].words == pytest.approx(before[0].words, rel=1)
     for each in (engine, other):
         each.close()
+
+
+def test_what_is_kept_of_a_store_follows_every_change_whoever_makes_it(tmp_path):
+    engine, other = (open_store(tmp_path / "store.db", name) for name in ("one", "other"))
+    web, api = (Scope("project", name) for name in ("web", "api"))
+    told = lambda: (engine.places(MINE), engine.backlog(MINE))  # noqa: E731
+    assert told() == ([], Backlog())
+
+    first = memory("id-1", "a zebra", scope=web)
+    engine.commit(change(first))
+    assert told() == ([web], Backlog())
+    other.commit(change(memory("id-2", "a lion", scope=api), batch="b2"))
+    assert told() == ([api, web], Backlog())
+    embed(other, (first, EAST))
+    assert told()[1] == Backlog(SPACE, None, lacking=1)
+    embed(engine, (memory("id-2", "a lion", scope=api), EAST))
+    assert told()[1] == Backlog(SPACE, None, lacking=0)
+    assert engine.backlog(Access("ada")).lacking == 0
+    for each in (engine, other):
+        each.close()
+
+
+def test_what_was_read_within_a_transaction_that_is_undone_is_not_kept(tmp_path):
+    engine = open_store(tmp_path / "store.db")
+    web, api = (Scope("project", name) for name in ("web", "api"))
+    engine.commit(change(memory("id-1", "a zebra", scope=web)))
+    seen = []
+
+    def witness(*_: object) -> None:
+        seen.append(engine.places(MINE))
+        raise Conflict("Not today.")
+
+    with pytest.raises(Conflict):
+        engine.commit(change(memory("id-2", "a lion", scope=api), batch="b2"), witness)
+    assert seen == [[api, web]]
+    assert engine.places(MINE) == [web]
+    engine.close()
+
+
+def test_what_is_kept_of_a_store_is_nobody_elses_to_change(tmp_path):
+    engine = open_store(tmp_path / "store.db")
+    engine.commit(change(memory("id-1", "a zebra", scope=Scope("project", "web"))))
+    engine.places(MINE).clear()
+
+    assert engine.places(MINE) == [Scope("project", "web")]
+    assert engine.places(Access("ada")) == []
+
+
+def test_a_document_with_anything_behind_it_is_damaged(tmp_path):
+    engine = open_store(tmp_path / "store.db")
+    engine.commit(change(memory("id-1", "a zebra")))
+    engine._connection().execute("UPDATE memory SET doc = doc || '{}'")
+
+    with pytest.raises(Corrupt, match="mem-0001"):
+        engine.get("memory", ["mem-0001"], MINE)
+
+
+def test_a_filter_given_as_a_list_is_asked_all_the_same(tmp_path):
+    engine = open_store(tmp_path / "store.db")
+    engine.commit(change(memory("id-1", "a zebra", kind="decision"), memory("id-2", "a lion")))
+
+    for kinds in (["decision"], ("decision",)):
+        assert [one.id for one in engine.scan("memory", Filter(kinds=kinds), MINE).records] == ["id-1"]
+
+
+def test_one_filter_at_two_moments_is_answered_for_each(tmp_path):
+    engine = open_store(tmp_path / "store.db")
+    engine.commit(change(memory("id-1", "a zebra", valid_until=START + timedelta(days=2))))
+    live = lambda days: Filter(standings=("live",), now=START + timedelta(days=days))  # noqa: E731
+
+    assert [len(engine.scan("memory", live(days), MINE).records) for days in (1, 3, 1)] == [1, 0, 1]
 
 
 def test_a_few_of_many_are_found_in_their_place_whatever_is_common_elsewhere(tmp_path, monkeypatch):

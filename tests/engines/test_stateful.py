@@ -1,7 +1,8 @@
-"""`sqlite` against `ram`, the reference, over random histories made by the real rules."""
+"""Each engine against `ram`, the reference, over random histories made by the real rules."""
 
 import shutil
 import tempfile
+import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,8 +14,10 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from engines.laws import SECOND, THIRD, WAYS
 from engines.samples import EAST, MINE, SPACE, Story, change, everything, relation, session
+from engines.servers import shared_database
 from engines.stores import open_store
 from engines.strategies import ACCESSES, SCOPES, TAGS, TEXTS, filters
+from engram.engines.postgres import PostgresEngine
 from engram.engines.ram import RamEngine
 from engram.errors import EngramError, Invalid
 from engram.model.caller import Caller
@@ -43,26 +46,28 @@ READERS = st.one_of(st.just(MINE), st.just(Access("ada")), ACCESSES)
 
 
 class Twins(RuleBasedStateMachine):
-    """Two engines that get the same Changes and must give the same answers."""
+    """Two engines that get the same Changes and must give the same answers; a subclass opens the other one."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.folder = Path(tempfile.mkdtemp())
         self.ram = RamEngine("replica")
-        self.sqlite = open_store(self.folder / "store.db", "replica")
+        self.other = self.open("replica")
         self.clock = 0
         self.last: Change | None = None
 
+    def open(self, replica: str) -> Engine:
+        """The other store, as a process sees it that opens it now."""
+        raise NotImplementedError
+
     def teardown(self) -> None:
-        assert self.sqlite.check() == []
-        self.sqlite.close()
-        shutil.rmtree(self.folder)
+        assert self.other.check() == []
+        self.other.close()
 
     # --- the same act on both ---
 
     def both(self, act: Callable[[Engine], object]) -> object:
         """What both answer: the same value, or the same error."""
-        first, second = (self.outcome(lambda e=engine: act(e)) for engine in (self.ram, self.sqlite))
+        first, second = (self.outcome(lambda e=engine: act(e)) for engine in (self.ram, self.other))
         assert first == second
         return first
 
@@ -235,9 +240,9 @@ class Twins(RuleBasedStateMachine):
 
     @rule()
     def close_and_open_again(self):
-        self.sqlite.close()
+        self.other.close()
         unused = "another" if self.ram.events(limit=1) else "replica"  # a replica is named by its first commit
-        self.sqlite = open_store(self.folder / "store.db", unused)
+        self.other = self.open(unused)
 
     # --- reading ---
 
@@ -303,7 +308,7 @@ class Twins(RuleBasedStateMachine):
     @contextmanager
     def opened(self) -> Iterator[Engine]:
         """The store as another process sees it: without counts that may lag behind."""
-        other = open_store(self.folder / "store.db", "unused")
+        other = self.open("unused")
         yield other
         other.close()
 
@@ -331,7 +336,7 @@ class Twins(RuleBasedStateMachine):
         few = query._replace(limit=limit, phrases=())  # equal scores may be cut either way
         nearest = lambda hits: sorted(hit.cosine for hit in hits if hit.cosine is not None)[-limit:]  # noqa: E731
         self.both(lambda engine: nearest(engine.search(few, access)))
-        for engine in (self.ram, self.sqlite):
+        for engine in (self.ram, self.other):
             hits = engine.search(few, access)
             assert sum(hit.words is not None for hit in hits) <= limit >= sum(hit.words is None for hit in hits)
 
@@ -374,5 +379,29 @@ def with_handles(found: dict) -> dict:
     return {ref: (record, record.handle) for ref, record in found.items()}
 
 
-TestTwins = Twins.TestCase
-TestTwins.settings = settings(max_examples=250, stateful_step_count=40)
+class SqliteTwins(Twins):
+    def __init__(self) -> None:
+        self.folder = Path(tempfile.mkdtemp())
+        super().__init__()
+
+    def open(self, replica: str) -> Engine:
+        return open_store(self.folder / "store.db", replica)
+
+    def teardown(self) -> None:
+        super().teardown()
+        shutil.rmtree(self.folder)
+
+
+class PostgresTwins(Twins):
+    def __init__(self) -> None:
+        self.database, self.org = shared_database(), uuid.uuid4().hex
+        super().__init__()
+
+    def open(self, replica: str) -> Engine:
+        return PostgresEngine(self.database, self.org, new_replica=lambda: replica)
+
+
+TestSqlite = SqliteTwins.TestCase
+TestSqlite.settings = settings(max_examples=250, stateful_step_count=40)
+TestPostgres = PostgresTwins.TestCase
+TestPostgres.settings = settings(max_examples=60, stateful_step_count=40)

@@ -122,7 +122,7 @@ def test_everything_is_held_for_review_and_says_where_it_comes_from(world, tools
     }
     assert {one.source for one in made} == {"harness:claude-code:acme-api"}
     assert {one.session for one in made} == {"s-1"}
-    assert {str(one.scope) for one in made} == {"project:acme-api"}
+    assert {str(one.scope) for one in made} == {"global", "project:acme-api"}
     assert [one.citations for one in answer.proposed] == [
         (Citation("message", "s-1", "s-1-m2", excerpt="My name is Alex Rivera."),),
         (Citation("message", "s-1", "s-1-m2", excerpt="Always use pnpm for installs."),),
@@ -148,6 +148,31 @@ def test_one_undo_takes_it_all_back(world, tools, tmp_path):
     world.person.undo()
 
     assert world.everything() == {}
+
+
+def test_what_a_person_says_of_themselves_holds_everywhere_and_is_theirs(world, tools, tmp_path):
+    said = ("I prefer tabs over spaces.", "My name is Alex Rivera.", "We decided to use uv for all packages.")
+    run(world.person, tools, talk(tmp_path / "a.jsonl", *said))
+    found = {one.text: (str(one.scope), one.visibility, one.source) for one in world.everything().values()}
+
+    source = "harness:claude-code:acme-api"
+    assert found["I prefer tabs over spaces"] == ("global", "private", source)
+    assert found["My name is Alex Rivera"] == ("global", "private", source)
+    assert found["We decided to use uv for all packages"][0] == "project:acme-api"
+
+
+def test_what_an_agent_says_of_a_person_stays_in_the_project(world, tools, tmp_path):
+    path = talk(tmp_path / "a.jsonl", "Noted.", role="assistant")
+    model = Model(Extraction((Extracted("The person prefers tabs", "preference", 0.6, 0),)))
+    run(world.person, tools._replace(extractor=model), path, extractor="endpoint")
+
+    assert [str(one.scope) for one in world.everything().values()] == ["project:acme-api"]
+
+
+def test_a_project_that_is_named_holds_for_what_is_personal_too(world, tools, tmp_path):
+    run(world.person, tools, talk(tmp_path / "a.jsonl", "I prefer tabs over spaces."), project="billing")
+
+    assert [str(one.scope) for one in world.everything().values()] == ["project:billing"]
 
 
 def test_a_project_can_be_named_and_holds_for_scope_and_source(world, tools, tmp_path):

@@ -87,6 +87,18 @@ def test_one_undo_takes_it_back(world: World):
     assert {one.id: (one.status, one.held_for) for one in world.everything().values()} == before
 
 
+def test_undo_after_a_sync_that_only_queued_takes_back_that_step_and_not_the_one_before(world: World):
+    world.agent.remember("My name is Alex", kind="identity")
+    answer = sync(world.person, apply=True)
+    assert told(answer) == [("My name is Alex", "queue", "curated_kind")]
+    undone = world.person.ask("undo")
+
+    assert [event.action for event in undone.events] == ["sync"]
+    assert [one.text for one in world.everything().values()] == ["My name is Alex"]
+    assert sync(world.person, apply=True).event > 0
+    assert sync(world.person, apply=True).event == 0
+
+
 def test_a_conflict_whose_other_side_is_gone_needs_nobody(world: World):
     fill(world)
     sync(world.person, apply=True)

@@ -205,7 +205,7 @@ def test_what_is_no_export_is_refused(tmp_path, content):
 
 def test_an_export_of_a_newer_form_is_refused(exported):
     exported.write_text(
-        exported.read_text(encoding="utf-8").replace('"version":1', '"version":2'), encoding="utf-8"
+        exported.read_text(encoding="utf-8").replace('"version":2', '"version":3'), encoding="utf-8"
     )
     refused(exported, Invalid)
 

@@ -34,6 +34,7 @@ class Concepts:
     latin = False
     lean = b""
     floor = 0.0
+    local = True
 
     def __init__(self, meanings: Mapping[str, int], *, model: str = "concepts", dim: int = 8) -> None:
         self.space = Space(model, dim)

@@ -229,6 +229,8 @@ def test_what_was_held_back_follows_the_question_and_its_bounds(world: World):
     assert world.person.recall("harbour", words=True, kind=["decision"]).held_back == {"stale": 1}
     assert world.person.recall('"harbour is"', words=True).held_back == {"stale": 1}
     assert world.person.recall("harbour", words=True, scope="project:web").held_back == {}
+    assert world.person.recall("stale harbuor", words=True).held_back == {"stale": 2}
+    assert world.person.recall("stale harbour zeppelin", words=True).held_back == {}
 
 
 # --- nothing relevant ---

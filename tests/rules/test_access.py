@@ -1,6 +1,7 @@
 """Who may read and who may change what."""
 
 import itertools
+from contextlib import suppress
 
 import pytest
 
@@ -8,7 +9,14 @@ from engram.errors import Forbidden, NotFound, Unconfirmed
 from engram.model.caller import Caller
 from engram.model.filter import Access
 from engram.model.scope import GLOBAL, Scope
-from engram.rules.access import access_of, require_confirmation, require_judge, require_owner, require_person
+from engram.rules.access import (
+    access_of,
+    require_confirmation,
+    require_judge,
+    require_owner,
+    require_person,
+    require_place,
+)
 from rules.world import AGENT, CHECKER, OTHER, PERSON, World, memory, request
 
 
@@ -46,6 +54,59 @@ def test_one_reads_what_is_own_or_shared_and_in_reach_within_the_workspace(acces
 def test_access_is_made_from_the_caller_and_nothing_else():
     caller = Caller(owner="a", reach=frozenset({"project:api"}), workspace="team")
     assert access_of(caller) == Access("a", frozenset({"project:api"}), "team")
+    member = Caller(owner="a", agent="codex", grants=(("project:api", ""), ("project:web", "reader")))
+    assert access_of(member) == Access("a", closed=frozenset({"project:api"}), agent="codex")
+
+
+@pytest.mark.parametrize(
+    ("grants", "roles", "may"),
+    [
+        ((), (), {"writer"}),
+        ((("project:api", ""),), (), set()),
+        ((("project:api", ""),), ("admin",), set()),  # of the org, and no member here
+        ((("project:api", "reader"),), (), set()),
+        ((("project:api", "writer"),), (), {"writer"}),
+        ((("project:api", "reviewer"),), (), {"writer", "reviewer"}),
+        ((("project:api", "admin"),), (), {"writer", "reviewer"}),
+        ((), ("reviewer",), {"writer", "reviewer"}),
+        ((("project:web", "admin"),), (), {"writer"}),
+    ],
+)
+def test_a_role_in_a_project_says_who_adds_to_it_and_who_judges_there(grants, roles, may):
+    caller = Caller(owner="robin", grants=grants, roles=frozenset(roles))
+    can = set()
+    with suppress(Forbidden):
+        require_place(caller, API)
+        can.add("writer")
+    with suppress(Forbidden):
+        require_judge(caller, memory(scope=API, visibility="shared"))
+        can.add("reviewer")
+    assert can == may
+
+
+def test_one_who_lost_the_role_may_take_away_and_say_nothing_new(world):
+    member = Caller(owner="alex", grants=(("project:api", "writer"),))
+    mine = world.as_(member).remember("The api is on", scope="project:api", visibility="shared").memory
+    former = world.as_(member._replace(grants=(("project:api", ""),)))
+
+    with pytest.raises(Forbidden):
+        former.revise(mine.id, text="The api is off")
+    with pytest.raises(Forbidden):
+        former.remember("More", scope="project:api")
+    former.revise(mine.id, visibility="private")
+    with pytest.raises(Forbidden):
+        former.revise(mine.id, visibility="shared")
+    former.forget(mine.id)
+    former.restore(mine.id)
+    former.purge(mine.id, confirm=True)
+
+
+def test_what_is_new_lands_in_the_workspace_one_stands_in():
+    caller = Caller(owner="a", workspace="red")
+    require_place(caller, Scope("project", "api", "red"))
+    for scope in (API, Scope("project", "api", "blue"), GLOBAL):
+        with pytest.raises(Forbidden):
+            require_place(caller, scope)
 
 
 def test_only_the_owner_writes_and_a_memory_without_owner_is_nobodys():

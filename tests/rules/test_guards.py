@@ -5,7 +5,8 @@ import pytest
 from engram.errors import Conflict, Forbidden, Invalid, Unconfirmed
 from engram.model.memory import CURATED, Citation
 from engram.model.record import replace
-from engram.rules.admission import Known, Policy, adopt
+from engram.rules.admission import Policy
+from engram.rules.intake import Here, take_in
 from rules.world import START, World, memory, request
 
 NAME = "My legal name is Alex"
@@ -145,10 +146,11 @@ def test_the_making_of_what_a_proposal_waits_for_is_not_undone(world):
 
 def test_a_trusted_export_cannot_lower_a_tier_or_pose_as_a_handle():
     asked = request(confirmed="import")
-    taken = adopt(memory(text=NAME, kind="identity", tier=1), Known(), Policy(), asked).puts[0]
-    assert taken.tier == CURATED
+    own = {"own": True, "source": "import:all.jsonl"}
+    taken = take_in(memory(text=NAME, kind="identity", tier=1), Here(), Policy(), asked, **own)
+    assert taken.memory.tier == CURATED
     with pytest.raises(Invalid, match="handle"):
-        adopt(memory("mem-0001"), Known(), Policy(), asked)
+        take_in(memory("mem-0001"), Here(), Policy(), asked, **own)
 
 
 def test_secrets_leave_every_field_that_is_stored(world):

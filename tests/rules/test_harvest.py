@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engram.rules.harvest import LONGEST_TALK, MOST_A_TURN, says_something, statements
+from engram.rules.harvest import LONGEST_TALK, MOST_A_TURN, holds_everywhere, says_something, statements
 
 SAID = """
 convention  | Always use pnpm in this repository.
@@ -465,3 +465,23 @@ def test_any_text_at_all_can_be_looked_at(said: str, role: str):
     for one in statements(role, said):
         assert one.text.strip()
         assert re.fullmatch(r"[a-z]+", one.kind)
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "everywhere"),
+    [
+        ("I prefer tabs over spaces", "preference", True),
+        ("My name is Alex Rivera", "identity", True),
+        ("I live in Lisbon", "location", True),
+        ("I'm allergic to nuts", "health", True),
+        ("Ich bevorzuge kurze Antworten", "preference", True),
+        ("I prefer tabs in this repo", "preference", False),
+        ("I prefer pytest for the backend", "preference", False),
+        ("Ich bevorzuge Tabs im Projekt", "preference", False),
+        ("Prefiero tabuladores en este proyecto", "preference", False),
+        ("We deploy on Fridays", "convention", False),
+        ("We decided to use uv", "decision", False),
+    ],
+)
+def test_what_is_about_a_person_holds_everywhere_unless_it_names_a_place(text, kind, everywhere):
+    assert holds_everywhere(text, kind) is everywhere

@@ -285,3 +285,160 @@ def test_a_stale_verdict_is_told_when_what_it_is_about_is_gone(world):
 
     with pytest.raises(Conflict):
         world.person.relate(new.id, old.id, "supersedes", token="t")  # noqa: S106 - no secret
+
+
+# A conflict with what is curated
+
+
+def curated_and_newcomer(world: World):
+    name = world.person.remember("The company is called Acme GmbH", kind="identity", confirm=True).memory
+    world.clock.pass_by(days=1)
+    return name, world.agent.remember("Acme trades under the name Borealis").memory
+
+
+@pytest.mark.parametrize("who", ["agent", "person"])
+def test_what_conflicts_with_a_curated_memory_waits_for_review_and_undo_ends_that(world, who):
+    name, new = curated_and_newcomer(world)
+    past = len(world.events())
+    said = getattr(world, who).relate(new.id, name.id, "conflicts")
+
+    assert (world.now(new.id).status, world.now(new.id).held_for) == ("pending", "conflict")
+    assert world.stands(name.id) == "live"
+    assert said.relation.status == "judged"
+    assert "waits for review" in said.hint
+    assert len(world.events()) == past + 1
+    assert [one.id for one in world.person.review().candidates[0].conflicts] == [name.id]
+    world.person.undo()
+    assert world.stands(new.id) == "live"
+
+
+def test_the_newcomer_waits_whichever_of_the_two_is_named_first(world):
+    name, new = curated_and_newcomer(world)
+    world.agent.relate(name.id, new.id, "conflicts")
+
+    assert world.stands(new.id) == "pending"
+    assert world.stands(name.id) == "live"
+
+
+def test_a_conflict_between_others_holds_nothing(world):
+    new, old = two(world)
+    world.agent.relate(new.id, old.id, "conflicts")
+
+    assert set(live(world)) == {new.text, old.text}
+
+
+def test_a_persons_other_word_ends_the_waiting_and_an_agents_does_not(world):
+    name, new = curated_and_newcomer(world)
+    world.agent.relate(new.id, name.id, "conflicts")
+    world.agent.relate(new.id, name.id, "compatible")
+    assert world.stands(new.id) == "pending"
+    world.person.relate(new.id, name.id, "conflicts")
+    world.person.undo(last=2)
+    assert world.stands(new.id) == "pending"
+    world.person.relate(new.id, name.id, "compatible")
+    assert world.stands(new.id) == "live"
+
+
+def test_what_waits_for_another_reason_is_not_let_through_by_a_verdict(world):
+    name = world.person.remember("The company is called Acme GmbH", kind="identity", confirm=True).memory
+    world.person.remember("The API listens on port 8080")
+    world.clock.pass_by(days=1)
+    held = world.agent.remember("The API listens on port 9090").memory
+    world.person.relate(held.id, name.id, "conflicts")
+    world.person.relate(held.id, name.id, "unrelated")
+
+    assert world.stands(held.id) == "pending"
+
+
+def test_what_a_newcomer_had_replaced_stands_again_while_it_waits(world):
+    name, new = curated_and_newcomer(world)
+    old = world.agent.remember("Acme used to trade as Septentrio").memory
+    world.agent.relate(new.id, old.id, "supersedes")
+    world.agent.relate(new.id, name.id, "conflicts")
+
+    assert world.stands(old.id) == "live"
+    world.person.promote(new.id)
+    assert (world.stands(new.id), world.stands(old.id)) == ("live", "replaced")
+
+
+def test_between_two_curated_ones_an_agents_word_waits(world):
+    name, _ = curated_and_newcomer(world)
+    late = world.person.remember("Acme signs as Borealis AG", kind="identity", confirm=True).memory
+
+    assert world.agent.relate(late.id, name.id, "conflicts").relation.status == "proposed"
+    assert world.stands(late.id) == "live"
+    assert world.person.relate(late.id, name.id, "conflicts").relation.status == "judged"
+    assert world.stands(late.id) == "pending"
+
+
+def test_a_person_who_would_let_a_waiting_one_supersede_is_told_to_promote_it(world):
+    name, new = curated_and_newcomer(world)
+    world.person.relate(new.id, name.id, "conflicts")
+
+    with pytest.raises(Conflict, match="waits for review itself"):
+        world.person.relate(new.id, name.id, "supersedes")
+
+
+# A, then B, then A again
+
+
+def test_forgetting_a_link_of_a_chain_brings_nothing_back(world):
+    first, second, third = (
+        world.agent.remember(text).memory
+        for text in ("Lint with flake8", "Linting moved to pylint", "We lint by means of ruff")
+    )
+    world.agent.relate(second.id, first.id, "supersedes")
+    world.agent.relate(third.id, second.id, "supersedes")
+    world.agent.forget(second.id)
+
+    assert live(world) == [third.text]
+    world.agent.restore(second.id)
+    assert live(world) == [third.text]
+    world.agent.forget(third.id)
+    assert set(live(world)) <= {second.text, first.text}
+
+
+def test_what_is_promoted_again_replaces_all_that_came_after_it(world):
+    first, second, third = (
+        world.agent.remember(text).memory
+        for text in ("Lint with flake8", "Linting moved to pylint", "We lint by means of ruff")
+    )
+    world.agent.relate(second.id, first.id, "supersedes")
+    world.agent.relate(third.id, second.id, "supersedes")
+    again = world.agent.remember("Lint with flake8")
+
+    assert (again.memory.id, again.outcome) == (first.id, "held")
+    assert live(world) == [third.text]
+    world.person.promote(first.id)
+    assert live(world) == [first.text]
+    world.person.undo()
+    assert live(world) == [third.text]
+
+
+def test_a_ring_of_verdicts_hides_two_of_three_and_shows_the_same_to_every_walk(world):
+    one, two_, three = (
+        world.agent.remember(text).memory
+        for text in ("Lint with flake8", "Linting moved to pylint", "We lint by means of ruff")
+    )
+    for first, second in ((one, two_), (two_, three), (three, one)):
+        world.agent.relate(first.id, second.id, "conflicts")
+
+    for each in (one, two_, three):
+        found = world.agent.related(each.id, judged=True).relatives
+        assert {relative.memory.id for relative in found} == {one.id, two_.id, three.id} - {each.id}
+
+
+# What has to do with a memory
+
+
+def test_related_walks_citations_tags_and_neighbours_and_names_each_edge(world):
+    focus = world.agent.remember("The parser is strict", tag=("parsing",), cite=("src/parser.py:10",)).memory
+    world.clock.pass_by(minutes=1)
+    citing = world.agent.remember("Commas end a list", cite=("src/parser.py:99",)).memory
+    world.clock.pass_by(minutes=1)
+    tagged = world.agent.remember("Lists may be nested", tag=("parsing",)).memory
+    found = {one.memory.id: one.edges for one in world.agent.related(focus.id, limit=20).relatives}
+
+    assert found[citing.id][:1] == ("cites:src/parser.py",)
+    assert "after" in found[citing.id]
+    assert "tag:parsing" in found[tagged.id]

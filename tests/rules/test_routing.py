@@ -38,6 +38,8 @@ def route(one: Memory, beside: Beside | None = None, policy: Policy = POLICY) ->
         (waiting(learned_by="import"), "queue", "untrusted_origin"),
         (waiting(source="web:example.org"), "queue", "untrusted_origin"),
         (waiting(held_for="conflict"), "append", "low_risk"),
+        (waiting(created_at=START - timedelta(days=300), decay="180d"), "skip", "stale"),
+        (waiting(created_at=START - timedelta(days=300), decay="none"), "append", "low_risk"),
         (waiting(held_for="unmerged_branch", branch="api:topic"), "skip", "unmerged_branch"),
         (waiting(valid_until=SOON), "skip", "expired"),
     ],
@@ -159,7 +161,10 @@ def test_what_is_queued_gets_its_reason_once():
     queued = route(waiting(text=PORT), Beside(rivals=(rival,)))
     (after,) = carry([queued], {}, request()).puts
     assert (after.status, after.held_for) == ("pending", "conflict")
-    assert carry([queued._replace(memory=after)], {}, request()) is None
+    again = [queued._replace(memory=after)]
+    assert carry(again, {}, request(), last="sync") is None
+    noted = carry(again, {}, request(), last="remember")
+    assert (noted.draft.action, noted.draft.subjects, noted.puts) == ("sync", (after.id,), ())
 
 
 def test_what_is_skipped_is_not_touched():

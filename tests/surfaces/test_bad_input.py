@@ -93,10 +93,10 @@ FAULTS = {
     "a budget too small": Fault(("context", "--budget", "3"), "invalid", "budget is 3", "from 50"),
     "a revision of nothing": Fault(("revise", "mem-0001"), "invalid", "Nothing to revise", "--text"),
     "a shell without completion": Fault(("completion", "csh"), "invalid", "'csh'", "bash, zsh or fish"),
-    "a file that is not there": Fault(("import", "absent.jsonl"), "invalid", "No such file", "path"),
-    "a folder to import": Fault(("import", "."), "invalid", "Is a directory", "path"),
+    "a file that is not there": Fault(("import", "absent.jsonl"), "invalid", "is not there", "path"),
+    "a folder to import": Fault(("import", "."), "invalid", "of no form", "--form"),
     "an undo of too many": Fault(("undo", "--last", "5000"), "invalid", "last is 5,000", "from 1 to 1,000"),
-    "a store of another kind": Fault(("list", "--store", "postgres://x"), "invalid", "not part of this", "sqlite:"),
+    "a store of another kind": Fault(("list", "--store", "redis:x"), "invalid", "is no store", "sqlite:"),
     "a memory that is not there": Fault(("get", "mem-9999"), "not_found", "'mem-9999'", "engram list"),
     "an id that is not there": Fault(("forget", "0123456789abcdef"), "not_found", "no memory", "engram list"),
     "an event that is not there": Fault(("undo", "99"), "not_found", "no event '99'", "engram history"),
@@ -347,7 +347,7 @@ NOBODY = 65534 if os.getuid() == 0 else os.getuid()
 DROPPED = """
 import os, sys
 from engram.surfaces import cli, parsing, render, review, shapes
-import engram.engines.sqlite, difflib, json, tomllib
+import engram.engines.sqlite, engram.interop.jsonl, difflib, json, tomllib
 user = int(sys.argv[1])
 os.environ["ENGRAM_STORE"], store = "ram:", os.environ["ENGRAM_STORE"]
 sys.stdout = open(os.devnull, "w")

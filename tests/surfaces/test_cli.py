@@ -254,7 +254,8 @@ class TestRecalls:
             *("at", "query", "hits", "held_back", "weak", "collapsed", "relaxed", "by_meaning", "behind", "time"),
             "hint",
         ]
-        assert set(hit) == {"memory", "score", "relevance", "reasons", "tokens", "ranks"}
+        known = {"memory", "score", "relevance", "reasons", "tokens", "ranks", "evidence", "marks"}
+        assert set(hit) == known
         assert hit["ranks"] == {"words": 1, "meaning": 1}
         assert 0 < hit["score"] <= 1
         assert 0.9 < hit["relevance"] <= 1
@@ -502,6 +503,12 @@ class TestUpkeep:
         assert lines[0].split() == ["kind", "goes", "live", "fresh", "for", "recalled"]
         assert any(line.startswith("identity") and "when a person confirms" in line for line in lines)
 
+    def test_a_store_may_be_named_before_a_command_of_two_words(self, engram: Driver):
+        engram("--store", str(engram.folder / "other.db"), "session", "begin", "s-1")
+
+        told = engram("--store", str(engram.folder / "other.db"), "--json", "session", "list", "--everywhere")
+        assert [each["id"] for each in told.json["sessions"]] == ["s-1"]
+
     def test_what_is_exported_can_be_taken_in_elsewhere_and_taken_back(self, engram: Driver):
         engram.remember(DEPLOY)
         done = engram("export", "all.jsonl", "--json")
@@ -509,7 +516,8 @@ class TestUpkeep:
 
         assert done.json["memories"] == 1
         assert (engram.folder / "all.jsonl").stat().st_mode & 0o777 == 0o600
-        assert "Would take in all.jsonl: 1 held" in engram("import", "all.jsonl", "--dry-run", *elsewhere).out
+        told = engram("import", "all.jsonl", "--dry-run", *elsewhere).out
+        assert "Would take in all.jsonl (jsonl): 1 held" in told
         assert engram("import", "all.jsonl", "--json", *elsewhere).json["outcomes"] == {"held": 1}
         assert engram("undo", *elsewhere).code == 0
         assert engram("import", "all.jsonl", "--trust", "--json", *elsewhere).json["outcomes"] == {"new": 1}
@@ -529,6 +537,19 @@ class TestUpkeep:
         engram("export", "all.jsonl")
 
         assert "engram undo" not in engram("import", "all.jsonl").out
+
+    def test_an_import_in_the_wrong_form_says_that_nothing_was_read(self, engram: Driver):
+        (engram.folder / "graph.jsonl").write_text('{"type":"entity","name":"Ana","entityType":"person"}\n')
+        told = engram("import", "graph.jsonl", "--form", "chatgpt").out
+
+        assert "✓" not in told
+        assert "Nothing in it reads as that form" in told
+
+    def test_the_help_of_a_word_that_begins_several_commands_lists_them(self, engram: Driver):
+        done = engram("backup", "--help")
+
+        assert done.code == 0
+        assert [line.split()[2] for line in done.out.splitlines()] == ["create", "verify", "restore"]
 
     def test_export_prints_on_request_and_nothing_else(self, engram: Driver):
         engram.remember(DEPLOY)
@@ -733,3 +754,16 @@ class TestPipes:
         assert done.returncode == 0
         assert json.loads(done.stdout)["memory"]["text"] == "Größe"
         assert child(tmp_path, "list", "--json").json["memories"][0]["text"] == "Größe"
+
+
+def test_a_sync_with_nothing_shared_says_so_once_and_how_to_share(engram: Driver, monkeypatch: pytest.MonkeyPatch):
+    (engram.folder / "api").mkdir()
+    monkeypatch.chdir(engram.folder / "api")
+    subprocess.run(["git", "init", "-q"], check=True)
+    engram.remember(DEPLOY)
+    told = engram("sync", "--git").out
+
+    assert "sent nothing, took in nothing" in told
+    assert "1 memory stays home, being private" in told
+    assert told.count("--visibility shared") == 1
+    assert told.count("--private") == 1

@@ -79,9 +79,11 @@ def test_bash_completes_commands():
     assert set(completed("re")) == {"remember", "revise", "restore", "recall", "reembed", "review", "reject"} | {
         "relate",
         "related",
+        "remote",
+        "replicas",
     }
     assert completed("mod") == ["models"]
-    assert completed("conf") == ["config"]
+    assert set(completed("conf")) == {"config", "conflicts"}
     assert set(completed("")) == {*(name.partition(" ")[0] for name in COMMANDS), *EXTRA}
     assert completed("session", "") == ["begin", "end", "list"]
     assert completed("session", "be") == ["begin"]

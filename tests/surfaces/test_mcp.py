@@ -130,7 +130,7 @@ async def test_an_agent_reads_the_pages(engram: Driver, way: str, era: str):
         encoded = await client.read_resource("memory://project/github.com%2Facme%2Fapi")
 
     assert listed == {"memory://recall", "memory://facts"}
-    assert templates == {"memory://memory/{id}", "memory://project/{name}"}
+    assert templates == {"memory://memory/{id}", "memory://cited/{path}", "memory://project/{name}"}
     assert {page.mime_type for page in pages.values()} == {"text/markdown"}
     for uri in ("memory://recall", "memory://facts", "memory://memory/mem-0001"):
         assert "Staging runs on PostgreSQL 16" in pages[uri].text

@@ -61,7 +61,7 @@ def test_whoever_may_not_is_refused_on_every_path(
 ):
     for method in ("GET", "POST", "DELETE", "OPTIONS"):
         told, body = answered(served, method, path, **headers)
-        assert (told, body["error"]["code"]) == (status, code)
+        assert (told, body["code"]) == (status, code)
 
 
 def test_a_page_of_its_own_may_call(served: Served):

@@ -114,7 +114,7 @@ def test_away_from_a_terminal_it_shows_and_writes_nothing(setup: Driver):
     assert shown.code == 0
     assert "--- ~/.claude.json\n+++ ~/.claude.json\n@@ " in shown.out
     assert '+    "engram": {' in shown.out
-    assert "Nothing was written. To write these 3 files: engram setup claude-code --yes" in shown.out
+    assert "Nothing was written. To write 3 files: engram setup claude-code --yes" in shown.out
     assert picture(setup.folder) == before
 
 
@@ -153,7 +153,7 @@ def test_a_typed_yes_writes_and_anything_else_does_not(tmp_path: Path):
     assert (code, (tmp_path / ".config").exists()) == (0, False)
     assert "Nothing was written." in screen
 
-    code, screen = at_terminal(tmp_path, "setup", "zed", keys={"Type yes to write these 2 files: ": "yes\n"})
+    code, screen = at_terminal(tmp_path, "setup", "zed", keys={"Type yes to write 2 files: ": "yes\n"})
     assert code == 0
     assert "Wrote ~/.config/zed/settings.json" in screen
     assert "Next: restart Zed." in screen
@@ -458,7 +458,7 @@ def test_a_removal_asks_first_too(setup: Driver):
     once = picture(setup.folder)
 
     assert (
-        "Nothing was written. To write these 2 files: engram setup --remove zed --yes"
+        "Nothing was written. To write 2 files: engram setup --remove zed --yes"
         in setup("setup", "--remove", "zed").out
     )
     assert picture(setup.folder) == once

@@ -8,7 +8,7 @@ A difference is a decision. Having decided, write the file anew:
 import json
 import os
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ import pytest
 
 from engram.service import OPERATIONS
 from engram.surfaces.cli import EXTRA
+from evidence.repos import Repo
 from surfaces.driving import Driver
 
 FILE = Path(__file__).with_name("shapes.json")
@@ -81,7 +82,7 @@ def shape_of(*values: Any) -> dict[str, str]:
     return {path: " or ".join(sorted(found[path])) for path in sorted(found)}
 
 
-def tour(engram: Driver) -> dict[str, list[Any]]:  # noqa: PLR0915 - a line a command
+def tour(engram: Driver, here: Callable[[Path], None]) -> dict[str, list[Any]]:  # noqa: PLR0915 - a line a command
     """Every command once or more, so that each field has a value at least once."""
     answers: defaultdict[str, list[Any]] = defaultdict(list)
 
@@ -89,7 +90,7 @@ def tour(engram: Driver) -> dict[str, list[Any]]:  # noqa: PLR0915 - a line a co
         done = engram(*words, "--json")
         assert done.code == 0, (words, done.err)
         two = "_".join(words[:2])
-        answers[two if two in OPERATIONS else words[0]].append(done.json)
+        answers["sync_git" if "--git" in words else two if two in OPERATIONS else words[0]].append(done.json)
         return done.json
 
     run("remember", "The port of the database is 5432", "--tag", "db", "--cite", "src/db.py:3", "--pinned")
@@ -140,6 +141,7 @@ def tour(engram: Driver) -> dict[str, list[Any]]:  # noqa: PLR0915 - a line a co
     run("relate", first, second, "supersedes", "--reason", "newer")
     run("judge", f"{first}~{second}", "compatible")
     run("related", first)
+    run("conflicts", "--settled")
     run("capture", "## Key learnings\n- Logs are compressed after one day\n- Logs are kept for a week\n")
     run("suggest", "key", "--summary", "Log rotation")
     told = {"role": "user", "content": "Always use pnpm."}
@@ -153,17 +155,55 @@ def tour(engram: Driver) -> dict[str, list[Any]]:  # noqa: PLR0915 - a line a co
     run("projects", "rename", "logs", "rotation", "--apply")
     run("remember", "Rotation is nightly", "--scope", "project:nights")
     run("projects", "merge", "nights", "rotation")
+    run("backup", "create", "all.zip")
+    run("backup", "verify", "all.zip")
+    run("backup", "restore", "all.zip", "--overwrite")
+    engram.set(ENGRAM_PROJECT="rotation")
+    (engram.folder / "repository").mkdir(exist_ok=True)
+    run("sync", "--git", "repository", "--status", "--private")
+    run("sync", "--git", "repository")
+    run("replicas")
+    run("remote", "add", "team", "https://memory.example.com")
+    run("remote", "enrol", "team", "project:rotation")
+    run("remote", "list")
+    run("keys", "create", "ci", "--owner", "ada")
+    run("keys", "list", "--owner", "ada")
+    run("keys", "revoke", "key-0001", "--owner", "ada")
+    run("owners", "assign", "ada", "--source", "anonymous")
     run("config")
+    repo = Repo(engram.folder / "repo")
+    repo.write("a.py", "a = 1\nb = 2\n")
+    repo.commit()
+    here(repo.folder)
+    run("remember", "a is one", "--kind", "finding", "--cite", "a.py:1")
+    repo.write("a.py", "a = 2\nb = 2\n")
+    run("recall", "what is a", "--kind", "finding", "--words")
+    run("get", run("list", "--kind", "finding")["memories"][0]["handle"])
+    run("evidence")
+    run("cited", "a.py:1")
+    run("verify", run("cited", "a.py")["memories"][0]["memory"]["handle"])
+    run("settle")
+    repo.git("switch", "-qc", "side")
+    repo.commit()
+    run("remember", "b is two")
+    repo.git("switch", "-q", "main")
+    run("settle")
+    repo.git("merge", "-q", "side")
+    run("settle", "--dry-run")
+    run("settle")
     return answers
 
 
-SPOKEN = {"completion", "mcp", "serve", "hook", "setup", "views", "init"}
+SPOKEN = {"completion", "mcp", "serve", "hook", "setup", "views", "init", "migrate", "login"} | {
+    *("remote_push", "remote_pull", "remote_status", "replicas_accept", "replicas_drop")  # they need somebody else
+}
 """Commands whose answer is a script, a protocol, or told in their own tests."""
 
 
 @pytest.fixture
-def shapes(engram: Driver) -> dict[str, dict[str, str]]:
-    answers = tour(engram)
+def shapes(engram: Driver, monkeypatch: pytest.MonkeyPatch) -> dict[str, dict[str, str]]:
+    engram.set(ENGRAM_STAGING="on")
+    answers = tour(engram, monkeypatch.chdir)
     shared: dict[str, list[Any]] = {noun: [] for noun in NOUNS}
     for noun, value in nouns(list(answers.values())):
         shared[noun].append(value)
@@ -178,8 +218,8 @@ def test_the_json_of_every_command_keeps_its_shape(shapes: dict[str, dict[str, s
     assert shapes == json.loads(FILE.read_text(encoding="utf-8"))
 
 
-def test_an_answer_tells_its_moment_first(engram: Driver):
-    for name, values in tour(engram).items():
+def test_an_answer_tells_its_moment_first(engram: Driver, monkeypatch: pytest.MonkeyPatch):
+    for name, values in tour(engram, monkeypatch.chdir).items():
         if name != "config":
             assert all(next(iter(value)) == "at" for value in values), name
 

@@ -29,6 +29,9 @@ COMMANDS = {
     "recall": ["recall", "when is lunch", "--words"],
     "recall of the past": ["recall", "when is lunch", "--words", "--explain", "--as-of", "2026-01-01"],
     "context": ["context"],
+    "evidence": ["evidence"],
+    "cited": ["cited", "src/api.py"],
+    "settle": ["settle"],
     "list --json": ["list", "--json"],
     "get": ["get", "mem-0001"],
     "revise": ["revise", "mem-0001", "--text", "Lunch is at one"],
@@ -59,9 +62,17 @@ COMMANDS = {
     "relate": ["relate", "mem-0001", "mem-0002", "related"],
     "judge": ["judge", "mem-0001~mem-0002", "related"],
     "related": ["related", "mem-0001", "--judged"],
+    "conflicts": ["conflicts"],
     "projects list": ["projects", "list"],
     "projects merge": ["projects", "merge", "old", "new"],
     "projects rename": ["projects", "rename", "old", "older"],
+    "backup create": ["backup", "create", "all.zip"],
+    "backup verify": ["backup", "verify", "given.zip"],
+    "backup restore": ["backup", "restore", "given.zip", "--overwrite"],
+    "keys create": ["keys", "create", "ci", "--owner", "ada"],
+    "keys list": ["keys", "list", "--owner", "ada"],
+    "keys revoke": ["keys", "revoke", "key-0001", "--owner", "ada"],
+    "owners assign": ["owners", "assign", "ada", "--source", "anonymous"],
     "setup": ["setup", "zed"],
     "views": ["views", "AGENTS.md"],
     "hook": ["hook", "session-start"],
@@ -80,6 +91,7 @@ def furnished(tmp_path_factory: pytest.TempPathFactory) -> Path:
         memory.remember("My name is Alex", kind="identity")
         memory.forget(memory.remember("The office is in Lisbon").memory.id)
         memory.session_begin("s-0")
+        memory.keys_create("cron", owner="ada")
         memory.remember("Old lunch", scope="project:old")
         memory.remember("New lunch", scope="project:new")
         space = Space(MODELS[DEFAULT].id, MODELS[DEFAULT].dim)
@@ -87,6 +99,7 @@ def furnished(tmp_path_factory: pytest.TempPathFactory) -> Path:
         found = memory.list(standing=["all"], everywhere=True).memories
         assert memory.engine.put_vectors(space, [(one.id, one.imprint, vector) for one in found]) == 5
         memory.export(str(folder / "given.jsonl"))
+        memory.backup_create(str(folder / "given.zip"))
     told = {"role": "user", "content": "Always use pnpm."}
     line = {"type": "user", "sessionId": "s", "uuid": "u", "message": told}
     (folder / "talk.jsonl").write_text(json.dumps(line) + "\n", encoding="utf-8")
@@ -122,9 +135,10 @@ def test_a_command_starts_without_heavy_libraries_and_without_warnings(
     assert rest == []
 
 
-def test_every_command_is_started_but_the_one_that_makes_vectors():
+def test_every_command_is_started_but_those_that_make_vectors_or_sign():
     said = {" ".join(words) for words in COMMANDS.values()}
-    commands = {operation.command for operation in OPERATIONS.values()} - {"reembed"}
+    signing = {each.command for each in OPERATIONS.values() if each.group in ("syncing", "remotes")}
+    commands = {operation.command for operation in OPERATIONS.values()} - {"reembed"} - signing
 
     assert [each for each in commands if not any(f"{one} ".startswith(f"{each} ") for one in said)] == []
 

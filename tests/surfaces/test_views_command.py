@@ -229,6 +229,47 @@ def test_sync_refreshes_the_files_that_carry_a_view_and_no_other(engram: Driver,
     assert engram("sync", "--apply", "--json").json["refreshed"] == []
 
 
+def test_sync_shows_what_would_change_in_agent_files_and_then_what_did(engram: Driver, agents: Path):
+    engram("views", "AGENTS.md", "--yes")
+    engram.set(ENGRAM_AUTOPROMOTE="off")
+    engram.remember("We build with pnpm", "--kind", "tooling")
+    before = agents.read_bytes()
+    planned = engram("sync")
+    assert "+- We build with pnpm" in planned.out
+    assert f"To be brought up to date: {agents}" in planned.out
+    assert "Do it: engram sync --apply." in planned.out
+    assert agents.read_bytes() == before
+    done = engram("sync", "--apply")
+    assert "+- We build with pnpm" in done.out
+    assert f"Brought up to date: {agents}" in done.out
+    assert engram("sync").out.strip() == "Nothing waits."
+
+
+def test_sync_shows_drift_where_nothing_waits(engram: Driver, agents: Path):
+    engram("views", "AGENTS.md", "--yes")
+    agents.write_bytes(agents.read_bytes().replace(b"on Fridays", b"on Mondays"))
+    [drift] = engram("sync", "--json").json["drift"]
+    assert drift["path"] == str(agents)
+    assert "-- We deploy on Mondays\n+- We deploy on Fridays" in drift["diff"]
+    engram("sync", "--apply")
+    assert b"on Fridays" in agents.read_bytes()
+
+
+def test_sync_makes_the_body_of_a_registry_anew_where_nothing_waits(engram: Driver):
+    store = engram.folder / "store"
+    engram.set(ENGRAM_STORE=f"files:{store}")
+    engram.remember("We deploy on Fridays")
+    right = (store / "memory.md").read_text(encoding="utf-8")
+    (store / "memory.md").write_text(right.replace("- We deploy on Fridays", "- We never deploy"), encoding="utf-8")
+    planned = engram("sync")
+    assert "-- We never deploy\n+- We deploy on Fridays" in planned.out
+    assert "We never deploy" in (store / "memory.md").read_text(encoding="utf-8")
+    done = engram("sync", "--apply", "--json").json
+    assert done["refreshed"] == [str(store / "memory.md")]
+    assert (store / "memory.md").read_text(encoding="utf-8") == right
+    assert engram("sync", "--json").json["drift"] == []
+
+
 def test_sync_takes_over_a_block_of_the_older_form(engram: Driver, agents: Path):
     agents.write_text(f"# Agents\n\n{OLD_BEGIN}\n- I prefer npm\n{OLD_END}\n", encoding="utf-8")
     assert engram("sync", "--apply", "--json").json["refreshed"] == [str(agents)]

@@ -29,8 +29,8 @@ from engram.model.query import (
 )
 from engram.model.record import replace
 from engram.model.refs import SHORTEST_PREFIX, handle_number, print_handle, read_cursor, write_cursor
-from engram.model.relation import Relation
 from engram.model.scope import GLOBAL, Scope
+from engram.model.session import Session
 
 
 class _Row(NamedTuple):
@@ -125,11 +125,10 @@ class RamEngine:
                 return Commit(known, self._handles(change), replayed=True)
             self._check(change)
             numbers = self._number(change)
-            if change.past:
-                told, head = self._taken_over(change.past)
-            else:
-                event, head, *_ = seal(change.draft, self._head)
-                told = [(event, change.token)]
+            told, head = self._taken_over(change.past) if change.past else ([], self._head)
+            if change.draft:
+                event, head, *_ = seal(change.draft, head)
+                told.append((event, change.token))
             done = Commit(told[-1][0], _handles(change, numbers), traces=0 if change.erase else None)
             if witness:
                 witness(done, numbers)
@@ -206,10 +205,16 @@ class RamEngine:
         with self._lock:
             prev, findings = "", []
             for event in self._events:
-                if not intact(event) or event.prev != prev:
+                mine = event.replica == self._head.replica
+                if not intact(event) or (mine and event.prev != prev):
                     findings.append(Finding("history", f"Event {event.id[:8]} does not fit the chain."))
-                prev = event.id
+                prev = event.id if mine else prev
             return findings
+
+    def replica(self) -> str:
+        """See `ports.Engine.replica`."""
+        with self._lock:
+            return self._head.replica if self._head.position else ""
 
     def close(self) -> None:
         """See `ports.Engine.close`."""
@@ -363,7 +368,7 @@ def _handles(change: Change, numbers: Mapping[str, int]) -> dict[str, str]:
 
 
 def _scope(record: Record) -> Scope:
-    return GLOBAL if isinstance(record, Relation) else record.scope
+    return record.scope if isinstance(record, Memory | Session) else GLOBAL
 
 
 def _count(term: str, columns: list[list[str]]) -> float:

@@ -3,7 +3,7 @@
 import json
 import os
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, cast
 from weakref import WeakSet
@@ -11,13 +11,14 @@ from weakref import WeakSet
 import apsw
 
 from engram.engines import sqlite_file as files
-from engram.engines.sqlite_check import check_derived, check_history, check_records
-from engram.engines.sqlite_rows import EVENTS, Row, event_of, fetch, meta, record_of
+from engram.engines.rows import Row, event_of, record_of
+from engram.engines.sqlite_check import check_derived, check_told
+from engram.engines.sqlite_rows import EVENTS, Unchanged, fetch, meta
 from engram.engines.sqlite_search import Searcher, space_of
 from engram.engines.sqlite_write import Book, append, apply, check, mend_derived, replay, take_over
 from engram.engines.where import where as to_sql
 from engram.errors import Conflict
-from engram.model.change import Change, Commit, Finding, Token, Witness
+from engram.model.change import Change, Commit, Finding, Token, Witness, noted_at
 from engram.model.codec import Record, RecordType
 from engram.model.event import Event, Payload
 from engram.model.filter import ANYTHING, Access, Filter, common
@@ -41,7 +42,7 @@ VECTORS_WAIT = 2000
 
 MOST_COUNTED = 1_000_000
 
-_POINTED = ("ids", "key", "digest", "outline", "near", "amends", "replaced_by")
+_POINTED = ("ids", "key", "digest", "outline", "near", "amends", "replaced_by", "touches")
 """Clauses that an index answers with a handful of rows."""
 
 
@@ -73,9 +74,10 @@ class SqliteEngine:
         self._writing = threading.Lock()
         self._local = threading.local()
         self._connections: WeakSet[apsw.Connection] = WeakSet()  # those of ended threads close by themselves
-        self._searcher = Searcher()
+        self._unchanged = Unchanged()
+        self._searcher = Searcher(self._unchanged)
+        self._home = 0
         files.open_file(path, private_folder=private_folder, anywhere=anywhere or lenient, lenient=lenient)
-        self._home = os.stat(path).st_ino  # a copied or restored file is another one: it begins its own chain
         try:
             self._bring_up_to_date()
         except BaseException:
@@ -140,11 +142,9 @@ class SqliteEngine:
 
     def places(self, access: Access) -> list[Scope]:
         """See `ports.Engine.places`."""
-        clause, values = to_sql(ANYTHING, access)
-        of = [f"SELECT scope FROM {table} WHERE {clause}" for table in ("place", "session")]
         with files.mapped(self.path):
-            rows = fetch(self._connection(), " UNION ".join(of), *values, *values)
-        return sorted((Scope.parse(scope) for (scope,) in rows), key=str)
+            db = self._connection()
+            return [*self._unchanged.read(db, ("scopes", access), lambda: _scopes(db, access))]
 
     def events(
         self,
@@ -171,6 +171,12 @@ class SqliteEngine:
             sql = f"{EVENTS} WHERE {where} ORDER BY seq {order} LIMIT ?"
             return [event_of(row) for row in fetch(db, sql, *(value for _, value in clauses), limit)]
 
+    def replica(self) -> str:
+        """See `ports.Engine.replica`."""
+        with files.mapped(self.path):
+            book = Book.read(self._connection(), self._home, lambda: "")
+        return book.head.replica if book.head.position else ""
+
     # writing
 
     def commit(self, change: Change, witness: Witness | None = None) -> Commit:
@@ -190,13 +196,13 @@ class SqliteEngine:
                 keep = take_over if change.past else append
                 event, head = keep(db, change, book.head)
                 self._trace("event")
-                book._replace(head=head).write(db)
+                book.going_on(head).write(db)
                 self._trace("sealed")
                 if witness:
                     witness(Commit(event, _handles(change, numbers)), numbers)
             self._trace("committed")
-            traces = self._scrub(needles) if change.erase else None
-        return Commit(event, _handles(change, numbers), traces=traces)
+            traces, places = self._scrub(needles) if change.erase else (None, ())
+        return Commit(event, _handles(change, numbers), traces=traces, places=places)
 
     def put_vectors(self, space: Space, rows: Sequence[tuple[str, str, bytes]]) -> int:
         """See `ports.Engine.put_vectors`."""
@@ -235,15 +241,9 @@ class SqliteEngine:
 
     def backlog(self, access: Access) -> Backlog:
         """See `ports.Engine.backlog`."""
-        clause, values = to_sql(ANYTHING, access)
         with files.mapped(self.path):
             db = self._connection()
-            some = f"SELECT 1 FROM lacking JOIN memory USING (n) WHERE lacking.s = space.s AND {clause} LIMIT ?"
-            sql = f"SELECT model, dim, prefix, (SELECT count(*) FROM ({some})) FROM space ORDER BY s LIMIT 2"
-            spaces = fetch(db, sql, *values, MOST_COUNTED)
-        named = dict(zip(("active", "coming"), (Space(*row[:3]) for row in spaces), strict=False))
-        counts = [row[3] for row in spaces] + [0, 0]
-        return Backlog(**named, lacking=counts[0], remaining=counts[1])
+            return self._unchanged.read(db, ("backlog", access), lambda: _backlog(db, access))
 
     def check(self, *, repair: bool = False) -> list[Finding]:
         """See `ports.Engine.check`."""
@@ -256,22 +256,31 @@ class SqliteEngine:
                 ]
             if repair:
                 with self._transaction() as writer:
-                    if check_derived(writer) and not check_records(writer):  # never bless what was tampered with
+                    if check_derived(writer) and not check_told(writer):  # never bless what was tampered with
                         mend_derived(writer)
             db.execute("BEGIN")  # one snapshot: a writer beside the check must not look like damage
-            return findings + check_history(db) + check_records(db) + check_derived(db)
+            return findings + check_told(db) + check_derived(db)
 
     def facts(self) -> dict[str, str]:
         """What `doctor` says about the store besides findings."""
         return {"schema": str(len(files.MIGRATIONS)), "sqlite": apsw.sqlite_lib_version()}
 
+    form = "sqlite"
+
+    def copy_to(self, folder: str, progress: Callable[[int, int, str], None]) -> Mapping[str, int]:
+        """See `ports.Copies.copy_to`."""
+        from engram.engines.sqlite_copy import copy  # noqa: PLC0415 - start-up
+
+        return copy(self.path, folder, progress)
+
     def close(self) -> None:
-        """See `ports.Engine.close`."""
+        """See `ports.Engine.close`. Whoever asks again finds the file that is there then."""
         with self._writing:
             for db in list(self._connections):
                 db.close()
             self._connections.clear()
             self._local = threading.local()
+            self._searcher = Searcher(self._unchanged)
 
     # connections
 
@@ -281,6 +290,8 @@ class SqliteEngine:
         if db is None:
             db = self._local.db = files.connect(self.path)
             self._connections.add(db)
+            # A copied or restored file is another one: it begins its own chain.
+            self._home = os.stat(self.path).st_ino
         return db
 
     @contextmanager
@@ -350,21 +361,23 @@ class SqliteEngine:
         pieces = {text[at : at + 48] for text in escaped for at in range(0, max(len(text) - 11, 1), 48)}
         return [piece.encode() for piece in pieces if len(piece) >= SHORTEST_TRACE]
 
-    def _scrub(self, needles: list[bytes]) -> int | None:
-        """Empty the write-ahead log and count the pieces that can still be read in the raw files.
+    def _scrub(self, needles: list[bytes]) -> tuple[int | None, tuple[str, ...]]:
+        """Empty the write-ahead log and count the pieces that can still be read in the raw files, and say where.
 
         None says that there was no piece long enough to look for.
         """
         self._connection().execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
         db = self._connection()
-        mine = []
-        for needle in needles:  # a piece that another memory holds as well is no trace of this one
-            sql = "SELECT 1 FROM memory WHERE instr(doc, ?1) UNION ALL SELECT 1 FROM event WHERE instr(payload, ?1)"
-            if not fetch(db, f"{sql} LIMIT 1", needle.decode()):
+        mine, noted = [], set[int]()
+        for needle in needles:  # a piece that another memory says as well is no trace of this one
+            sql = "SELECT 1 FROM memory WHERE instr(doc, ?1) UNION ALL SELECT 1 FROM event WHERE"
+            if not fetch(db, f"{sql} instr(payload -> '$.edits', ?1) LIMIT 1", needle.decode()):
                 mine.append(needle)
+                sql = "SELECT seq FROM event WHERE instr(payload -> '$.note', ?)"
+                noted.update(seq for (seq,) in fetch(db, sql, needle.decode()))
         raw = [f"{self.path}{suffix}" for suffix in ("", "-wal")]
         found = sum(_count(file, mine) for file in raw if os.path.exists(file))
-        return found if needles else None
+        return (found if needles else None), tuple(map(noted_at, sorted(noted)))
 
     def _check_file(self, *, repair: bool) -> Iterator[Finding]:
         problems = files.loose_modes(self.path, os.stat(self.path), private_folder=self._private_folder)
@@ -413,6 +426,23 @@ def _retire_spaces(db: apsw.Connection, wanted: int | None) -> None:
 def _drop_space(db: apsw.Connection, s: int) -> None:
     for table in ("vector", "lacking", "space"):
         db.execute(f"DELETE FROM {table} WHERE s = ?", (s,))
+
+
+def _scopes(db: apsw.Connection, access: Access) -> list[Scope]:
+    clause, values = to_sql(ANYTHING, access)
+    of = [f"SELECT scope FROM {table} WHERE {clause}" for table in ("place", "session")]
+    rows = fetch(db, " UNION ".join(of), *values, *values)
+    return sorted((Scope.parse(scope) for (scope,) in rows), key=str)
+
+
+def _backlog(db: apsw.Connection, access: Access) -> Backlog:
+    clause, values = to_sql(ANYTHING, access)
+    some = f"SELECT 1 FROM lacking JOIN memory USING (n) WHERE lacking.s = space.s AND {clause} LIMIT ?"
+    sql = f"SELECT model, dim, prefix, (SELECT count(*) FROM ({some})) FROM space ORDER BY s LIMIT 2"
+    spaces = fetch(db, sql, *values, MOST_COUNTED)
+    named = dict(zip(("active", "coming"), (Space(*row[:3]) for row in spaces), strict=False))
+    counts = [row[3] for row in spaces] + [0, 0]
+    return Backlog(**named, lacking=counts[0], remaining=counts[1])
 
 
 def _handles(change: Change, numbers: dict[str, int]) -> dict[str, str]:

@@ -1,14 +1,17 @@
 """Looking for damage: history against its hashes, and what is derived against the records."""
 
 import json
+from collections.abc import Iterator
 
 import apsw
 
+from engram.engines.audit import check_history, check_records
+from engram.engines.rows import event_of
 from engram.engines.sqlite_file import COLUMNS, MEMORY_COLUMNS
-from engram.engines.sqlite_rows import EVENTS, event_of, fetch, meta
+from engram.engines.sqlite_rows import EVENTS, fetch, meta
 from engram.model.change import Finding
 from engram.model.codec import RECORDS, Document, decode, index
-from engram.model.event import BOOKKEEPING, intact
+from engram.model.event import Event
 from engram.model.refs import print_handle
 from engram.model.text import TERMS_VERSION
 
@@ -31,51 +34,22 @@ DRIFTED = {
 """What counts the rows that no longer say what the memories say."""
 
 
-def check_history(db: apsw.Connection) -> list[Finding]:
-    """Every envelope against its hash, every payload against its commitment, every link of every chain."""
-    findings: list[Finding] = []
-    last: dict[str, tuple[int, str]] = {}
-    for row in db.execute(f"{EVENTS} ORDER BY seq"):
-        event = event_of(row)
-        position, prev = last.get(event.replica, (0, ""))
-        if not intact(event) or (event.position, event.prev) != (position + 1, prev):
-            findings.append(
-                Finding(
-                    "history",
-                    f"Event {event.seq} ({event.id[:8]}) does not fit the chain: history was changed.",
-                    "Compare with a backup; what follows it is unaffected.",
-                )
-            )
-        last[event.replica] = (event.position, event.id)
-    return findings
+def check_told(db: apsw.Connection) -> list[Finding]:
+    """What does not agree with history: nothing mends that."""
+    docs = ((n, json.loads(doc)) for n, doc in db.execute("SELECT n, doc FROM memory"))
+    mine = _mine(db)
+    return [*check_history(_events(db), mine), *check_records(_events(db), docs, mine)]
 
 
-def check_records(db: apsw.Connection) -> list[Finding]:
-    """Every memory against what history says it became; what a purge took from history cannot be compared."""
-    told: dict[str, Document] = {}
-    unknown: set[str] = set()
+def _events(db: apsw.Connection) -> Iterator[Event]:
     for row in db.execute(f"{EVENTS} ORDER BY seq"):
-        event = event_of(row)
-        if event.payload is None:
-            unknown.update(event.subjects)
-            continue
-        for edit in event.payload.edits:
-            told.setdefault(edit.id, {})[edit.field] = edit.new
-    findings = []
-    here = {id for (id,) in db.execute("SELECT id FROM memory")}
-    lost = [id for id, said in told.items() if said.get("id") and "text" in said and id not in here | unknown]
-    for id in lost:
-        message = f"{id[:13]} is in history, but no longer in the store: it was removed from outside."
-        findings.append(Finding("records", message, "Restore a backup."))
-    for n, doc in db.execute("SELECT n, doc FROM memory"):
-        kept = json.loads(doc)
-        said = told.get(kept["id"], {})
-        names = {name for name in {**kept, **said} if kept.get(name) != said.get(name)} - BOOKKEEPING
-        if names and kept["id"] not in unknown:
-            handle, fields = print_handle("memory", n), ", ".join(sorted(names))
-            message = f"{handle} is not what history made it: {fields} was changed from outside."
-            findings.append(Finding("records", message, "Compare with a backup, or forget it."))
-    return findings
+        yield event_of(row)
+
+
+def _mine(db: apsw.Connection) -> set[str]:
+    """The replica that this store is, and those it was before it was copied or restored."""
+    head, _, _, *earlier = json.loads(meta(db, "book") or "[[0], 0, 0]")
+    return {head[0], *(earlier[0] if earlier else ())}
 
 
 def _document(doc: str) -> Document | None:

@@ -128,6 +128,22 @@ def m0002_vectors(db: apsw.Connection) -> None:
     make_words(db)
 
 
+def m0004_ends(db: apsw.Connection) -> None:
+    """Relations by their ends: every hit of a recall asks which of them touch it."""
+    for end in ("from_id", "to_id"):
+        db.execute(f"CREATE INDEX relation_{end} ON relation (doc ->> '{end}')")
+
+
+def m0005_keys(db: apsw.Connection) -> None:
+    """API keys of a server, as records like the others."""
+    named = ", ".join(f"{name} {kind}" for name, kind in COLUMNS.items())
+    db.execute(
+        "CREATE TABLE apikey (n INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, revision INTEGER NOT NULL,"
+        f" doc TEXT NOT NULL, {named})"
+    )
+    db.execute("CREATE INDEX apikey_by_time ON apikey (created_at, id)")
+
+
 def make_words(db: apsw.Connection) -> None:
     """An empty word index, in place of whatever was there; it is derived, so nothing is lost."""
     db.execute("DROP TABLE IF EXISTS words")
@@ -140,10 +156,20 @@ def make_words(db: apsw.Connection) -> None:
     db.execute("CREATE VIRTUAL TABLE vocabulary USING fts5vocab(words, 'row')")
 
 
+def m0003_theirs(db: apsw.Connection) -> None:
+    """What another store says of a record (`theirs`): a field of documents, and no column."""
+
+
 _LATER = ("imprint",)
 """Columns that came after the first schema."""
 
-MIGRATIONS: tuple[Callable[[apsw.Connection], None], ...] = (m0001_records, m0002_vectors)
+MIGRATIONS: tuple[Callable[[apsw.Connection], None], ...] = (
+    m0001_records,
+    m0002_vectors,
+    m0003_theirs,
+    m0004_ends,
+    m0005_keys,
+)
 """Schema n is the first n of these applied in order. A new field of a record is a migration too, if an empty
 one: that is how an older Engram knows to leave the store alone."""
 
@@ -208,21 +234,38 @@ def create(path: StrPath) -> None:
         except OSError:  # a file system without hard links
             if not os.path.lexists(path):
                 os.rename(draft, path)
-        _sync_folder(folder or ".")
+        sync_folder(folder or ".")
     finally:
         for suffix in ("", "-wal", "-shm"):
             _remove(f"{draft}{suffix}")
 
 
 def connect(path: StrPath) -> apsw.Connection:
-    """A connection with our settings: durable, patient with other writers, erasing what it frees."""
+    """A connection with our settings: durable, patient with other writers, erasing what it frees.
+
+    Where the folder can only be read, so can the store.
+    """
     with mapped(path):
-        db = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
+        if os.access(os.path.dirname(os.path.abspath(path)), os.W_OK):
+            db = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
+        else:
+            db = _connect_to_read(os.path.abspath(path))
         db.set_busy_timeout(BUSY_MS)
         # Plans that do not depend on the values asked for, so that a statement is planned once and not each time.
         db.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
         db.execute("PRAGMA synchronous = FULL; PRAGMA secure_delete = ON; PRAGMA temp_store = MEMORY").fetchall()
         return db
+
+
+def _connect_to_read(path: str) -> apsw.Connection:
+    """A connection to a store beside which nothing can be put, so that the log and its index are not made."""
+    from urllib.parse import quote  # noqa: PLC0415 - start-up
+
+    log = f"{path}-wal"
+    if os.path.exists(log) and os.path.getsize(log):  # another one writes: its log is read with it
+        return apsw.Connection(path, flags=apsw.SQLITE_OPEN_READONLY)
+    flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
+    return apsw.Connection(f"file:{quote(path)}?immutable=1", flags=flags)
 
 
 def migrate(db: apsw.Connection, path: StrPath) -> None:
@@ -313,7 +356,12 @@ def _named(error: BaseException, path: StrPath) -> EngramError | None:  # noqa: 
         return Unavailable(f"The store {path} is locked by another process.", "Try again; nothing was written.")
     if isinstance(error, apsw.FullError):
         return Unavailable(f"The disk of {path} is full. Nothing was written.", "Free some space and try again.")
-    if isinstance(error, apsw.ReadOnlyError | apsw.PermissionsError | apsw.CantOpenError | apsw.AuthError):
+    if isinstance(error, apsw.ReadOnlyError):
+        return Unavailable(
+            f"The store {path} can only be read here. Nothing was written.",
+            "Reading goes on. To write, check the permissions of the file and its folder.",
+        )
+    if isinstance(error, apsw.PermissionsError | apsw.CantOpenError | apsw.AuthError):
         return Unavailable(
             f"The store {path} cannot be written: {error}.",
             "Check the permissions of the file and its folder.",
@@ -397,7 +445,8 @@ def raw_bytes(path: StrPath, *, most: int | None = None) -> Iterator[bytes]:
         file.xClose()
 
 
-def _sync_folder(folder: str) -> None:
+def sync_folder(folder: str) -> None:
+    """Make the names in a folder last."""
     handle = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(handle)

@@ -1,22 +1,16 @@
-"""Reading rows: what SQLite keeps, as records and events again."""
+"""Asking SQLite: the rows a statement answers with, and what a store knows of itself."""
 
-import functools
-import json
-from datetime import UTC, datetime
-from typing import Any
+from collections.abc import Callable, Hashable
+from typing import Any, TypeVar, cast
+from weakref import WeakKeyDictionary
 
 import apsw
 
-from engram.errors import Corrupt
-from engram.model.codec import Record, RecordType, decode
-from engram.model.event import Event, Payload
-from engram.model.refs import print_handle
+from engram.engines.rows import Row
 
-Row = tuple[Any, ...]
+T = TypeVar("T")
 
-RECENT, SHORT = 4096, 2048
-"""How many records are kept as read, and up to which length of a document: some ten megabytes at most."""
-
+MOST_KEPT = 256
 EVENTS = "SELECT seq, id, envelope, payload FROM event"
 
 
@@ -25,35 +19,28 @@ def fetch(db: apsw.Connection, sql: str, *values: str | int | None) -> list[Row]
     return db.execute(sql, values).fetchall()
 
 
-def record_of(type: RecordType, row: Row) -> Record:
-    """The record in a row that begins with its number and its document."""
-    n, doc = row[:2]
-    return _recent(type, n, doc) if len(doc) <= SHORT else _read(type, n, doc)
+class Unchanged:
+    """What connections have read of a store, kept until anything in the file changes.
 
+    A question asks for the same few things several times, and the next one for the same again; most of the time
+    nobody has written in between.
+    """
 
-@functools.lru_cache(maxsize=RECENT)
-def _recent(type: RecordType, n: int, doc: str) -> Record:
-    """What was read before need not be read again: records never change, and the same document is the same one."""
-    return _read(type, n, doc)
+    def __init__(self) -> None:
+        self._kept: WeakKeyDictionary[apsw.Connection, tuple[Row, dict[Hashable, Any]]] = WeakKeyDictionary()
 
-
-def _read(type: RecordType, n: int, doc: str) -> Record:
-    handle = print_handle(type, n)
-    try:
-        return decode(type, json.loads(doc)).known_as(handle)
-    except (ValueError, Corrupt) as error:
-        raise Corrupt(
-            f"The document of {handle} is damaged.", "Run `engram doctor`; restore a backup or an export."
-        ) from error
-
-
-def event_of(row: Row) -> Event:
-    """The event in a row of `EVENTS`."""
-    seq, id, envelope, payload = row
-    values = json.loads(envelope)
-    values["at"] = datetime.fromisoformat(values["at"]).replace(tzinfo=UTC)
-    values["subjects"], values["reverses"] = tuple(values["subjects"]), tuple(values["reverses"])
-    return Event(id=id, seq=seq, **values, payload=Payload.parse(payload) if payload else None)
+    def read(self, db: apsw.Connection, what: Hashable, read: Callable[[], T]) -> T:
+        """What was read under this name, or is read now; within a transaction always now, for it may be undone."""
+        if db.in_transaction:
+            return read()
+        # The version tells of changes by others only, the count of those by this connection.
+        state = (*db.execute("PRAGMA data_version").fetchall()[0], db.total_changes())
+        known = self._kept.get(db)
+        if known is None or known[0] != state or len(known[1]) > MOST_KEPT:
+            known = self._kept[db] = (state, {})
+        if what not in known[1]:
+            known[1][what] = read()
+        return cast("T", known[1][what])
 
 
 def meta(db: apsw.Connection, name: str) -> Any:  # noqa: ANN401 - whatever SQLite kept

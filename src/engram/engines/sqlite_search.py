@@ -1,13 +1,14 @@
 """Candidates by words and by meaning at once: either list is cut after the filter, every document is read once."""
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple, TypeVar, cast
 
 import apsw
 
-from engram.engines.sqlite_rows import Row, fetch, record_of
+from engram.engines.rows import Row, record_of
+from engram.engines.sqlite_rows import Unchanged, fetch
 from engram.engines.sqlite_words import Words, expression_of
 from engram.engines.where import Clause
 from engram.engines.where import where as to_sql
@@ -24,16 +25,16 @@ AHEAD, FURTHER = 2, 10
 """So many times what is wanted is taken at first, for most of it passes the filter; where too little did, so many
 times that."""
 
-MOST_SEEN = 256
+NAMED, MOST_NAMED = 16, 256
 
 
 class Searcher:
     """Answers queries for one engine, with what it remembers: counts of terms, places, and arrays of vectors."""
 
-    def __init__(self) -> None:
+    def __init__(self, unchanged: Unchanged) -> None:
+        self._unchanged = unchanged
         self._words = Words()
         self._vectors: Vectors | None = None
-        self._seen: dict[tuple[object, ...], tuple[list[Row], _Places]] = {}
 
     def search(self, db: apsw.Connection, query: Query, access: Access) -> list[Hit]:
         """See `ports.Engine.search`: candidates of the readable places, filtered before they are cut."""
@@ -54,9 +55,11 @@ class Searcher:
         near = _near(db, query, meaning)
         documents.read(row[0] for rows in (worded.rows, near.rows) for row in rows[: query.limit])
         by_words = worded.best(query.limit, documents, lambda row: documents.say(row[0], query.phrases))
-        by_meaning = near.best(query.limit, documents, lambda row: row[2] in documents.vectors.get(row[0], ()))
+        by_meaning = near.best(query.limit, documents, lambda row: documents.have(row[0], row[2]))
         if meaning:
-            by_meaning |= meaning.cosines(db, {n: documents.vectors[n] for n in by_words if n not in by_meaning})
+            by_meaning |= meaning.cosines(
+                db, {n: documents.vectors.get(n, []) for n in by_words if n not in by_meaning}
+            )
         hits = [
             Hit(documents.memory(n), by_words.get(n), by_meaning.get(n))
             for n in dict.fromkeys((*by_words, *by_meaning))
@@ -68,23 +71,18 @@ class Searcher:
         return self._words.census(db, terms, self._places(db, ANYTHING, access)[1])
 
     def _places(self, db: apsw.Connection, where: Filter, access: Access) -> "_Places":
-        """Remembered, for they are asked for several times a recall, until one is added or all are numbered anew.
-
-        That makes the word index anew as well, which changes the version of the schema.
-        """
-        state = fetch(db, "SELECT max(p) FROM place") + fetch(db, "PRAGMA schema_version")
-        asked = (*map(str, where.scopes), None, str(where.within), access)
-        known = self._seen.get(asked)
-        if known is None or known[0] != state:
-            if len(self._seen) >= MOST_SEEN:
-                self._seen.clear()
-            scoped = Filter(scopes=where.scopes, within=where.within)
-            known = self._seen[asked] = (state, _Places(_read(db, scoped, access), _read(db, ANYTHING, access)))
-        return known[1]
+        """Kept, for they are asked for several times a recall."""
+        asked = ("places", *map(str, where.scopes), None, str(where.within), access)
+        scoped = Filter(scopes=where.scopes, within=where.within)
+        return self._unchanged.read(
+            db, asked, lambda: _Places(_read(db, scoped, access), _read(db, ANYTHING, access))
+        )
 
     def _meaning(self, db: apsw.Connection, query: Query, places: list[int] | None) -> "_Meaning | None":
         """What is needed to compare by meaning; None where the query has no vector, or one of an unknown space."""
-        space = space_of(db, query.space) if query.vector else None
+        if not query.vector:
+            return None
+        space = self._unchanged.read(db, ("space", query.space), lambda: space_of(db, query.space))
         if space is None:
             return None
         from engram.engines import sqlite_vectors as near  # noqa: PLC0415 - numpy stays out of keyword recall
@@ -126,10 +124,10 @@ class _Documents:
     """The documents of memories that the filter lets through, each read once, and the vectors these have now."""
 
     def __init__(self, db: apsw.Connection, where: Clause, s: int | None) -> None:
+        self.known: dict[int, str] = {}
         self.vectors: dict[int, list[int]] = {}
         self._db, self._where, self._s = db, where, s
         self._looked_at: set[int] = set()
-        self._known: dict[int, str] = {}
 
     def read(self, numbers: Iterable[int]) -> None:
         """Look at these memories, unless that was done."""
@@ -138,27 +136,39 @@ class _Documents:
             return
         self._looked_at |= new
         clause, values = self._where
-        these = str([*new])  # numbers print as JSON does
-        among = f"memory.n IN (SELECT value FROM json_each(?)) AND {clause}"
+        these, numbered = _among(new)
+        self.known.update(
+            fetch(self._db, f"SELECT n, doc FROM memory WHERE n {these} AND {clause}", *numbered, *values)
+        )
         if self._s is None:
-            sql = f"SELECT n, doc FROM memory WHERE {among}"
-            self._known.update(fetch(self._db, sql, these, *values))
             return
-        having = "LEFT JOIN vector INDEXED BY vector_by_memory ON vector.n = memory.n AND vector.s = ?"
-        sql = f"SELECT memory.n, doc, v FROM memory {having} WHERE {among}"
-        for n, doc, v in fetch(self._db, sql, self._s, these, *values):
-            self._known[n] = doc
-            several = self.vectors.setdefault(n, [])
-            if v is not None:
-                several.append(v)
+        sql = f"SELECT n, v FROM vector INDEXED BY vector_by_memory WHERE n {these} AND s = ?"
+        for n, v in fetch(self._db, sql, *numbered, self._s):
+            self.vectors.setdefault(n, []).append(v)
 
     def memory(self, n: int) -> Memory:
         """One that was let through."""
-        return cast("Memory", record_of("memory", (n, self._known[n])))
+        return cast("Memory", record_of("memory", (n, self.known[n])))
 
     def say(self, n: int, phrases: Sequence[str]) -> bool:
         """Whether it was let through and says all of these."""
-        return n in self._known and (not phrases or says_all(self.memory(n), phrases))
+        return n in self.known and (not phrases or says_all(self.memory(n), phrases))
+
+    def have(self, n: int, v: int) -> bool:
+        """Whether it was let through and still has this vector."""
+        return n in self.known and v in self.vectors.get(n, ())
+
+
+def _among(numbers: Collection[int]) -> tuple[str, Sequence[int | str]]:
+    """What says that a number is one of these, and its values.
+
+    A few are named one by one, which takes half the time; always a multiple of so many, the rest being numbers of
+    nothing, so that there are few different statements to plan.
+    """
+    if len(numbers) > MOST_NAMED:
+        return "IN (SELECT value FROM json_each(?))", (str([*numbers]),)  # numbers print as JSON does
+    spare = -len(numbers) % NAMED
+    return f"IN ({','.join('?' * (len(numbers) + spare))})", (*numbers, *(0,) * spare)
 
 
 class _Candidates:

@@ -22,7 +22,8 @@ import apsw
 import numpy as np
 import numpy.typing as npt
 
-from engram.engines.sqlite_rows import Row, fetch
+from engram.engines.rows import Row
+from engram.engines.sqlite_rows import fetch
 from engram.errors import Corrupt
 
 EXACT = 4096

@@ -6,7 +6,8 @@ from typing import NamedTuple
 
 import apsw
 
-from engram.engines.sqlite_rows import Row, fetch
+from engram.engines.rows import Row
+from engram.engines.sqlite_rows import fetch
 from engram.engines.sqlite_write import place_term
 from engram.model.query import FIELD_WEIGHTS, Census, Query, phrase_terms, shares
 

@@ -6,8 +6,9 @@ from typing import NamedTuple
 
 import apsw
 
+from engram.engines.rows import Row
 from engram.engines.sqlite_file import make_words
-from engram.engines.sqlite_rows import Row, fetch, meta, set_meta
+from engram.engines.sqlite_rows import fetch, meta, set_meta
 from engram.errors import Conflict, Moved
 from engram.model.change import ABSENT, Change, Token
 from engram.model.codec import RECORDS, Record, RecordType, decode, encode, index, searchable, type_of
@@ -23,11 +24,15 @@ _print = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
 class Book(NamedTuple):
-    """What a store knows of itself: the end of its chain, the last numbers given, and the file it was in."""
+    """What a store knows of itself: the end of its chain, the last numbers given, and the file it was in.
+
+    `earlier` are the replicas it was before it was copied or restored.
+    """
 
     head: Head
     numbers: dict[str, int]
     home: int
+    earlier: tuple[str, ...] = ()
 
     @staticmethod
     def read(db: apsw.Connection, home: int, new_replica: Callable[[], str]) -> "Book":
@@ -35,15 +40,22 @@ class Book(NamedTuple):
         kept = meta(db, "book")
         if kept is None:
             return Book(Head(new_replica()), {}, home)
-        head, numbers, was = json.loads(kept)
-        book = Book(Head(*head), numbers, home)
+        head, numbers, was, *earlier = json.loads(kept)
+        book = Book(Head(*head), numbers, home, tuple(earlier[0]) if earlier else ())
         if was == home:
             return book
-        return book._replace(head=Head(new_replica(), time=book.head.time, seq=book.head.seq))
+        return book.going_on(Head(new_replica(), time=book.head.time, seq=book.head.seq))
 
     def write(self, db: apsw.Connection) -> None:
         """Keep it, in the transaction that made it true."""
-        set_meta(db, "book", _print([list(self.head), self.numbers, self.home]))
+        earlier = [list(self.earlier)] if self.earlier else []
+        set_meta(db, "book", _print([list(self.head), self.numbers, self.home, *earlier]))
+
+    def going_on(self, head: Head) -> "Book":
+        """The same book with another end of the chain, which may be one of another name."""
+        was = self.head.replica
+        renamed = head.replica != was and self.head.position and was not in self.earlier
+        return self._replace(head=head, earlier=(*self.earlier, was) if renamed else self.earlier)
 
     def number(self, type: RecordType, wanted: int | None = None) -> int:
         """The next number of a type, or the wanted one: never given again, even when its record is purged."""
@@ -121,22 +133,26 @@ def apply(
 
 def append(db: apsw.Connection, change: Change, head: Head) -> tuple[Event, Head]:
     """Seal the Change's event, chain it to the head and keep it, with the token that asked for it."""
+    assert change.draft
     event, head, envelope, payload = seal(change.draft, head)
     _keep_event(db, event, envelope, payload, change.token)
     return event, head
 
 
 def take_over(db: apsw.Connection, change: Change, head: Head) -> tuple[Event, Head]:
-    """Keep the events of a past as they are; answers with the last of them, and the head to go on from."""
+    """Keep the events of a past as they are, and what is sealed after them; answers with the last, and the head."""
     assert change.past
-    event, time = change.past.events[0][0], head.time
+    event, time = None, head.time
     for seq, (told, token) in enumerate(change.past.events, head.seq + 1):
         event = told._replace(seq=seq)
         payload = event.payload.print() if event.payload else None
         _keep_event(db, event, canonical(event.envelope()), payload, token)
         time = max(time, event.time)
-    onward = change.past.head or head
-    return event, onward._replace(time=time, seq=event.seq)
+    onward = (change.past.head or head)._replace(time=time, seq=event.seq if event else head.seq)
+    if change.draft:
+        return append(db, change, onward)
+    assert event, "a Change without a draft has a past with events"
+    return event, onward
 
 
 def _keep_event(db: apsw.Connection, event: Event, envelope: str, payload: str | None, token: Token | None) -> None:

@@ -1,5 +1,6 @@
 """Filter and Access as SQL, once for every SQL engine: a translation, never a second meaning."""
 
+import functools
 from collections.abc import Sequence
 
 from engram.model.filter import Access, Filter, moment
@@ -9,6 +10,7 @@ from engram.model.scope import Scope
 from engram.model.text import digest
 
 Clause = tuple[str, list[str | int]]
+Timed = tuple[str, list[str | int | None]]
 
 # The order of the cases is the order of the lines in `model.memory.standing`.
 STANDING = """CASE
@@ -31,18 +33,34 @@ def where(asked: Filter, access: Access) -> Clause:
     """
     if not isinstance(access, Access):
         raise TypeError("A read needs an Access.")
-    clauses = [_access(access), *_scopes(asked), *_words(asked), *_times(asked)]
-    return " AND ".join(f"({sql})" for sql, _ in clauses), [value for _, values in clauses for value in values]
+    now = print_time(moment(asked)) if asked.standings else ""
+    timeless = asked._replace(now=None)
+    long = asked.ids or asked.near or asked.touches
+    try:
+        sql, values = (_clauses.__wrapped__ if long else _clauses)(timeless, access)
+    except TypeError:  # a list among the clauses, which cannot be kept
+        sql, values = _clauses.__wrapped__(timeless, access)
+    return sql, [now if value is None else value for value in values]
+
+
+@functools.lru_cache(maxsize=256)
+def _clauses(asked: Filter, access: Access) -> tuple[str, tuple[str | int | None, ...]]:
+    """The translation, kept because one question after the other is asked alike; None stands for the moment."""
+    clauses: list[Clause | Timed] = [_access(access), *_scopes(asked), *_words(asked), *_times(asked)]
+    return " AND ".join(f"({sql})" for sql, _ in clauses), tuple(value for _, values in clauses for value in values)
 
 
 def _access(access: Access) -> Clause:
-    sql, values = "owner = ?", [access.owner]
+    if access.unowned:
+        return "owner IS NULL", []
+    places = ["global", *(sorted(access.reach) if access.reach is not None else [f"agent:{access.agent}"])]
+    reached, values = f"place IN ({_marks(places)})", [access.owner, *places]
     if access.reach is None:
-        sql += " OR (owner IS NOT NULL AND visibility = 'shared')"
-    else:
-        places = ["global", *sorted(access.reach)]
-        sql += f" OR (owner IS NOT NULL AND visibility = 'shared' AND place IN ({_marks(places)}))"
-        values += places
+        closed = sorted(access.closed)
+        shut = f" AND place NOT IN ({_marks(closed)})" if closed else ""
+        reached += f" OR (substr(place, 1, 8) = 'project:'{shut})"
+        values += closed
+    sql = f"owner = ? OR (owner IS NOT NULL AND visibility = 'shared' AND ({reached}))"
     if access.workspace is not None:
         return f"workspace = ? AND ({sql})", [access.workspace, *values]
     return sql, [*values]
@@ -62,7 +80,7 @@ def _within(scope: Scope) -> Clause:
     if scope.level != "global":
         clauses.append(("place = ?", scope.place))
     if scope.run:
-        clauses.append(("substr(scope, -length(?1)) = ?1".replace("?1", "?"), f"@{scope.run}"))
+        clauses.append(("substr(scope, length(scope) - length(?) + 1) = ?", f"@{scope.run}"))
     sql = " AND ".join(part for part, _ in clauses)
     return sql, [value for part, value in clauses for _ in range(part.count("?"))]
 
@@ -92,20 +110,21 @@ def _words(asked: Filter) -> list[Clause]:
     return clauses
 
 
-def _times(asked: Filter) -> list[Clause]:
-    clauses: list[Clause] = []
+def _times(asked: Filter) -> list[Timed]:
+    clauses: list[Timed] = []
     if asked.since is not None:
         clauses.append(("created_at >= ?", [print_time(asked.since)]))
     if asked.until is not None:
         clauses.append(("created_at < ?", [print_time(asked.until)]))
     if asked.standings:
-        now = print_time(moment(asked))
-        values = [asked.view, now, now, now, *asked.standings]
-        clauses.append((f"{STANDING} IN ({_marks(asked.standings)})", [*values]))
+        values: list[str | int | None] = [asked.view, None, None, None, *asked.standings]
+        clauses.append((f"{STANDING} IN ({_marks(asked.standings)})", values))
     return clauses
 
 
 def _any(column: str, values: Sequence[str]) -> Clause:
+    if not values:
+        return "1 = 0", []  # an empty list is no SQL outside SQLite
     return f"{column} IN ({_marks(values)})", [*values]
 
 

@@ -76,6 +76,7 @@ class Local:
         self.space = Space(model.id, model.dim)
         self.latin = model.latin
         self.floor = model.floor
+        self.local = True
         self._model = model
         self._tokenizer = _tokenizer(model, folder)
         self._pool = (_table if model.pooling == "static" else _network)(model, folder)

@@ -2,18 +2,15 @@
 
 import json
 import math
-import socket
 import struct
-import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
-from http.client import HTTPConnection, HTTPException, HTTPSConnection
-from ipaddress import ip_address
-from typing import Any, NamedTuple
-from urllib.parse import SplitResult, urlsplit
+from typing import Any
+from urllib.parse import urlsplit
 
 from engram.errors import Invalid, Unavailable
+from engram.inference.posting import NOTHING, Answer, Post
 from engram.model.query import Space
 
 BATCH = 32
@@ -31,15 +28,7 @@ LARGEST = 16 << 20
 PAUSE = 2.0
 """Seconds to wait at most before the one repetition."""
 
-IDLE = 4
 MEANWHILE = "Recall by words works meanwhile."
-
-
-class _Answer(NamedTuple):
-    status: int
-    retry_after: str
-    location: str
-    body: bytes
 
 
 class Endpoint:
@@ -67,18 +56,22 @@ class Endpoint:
         latin: bool = False,
         floor: float = 0.0,
     ) -> None:
-        self._address = _checked(url)
+        self._post = Post(
+            url,
+            "/embeddings",
+            key=key,
+            timeout=timeout,
+            setting="embedder_url",
+            secret="ENGRAM_EMBEDDER_KEY",  # noqa: S106 - the name of a variable, no secret
+            largest=LARGEST,
+        )
         if not 1 <= dim <= 65_536:
             raise Invalid(f"A vector of {dim} numbers cannot be.", "Set embedder_dim to the length the model has.")
-        if not (key.isascii() and key.isprintable()):  # not shown: it is a secret, if a broken one
-            raise Invalid("The endpoint's key holds what no key can hold.", "Set ENGRAM_EMBEDDER_KEY anew.")
         self.space = Space(f"endpoint/{model}", dim, document_instruction)
-        self.latin, self.floor = latin, floor
+        self.latin, self.floor, self.local = latin, floor, False
         self._model, self._query = model, query_instruction
-        self._key, self._timeout = key, timeout
+        self._keyed, self._timeout = bool(key), timeout
         self._shorten = False
-        self._idle: list[HTTPConnection] = []
-        self._shown = f"{self._address.scheme}://{self._address.netloc}{self._address.path}"
 
     def query(self, text: str) -> bytes:
         """The vector of a question: little-endian float32, of unit length.
@@ -109,7 +102,8 @@ class Endpoint:
         if len(rows[0]) != self.space.dim:
             self._shorten = False
             raise Unavailable(
-                f"The endpoint {self._shown} gives vectors of {given} numbers; {self.space.dim} are configured.",
+                f"The endpoint {self._post.shown} gives vectors of {given} numbers;"
+                f" {self.space.dim} are configured.",
                 f"Set embedder_dim to {given} and run `engram reembed`. {MEANWHILE}",
             )
         return [self._unit(row) for row in rows]
@@ -119,7 +113,7 @@ class Endpoint:
         asked: dict[str, Any] = {"model": self._model, "input": texts, "encoding_format": "float"}
         if self._shorten:
             asked["dimensions"] = self.space.dim
-        body = self._post(json.dumps(asked).encode(), deadline)
+        body = self._asked(asked, deadline)
         try:
             data = json.loads(body)["data"]
             found = {int(each.get("index", place)): each["embedding"] for place, each in enumerate(data)}
@@ -143,183 +137,65 @@ class Endpoint:
             raise self._wrong("a vector has no direction: it is zero, endless, or no number")
         return struct.pack(f"<{len(row)}f", *(number / length for number in row))
 
-    def _post(self, body: bytes, deadline: float) -> bytes:
+    def _asked(self, asked: object, deadline: float) -> bytes:
         """The body of a good answer, asked for a second time where the endpoint was busy or stumbled."""
-        answer = self._within(deadline, body)
+        answer = self._post.send(asked, deadline - time.monotonic())
         if answer.status == 429 or answer.status >= 500:
             wished = float(answer.retry_after) if answer.retry_after.isdecimal() else 0.5
             pause = min(wished, PAUSE)
             if time.monotonic() + pause < deadline:
                 time.sleep(pause)
-                answer = self._within(deadline, body)
+                answer = self._post.send(asked, deadline - time.monotonic())
         if answer.status != 200:
             raise self._refusal(answer)
         return answer.body
 
-    def _within(self, deadline: float, body: bytes) -> _Answer:
-        """One exchange, left alone when time is up.
-
-        It runs in a thread of its own, because neither looking up a name nor an answer that drips byte by byte can
-        be bounded from within. What is left behind ends by its own timeout, or because its connection is cut.
-        """
-        try:
-            connection = self._idle.pop()
-        except IndexError:
-            connection = self._connection()
-        results: list[_Answer | Exception] = []
-        worker = threading.Thread(target=_caught, args=(lambda: self._talk(connection, body), results), daemon=True)
-        worker.start()
-        worker.join(max(0.0, deadline - time.monotonic()))
-        if not results:
-            _cut(connection)
-            raise Unavailable(
-                f"The endpoint {self._shown} did not answer within {self._timeout:g} seconds.",
-                f"Check that it runs and is not overloaded. {MEANWHILE}",
-            )
-        result = results[0]
-        if isinstance(result, _Answer):
-            return result
-        connection.close()
-        if isinstance(result, Unavailable):
-            raise result
-        if isinstance(result, OSError | HTTPException | ValueError):
-            why = getattr(result, "strerror", "") or str(result) or type(result).__name__
-            raise Unavailable(
-                f"The endpoint {self._shown} cannot be reached: {self._scrubbed(why)}.",
-                f"Check that it runs, and embedder_url. {MEANWHILE}",
-            ) from None
-        raise result
-
-    def _talk(self, connection: HTTPConnection, body: bytes) -> _Answer:
-        headers = {"Content-Type": "application/json", "Accept": "application/json", "User-Agent": "engram"}
-        if self._key:
-            headers["Authorization"] = f"Bearer {self._key}"
-        target = self._address.path + (f"?{self._address.query}" if self._address.query else "")
-        was_open = connection.sock is not None
-        try:
-            connection.request("POST", target, body, headers)
-            response = connection.getresponse()
-        except (ConnectionError, HTTPException):
-            if not was_open:
-                raise
-            connection.close()  # it was kept open from an earlier request, and the endpoint has closed it since
-            connection.request("POST", target, body, headers)
-            response = connection.getresponse()
-        if (response.length or 0) > LARGEST or len(content := response.read(LARGEST + 1)) > LARGEST:
-            raise self._wrong(f"its answer has more than {LARGEST >> 20} MiB")
-        answer = _Answer(
-            response.status, response.headers.get("Retry-After", ""), response.headers.get("Location", ""), content
-        )
-        if not response.will_close and len(self._idle) < IDLE:
-            self._idle.append(connection)
-        else:
-            connection.close()
-        return answer
-
-    def _connection(self) -> HTTPConnection:
-        host, port = self._address.hostname or "", self._address.port
-        if self._address.scheme == "http":
-            return HTTPConnection(host, port, timeout=self._timeout)
-        return HTTPSConnection(host, port, timeout=self._timeout)  # certificate and name are verified
-
-    def _refusal(self, answer: _Answer) -> Unavailable:
+    def _refusal(self, answer: Answer) -> Unavailable:
         """What a status other than 200 means, in words. What the endpoint says about a key is not repeated."""
-        status, said = answer.status, self._said(answer.body)
+        if answer.status == NOTHING:
+            return self._nothing(answer)
+        words = self._post.said(answer.body)
+        status, said = answer.status, f": {words}" if words else ""
         if status in (401, 403):
-            what = "refuses the key" if self._key else "asks for a key"
-            return Unavailable(f"The endpoint {self._shown} {what}.", f"Set ENGRAM_EMBEDDER_KEY. {MEANWHILE}")
+            what = "refuses the key" if self._keyed else "asks for a key"
+            return Unavailable(f"The endpoint {self._post.shown} {what}.", f"Set ENGRAM_EMBEDDER_KEY. {MEANWHILE}")
         if 300 <= status < 400:
-            elsewhere = urlsplit(answer.location).netloc or "elsewhere"
+            elsewhere = self._post.scrubbed(urlsplit(answer.location).netloc or "elsewhere")
             return Unavailable(
-                f"The endpoint {self._shown} sends on to {self._scrubbed(elsewhere)}, which is not followed.",
+                f"The endpoint {self._post.shown} sends on to {elsewhere}, which is not followed.",
                 f"Set embedder_url to the address that answers. {MEANWHILE}",
             )
         if status in (400, 404, 405, 413, 422):
             return Unavailable(
-                f"The endpoint {self._shown} refuses the request ({status}){said}.",
+                f"The endpoint {self._post.shown} refuses the request ({status}){said}.",
                 f"Check embedder_url, embedder_model and embedder_dim. {MEANWHILE}",
             )
         return Unavailable(
-            f"The endpoint {self._shown} fails or is busy ({status}){said}.", f"Try again later. {MEANWHILE}"
+            f"The endpoint {self._post.shown} fails or is busy ({status}){said}.", f"Try again later. {MEANWHILE}"
+        )
+
+    def _nothing(self, answer: Answer) -> Unavailable:
+        """Why nothing came back, in words."""
+        if answer.fault == "large":
+            return self._wrong(answer.why)
+        if answer.fault == "late":
+            return Unavailable(
+                f"The endpoint {self._post.shown} did not answer within {self._timeout:g} seconds.",
+                f"Check that it runs and is not overloaded. {MEANWHILE}",
+            )
+        return Unavailable(
+            f"The endpoint {self._post.shown} cannot be reached: {answer.why}.",
+            f"Check that it runs, and embedder_url. {MEANWHILE}",
         )
 
     def _wrong(self, why: str) -> Unavailable:
         return Unavailable(
-            f"The endpoint {self._shown} answers wrongly: {why}.",
+            f"The endpoint {self._post.shown} answers wrongly: {why}.",
             f"Check embedder_url and embedder_model. {MEANWHILE}",
         )
-
-    def _said(self, body: bytes) -> str:
-        """The endpoint's own words, where it has some in the usual place."""
-        try:
-            answer = json.loads(body)
-            error = answer.get("error", answer)
-            words = error if isinstance(error, str) else error.get("message") or error.get("detail")
-        except (ValueError, AttributeError, RecursionError):
-            return ""
-        return f": {self._scrubbed(words)}" if isinstance(words, str) and words else ""
-
-    def _scrubbed(self, text: str) -> str:
-        """Foreign words in one short line, without the key."""
-        clear = text.replace(self._key, "***") if self._key else text
-        line = " ".join("".join(letter if letter.isprintable() else " " for letter in clear[:1000]).split())
-        return line[:200].rstrip(".")
-
-
-def _checked(url: str) -> SplitResult:
-    """The address of embeddings, from that of an API or its own.
-
-    Raises:
-        Invalid: when it is none, carries a secret, or would send texts over the network in the clear.
-    """
-    try:
-        parts = urlsplit(url)
-        host, _ = parts.hostname or "", parts.port
-    except ValueError:
-        parts, host = urlsplit(""), ""
-    if (
-        parts.scheme not in ("http", "https")
-        or not host
-        or not (url.isascii() and url.isprintable() and " " not in url)
-    ):
-        raise Invalid(
-            "The endpoint's address is no address of the web.", "Set embedder_url, as in https://host/v1."
-        )
-    if parts.username is not None or parts.password is not None:
-        raise Invalid(
-            "The endpoint's address carries a name or a password.",
-            "Take it out, and put the key into ENGRAM_EMBEDDER_KEY.",
-        )
-    if parts.scheme == "http" and not _is_here(host):
-        raise Invalid(
-            f"http://{host} would send what is remembered over the network in the clear.",
-            "Use https://, or an endpoint on this machine.",
-        )
-    path = parts.path.rstrip("/") or "/v1"
-    return parts._replace(path=path if path.endswith("/embeddings") else f"{path}/embeddings", fragment="")
-
-
-def _is_here(host: str) -> bool:
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 def _sendable(text: str) -> str:
     """A text as any endpoint takes it: not blank, not too long, without NUL and half surrogate pairs."""
     clear = text[:CUT].replace("\0", " ").encode("utf-8", "replace").decode()
     return clear if clear.strip() else BLANK
-
-
-def _caught(work: Callable[[], _Answer], results: list[_Answer | Exception]) -> None:
-    try:
-        results.append(work())
-    except Exception as error:  # noqa: BLE001 - raised again by whoever waits for it
-        results.append(error)
-
-
-def _cut(connection: HTTPConnection) -> None:
-    if connection.sock is not None:
-        with suppress(OSError):
-            connection.sock.shutdown(socket.SHUT_RDWR)

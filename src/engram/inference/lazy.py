@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Protocol
 
 from engram.errors import Unavailable
 from engram.model.extraction import Extraction
+from engram.model.judgement import Judgement
 from engram.model.query import Space
 
 if TYPE_CHECKING:
     from engram.inference.extract import ChatExtractor
+    from engram.inference.judge import ChatJudge
 
 PATIENCE = 30.0
 """Seconds after a failure in which the next question is answered by words at once."""
@@ -40,8 +42,9 @@ class Lazy:
         floor: float,
         load: Callable[[], Loaded],
         lean: Callable[[], bytes] = bytes,
+        local: bool = True,
     ) -> None:
-        self.space, self.latin, self.floor = space, latin, floor
+        self.space, self.latin, self.floor, self.local = space, latin, floor, local
         self._load = load
         self._lean = functools.cache(lean)
         self._lock = threading.Lock()
@@ -101,4 +104,27 @@ class Asked:
             from engram.inference.extract import ChatExtractor  # noqa: PLC0415 - http and ssl, on first need
 
             self._loaded = ChatExtractor(self._url, self._model, key=self._key)
+        return self._loaded
+
+
+class Judging:
+    """A model behind an address that judges pairs of memories; loaded when it is first asked."""
+
+    def __init__(self, url: str, model: str, key: str) -> None:
+        self._url, self.name, self._key = url, model, key
+        self._loaded: ChatJudge | None = None
+
+    def cost(self, pairs: Sequence[tuple[str, str]]) -> int:
+        """See `ports.Judge.cost`."""
+        return self._judge().cost(pairs)
+
+    def judge(self, pairs: Sequence[tuple[str, str]], budget: int) -> Judgement:
+        """See `ports.Judge.judge`."""
+        return self._judge().judge(pairs, budget)
+
+    def _judge(self) -> "ChatJudge":
+        if self._loaded is None:
+            from engram.inference.judge import ChatJudge  # noqa: PLC0415 - http and ssl, on first need
+
+            self._loaded = ChatJudge(self._url, self.name, key=self._key)
         return self._loaded

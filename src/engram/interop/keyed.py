@@ -271,10 +271,18 @@ def _ending(asks: Asks, place: Scope, key: str, *, ends: bool) -> Memory | None:
 
 
 def _saved(asks: Asks, answer: Remembered) -> Answer:
-    outcomes = {"new": "created", "restored": "created", "revised": "updated", "repeated": "updated"}
+    outcomes = {
+        "new": "created",
+        "restored": "created",
+        "revised": "updated",
+        "repeated": "updated",
+        "staged": "created",
+    }
     outcome = outcomes.get(answer.outcome, "pending")
     said: dict[str, Any] = {"memory": row(answer.memory, Categories(asks)), "outcome": outcome}
-    if answer.memory.status == "pending":
+    if answer.memory.branch:
+        said["hint"] = answer.hint
+    elif answer.memory.status == "pending":
         said["hint"] = f"It waits for a person ({answer.memory.held_for or 'review'}): engram review."
     return as_json(said)
 
@@ -296,6 +304,13 @@ def _readable(asks: Asks, id: str, *, expired: bool = False) -> Memory:
     return memory
 
 
+def kind_of_category(category: str, quiet: frozenset[str] = frozenset()) -> str:
+    """The kind that a category is kept as: the same word where it can be one, else `fact`."""
+    word = re.sub("[^a-z0-9]+", "-", category.lower()).strip("-")
+    unlike = word in UNLIKE or word in quiet
+    return "fact" if unlike or not word[:1].isalpha() or size(word) > LIMITS["kind"] else word
+
+
 class Categories:
     """Categories as kinds, and kinds as categories: the same word where it can be one, else `fact`."""
 
@@ -306,9 +321,7 @@ class Categories:
         """The kind of ours that a category is kept as."""
         if category is None:
             return None
-        word = re.sub("[^a-z0-9]+", "-", category.lower()).strip("-")
-        unlike = word in UNLIKE or word in self._quiet
-        return "fact" if unlike or not word[:1].isalpha() or size(word) > LIMITS["kind"] else word
+        return kind_of_category(category, self._quiet)
 
     def word(self, category: str | None) -> str:
         """The category as it was said, where the kind does not say it."""

@@ -10,8 +10,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from engram.errors import Invalid
+from engram.interop.forms import UNDATED, Foreign, Form, Problem, Source, foreign_id
 from engram.model.limits import LIMITS, size
 from engram.model.marks import BEGIN, END
+from engram.model.memory import Memory
 
 LARGEST = 4 * 1024 * 1024
 LONGEST_TAG = 60
@@ -407,3 +409,34 @@ def _announcement() -> re.Pattern[str]:
 @functools.cache
 def _imports() -> re.Pattern[str]:
     return re.compile(r"^@\S+$", re.MULTILINE)
+
+
+def _recognises(source: Source) -> bool:
+    return not source.folder and source.path.lower().endswith(SUFFIXES)
+
+
+def _foreign(source: Source) -> Iterator[Foreign | Problem]:
+    try:
+        with open(source.path, encoding="utf-8") as file:
+            notes = read(file.read(LARGEST + 1))
+    except UnicodeDecodeError:
+        raise Invalid(f"{source.path} is not UTF-8 text.", "Convert it to UTF-8 first.") from None
+    for note in notes:
+        made = Memory(
+            id=foreign_id("markdown", note.text),
+            text=note.text,
+            summary=note.summary,
+            kind=note.kind or "fact",
+            tags=note.tags,
+            source="",
+            origin="said",
+            confidence=1.0,
+            learned_by="import",
+            owner="",
+            created_at=UNDATED,
+            updated_at=UNDATED,
+        )
+        yield Foreign(f"line {note.line}", made)
+
+
+FORM = Form("markdown", "Notes in a Markdown file, such as an old CLAUDE.md.", _recognises, _foreign, placed=False)

@@ -12,17 +12,13 @@ from engram.interop.tools import Answer, Asks, Refused, Shelf
 from engram.model.answers import Remembered
 from engram.model.limits import LIMITS, size
 from engram.model.memory import Memory
-from engram.model.text import TAIL, query_terms
+from engram.model.scope import Scope
 
 TOOLS = Shelf()
 
 MOST_CANDIDATES = 3
-MOST_LOOKED_AT = 50
 MOST_REVIEWED = 100
 PAGE = 1000
-
-CHORES = frozenset({"use", "add", "updat", "fix", "implement"})
-"""What any title may begin with, as terms: two titles that share it share nothing yet."""
 
 
 def keep(
@@ -63,10 +59,12 @@ def measured(text: str) -> dict[str, Any]:
 
 def waiting(saved: Remembered) -> str:
     """What stands in the way of a memory that is not in use yet."""
-    if saved.outcome == "proposed":
+    if saved.outcome == "proposed" and not saved.memory.branch:
         return "It changes what a person approved, so it waits beside it until a person has reviewed it."
     if saved.memory.status != "pending":
         return ""
+    if saved.memory.branch:
+        return saved.hint
     why = saved.memory.held_for.replace("_", " ")
     return f"It waits until a person has reviewed it{f' ({why})' if why else ''}: engram review."
 
@@ -129,7 +127,7 @@ def mem_save(
 
 def _saved(asks: Asks, place: words.Place, saved: Remembered, title: str, type: str) -> Answer:
     memory = saved.memory
-    candidates = list(_candidates(asks, saved, title))
+    candidates = list(_candidates(saved))
     kept_as = words.type_of(memory)
     lines = [f'Memory saved: "{title}" ({kept_as}) as #{words.number_of(memory)}, {saved.outcome}.']
     if not memory.key:
@@ -165,23 +163,12 @@ def _saved(asks: Asks, place: words.Place, saved: Remembered, title: str, type: 
     )
 
 
-def _candidates(asks: Asks, saved: Remembered, title: str) -> Iterator[dict[str, Any]]:
-    """Up to three memories that may say the same or the opposite, of which nobody has judged yet.
-
-    They are looked up after the saving and by words alone, and whatever fails there does not fail the saving.
-    """
+def _candidates(saved: Remembered) -> Iterator[dict[str, Any]]:
+    """Up to three memories of the same place that may say the same or the opposite, of which nobody judged yet."""
     memory = saved.memory
-    rivals = {one.id: (one, 1.0) for one in saved.conflicts}
-    judged: dict[str, Any] = {}
-    with suppress(EngramError):
-        if saved.outcome != "new":
-            judged = {other.id: edges for other, edges in finding.verdicts(asks, memory)}
-        hits = asks.ask("recall", title, scope=str(memory.scope), words=True, weak=True, limit=MOST_LOOKED_AT).hits
-        for hit in hits:
-            if _is_alike(hit.memory, memory):
-                rivals.setdefault(hit.memory.id, (hit.memory, hit.score))
-    fresh = [pair for id, pair in rivals.items() if id not in judged and id not in (memory.id, memory.amends)]
-    for other, score in fresh[:MOST_CANDIDATES]:
+    rivals = [(one, 1.0) for one in saved.conflicts] + [(one.memory, one.score) for one in saved.candidates]
+    here = [(one, score) for one, score in rivals if (one.scope, words.scope_of(one)) == _place(memory)]
+    for other, score in here[:MOST_CANDIDATES]:
         candidate = {
             "id": words.number_of(other),
             "sync_id": other.id,
@@ -193,19 +180,8 @@ def _candidates(asks: Asks, saved: Remembered, title: str) -> Iterator[dict[str,
         yield candidate | ({"topic_key": other.key} if other.key else {})
 
 
-def _is_alike(one: Memory, other: Memory) -> bool:
-    """Whether two memories of one place share their topic, or enough words of their titles."""
-    if one.scope != other.scope or words.scope_of(one) != words.scope_of(other):
-        return False
-    if one.key and one.key == other.key:
-        return True
-    first, second = (_title_terms(words.title_of(each)) for each in (one, other))
-    return len(first & second) >= (1 if len(first) == len(second) == 1 else 2)
-
-
-def _title_terms(title: str) -> set[str]:
-    """The terms that say what a title is about: no stop words, no single letters, and no ends of long words."""
-    return {term for term in query_terms(title) if len(term) > 1 and term[0] != TAIL} - CHORES
+def _place(memory: Memory) -> tuple[Scope, str]:
+    return memory.scope, words.scope_of(memory)
 
 
 @TOOLS.tool(writes=True)

@@ -21,7 +21,8 @@ from engram.interop.records_rows import (
 )
 from engram.interop.tools import Answer, Asks, Shelf
 from engram.interop.values import EVERYTHING, as_json, kept, loud, quiet
-from engram.model.answers import Listing, Recalled
+from engram.model.answers import Listing, Recalled, Recollection
+from engram.model.evidence import told
 from engram.model.memory import Memory
 
 TOOLS = Shelf()
@@ -116,7 +117,7 @@ def search_discovery(
     kind: p.DiscoveryKind = "",
     k: p.K = 8,
 ) -> Answer:
-    """Find discoveries, in full with their citations; look at created_at and pins before relying on one."""
+    """Find discoveries, in full with their citations, each checked against the working tree where that is here."""
     require("query", query)
     place = _asked_place(scope, cross_spine=cross_spine)
     if place is not None and not scope.startswith(DISCOVERY):
@@ -312,7 +313,10 @@ def _found(
 ) -> dict[str, Any]:
     """The hits as rows, and how many more would have matched but for where they are in their lives."""
     hits = [hit for hit in answer.hits if keep(hit.memory)][:k]
-    rows = [{**row(hit.memory), "score": round(hit.score, 4), "relevance": round(hit.relevance, 4)} for hit in hits]
+    rows = [
+        {**row(hit.memory), "score": round(hit.score, 4), "relevance": round(hit.relevance, 4), **_evidence(hit)}
+        for hit in hits
+    ]
     counts: Counter[str] = Counter(dict.fromkeys(HIDDEN.values(), 0))
     for standing, count in answer.held_back.items():
         counts[HIDDEN.get(standing, standing)] += count
@@ -320,6 +324,11 @@ def _found(
     if k > MOST_HITS:
         found["note"] = f"One search answers with the best {MOST_HITS} at most; list_memory gives all."
     return found
+
+
+def _evidence(hit: Recollection) -> dict[str, Any]:
+    """What became of what a hit cites, where it cites something."""
+    return {"evidence": hit.verdict, "citations_checked": told(hit.evidence)} if hit.evidence else {}
 
 
 def _searched(asks: Asks) -> dict[str, Any]:

@@ -210,7 +210,9 @@ def _stored(answer: Remembered, done: str = "Stored") -> Answer:
     memory = answer.memory
     told = {"repeated": "Known already", "restored": "Stored again"}.get(answer.outcome, done)
     notes = [f"{told}: {_ids(memory)}"]
-    if memory.status == "pending":
+    if memory.branch:
+        notes.append(f"It holds on the branch {memory.branch.rpartition('#')[2]} until that is merged.")
+    elif memory.status == "pending":
         against = ", ".join(one.handle for one in answer.conflicts)
         notes.append(f"It contradicts {against}." if against else "")
         notes.append(f"It waits for a person ({memory.held_for or 'review'}): engram review.")
@@ -230,7 +232,11 @@ def _ids(memory: Memory) -> str:
 
 
 def _named(memory: Memory) -> dict[str, Any]:
-    waits = {"waits_for_review": memory.held_for or "review"} if memory.status == "pending" else {}
+    waits = (
+        {"waits_for_review": memory.held_for or "review"}
+        if memory.status == "pending" and not memory.branch
+        else {}
+    )
     return {"id": memory.id, "short_id": memory.handle, **waits}
 
 

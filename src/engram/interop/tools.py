@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, Protocol
 
 from engram.errors import EngramError
 from engram.model.caller import Caller
+from engram.model.change import Finding
 from engram.model.memory import Context, Memory
 from engram.model.scope import Scope
 
@@ -36,6 +37,10 @@ class Asks(Protocol):
 
     def ask(self, name: str, /, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - each operation has its own answer
         """Carry out an operation by its name."""
+        ...
+
+    def notices(self) -> tuple[Finding, ...]:
+        """What the store has to say besides answers."""
         ...
 
     def made_in(self, context: Context) -> "Asks":

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Self, dataclass_transform
 
 from engram.model.change import Finding
 from engram.model.event import Event
+from engram.model.evidence import Check, Verdict, verdict_of
 from engram.model.memory import Memory
 from engram.model.record import Record, replace
 from engram.model.relation import Relation
@@ -44,8 +45,17 @@ class Answer(Record):
         return replace(self, **changes)
 
 
+class Rival(Answer):
+    """A known memory that a new one may conflict with or supersede: why, how surely, and the pair for `judge`."""
+
+    memory: Memory
+    why: str
+    score: float
+    pair: str
+
+
 class Remembered(Answer):
-    """What became of a text: outcome is new, revised, repeated, held, proposed or restored."""
+    """What became of a text: outcome is new, revised, repeated, held, staged, proposed or restored."""
 
     at: datetime
     memory: Memory
@@ -56,6 +66,7 @@ class Remembered(Answer):
     redacted: tuple[str, ...] = ()
     replayed: bool = False
     hint: str = ""
+    candidates: tuple[Rival, ...] = ()  # what it may conflict with or supersede; nobody has judged that yet
 
 
 class Recollection(Answer):
@@ -71,6 +82,13 @@ class Recollection(Answer):
     reasons: Mapping[str, float]
     tokens: int
     ranks: Mapping[str, int] = NONE
+    evidence: tuple[Check, ...] = ()  # what it cites, held against the working tree
+    marks: tuple[str, ...] = ()  # what was judged about it, such as "conflicts with mem-0003"
+
+    @property
+    def verdict(self) -> Verdict | None:
+        """The worst of what became of its citations; None where it cites nothing."""
+        return verdict_of(self.evidence)
 
 
 class Recalled(Answer):
@@ -101,11 +119,13 @@ class Listing(Answer):
 
 
 class Shown(Answer):
-    """Memories in full, and what was remembered around each where that was asked for."""
+    """Memories in full, what was judged about each (by id), and where asked, what was remembered around it."""
 
     at: datetime
     memories: tuple[Memory, ...]
     around: "tuple[Timeline, ...]" = ()
+    evidence: tuple[tuple[Check, ...], ...] = ()  # for each of them, where one cites something
+    marks: Mapping[str, tuple[str, ...]] = NONE
 
 
 class Changed(Answer):
@@ -117,6 +137,8 @@ class Changed(Answer):
     event: int
     replayed: bool = False
     replaced: tuple[Memory, ...] = ()  # what a promotion put out of use
+    evidence: tuple[tuple[Check, ...], ...] = ()  # for each of them, what became of its citations, with differences
+    hint: str = ""
 
 
 class Candidate(Answer):
@@ -147,16 +169,25 @@ class Route(Answer):
     other: Memory | None = None
 
 
+class Drift(Answer):
+    """A page or agent file that does not say what is remembered, and what changes when it does, as a diff."""
+
+    path: str
+    diff: str
+
+
 class Routed(Answer):
     """Where everything that waits goes, or went: a route each, oldest first, and how many take which.
 
-    `refreshed` names the agent files whose view was brought up to date, `problems` why others were not.
+    `drift` is what pages and agent files do not say yet; applied, what was written into them. `refreshed` names the
+    files that were written, `problems` why others were not.
     """
 
     at: datetime
     routes: tuple[Route, ...]
     applied: bool = False
     counts: Mapping[str, int] = NONE
+    drift: tuple[Drift, ...] = ()
     refreshed: tuple[str, ...] = ()
     problems: tuple[str, ...] = ()
     event: int = 0
@@ -190,6 +221,59 @@ class Undone(Answer):
     memories: tuple[Memory, ...]
     gone: tuple[str, ...]  # ids of memories that did not exist before
     event: int
+
+
+class Citing(Answer):
+    """A memory, and what became of what it cites."""
+
+    memory: Memory
+    evidence: tuple[Check, ...] = ()
+
+    @property
+    def verdict(self) -> Verdict | None:
+        """The worst of it."""
+        return verdict_of(self.evidence)
+
+
+class Evidenced(Answer):
+    """What a project's memories cite, held against the working tree: those in order first that need a look.
+
+    `counts` are of citations; `failed` are the verdicts that were not to be, and were.
+    """
+
+    at: datetime
+    memories: tuple[Citing, ...]
+    counts: Mapping[str, int] = NONE
+    failed: tuple[str, ...] = ()
+    since: str = ""
+    hint: str = ""
+
+    @property
+    def exit_code(self) -> int:
+        """What the command ends with: 10 where something is that was not to be."""
+        return 10 if self.failed else 0
+
+
+class Cited(Answer):
+    """The memories that cite a file, or some of its lines."""
+
+    at: datetime
+    file: str
+    locator: str
+    memories: tuple[Citing, ...]
+
+
+class Settled(Answer):
+    """What became of memories staged on branches of this repository; `waiting` ones are on open branches."""
+
+    at: datetime
+    promoted: tuple[Memory, ...] = ()
+    held: tuple[Memory, ...] = ()  # for review
+    waiting: int = 0
+    elsewhere: int = 0  # staged in other repositories
+    dry_run: bool = False
+    event: int = 0
+    hint: str = ""
 
 
 class Began(Answer):
@@ -273,6 +357,42 @@ class Relatives(Answer):
     truncated: bool = False
 
 
+class Pair(Answer):
+    """Two memories that may not both hold, and how the first bears on the second.
+
+    `status` is open (a save named it), proposed, judged or ignored; or held, where the first waits for review.
+    `pair` is how `judge` and `conflicts --ignore` take it.
+    """
+
+    first: Memory
+    second: Memory
+    kind: str
+    status: str
+    why: str
+    confidence: float
+    pair: str
+    model: str = ""
+
+
+class Conflicts(Answer):
+    """Pairs that may not both hold; `next` goes on with the list, and `rest` with a scan that was not through.
+
+    `tokens` is what asking a model cost; in a dry run, what it would cost at most.
+    """
+
+    at: datetime
+    pairs: tuple[Pair, ...]
+    next: str | None = None
+    scanned: int = 0
+    proposed: int = 0
+    asked: int = 0
+    tokens: int = 0
+    problems: tuple[str, ...] = ()
+    dry_run: bool = False
+    batch: str = ""
+    rest: str = ""
+
+
 class Project(Answer):
     """One project: how much is in it that the caller may read, and when something last changed there."""
 
@@ -310,14 +430,79 @@ class Merged(Answer):
     hint: str = ""
 
 
+class Synced(Answer):
+    """What an exchange with a place did, or in a dry run would do.
+
+    `waiting` says what cannot be taken in yet and why, `problems` what was skipped, `stayed` how many memories stay
+    home by what keeps them, and `strangers` which replicas nobody has accepted yet.
+    """
+
+    at: datetime
+    place: str
+    scope: str
+    wrote: int  # chunks; in a dry run, events
+    sent: int  # events; in a dry run, memories that nobody was told of yet
+    read: int
+    applied: int
+    erased: int = 0
+    waiting: tuple[str, ...] = ()
+    problems: tuple[str, ...] = ()
+    stayed: Mapping[str, int] = NONE
+    private: bool = False
+    everywhere: bool = False
+    strangers: tuple[str, ...] = ()
+    dry_run: bool = False
+    hint: str = ""
+
+
+class ReplicaRow(Answer):
+    """One store that takes part in an exchange, by the fingerprint of its key."""
+
+    replica: str
+    device: str
+    state: str  # this, own, accepted, unknown or dropped
+    fingerprint: str
+
+
+class ReplicaList(Answer):
+    """The stores this one has met, itself first."""
+
+    at: datetime
+    replicas: tuple[ReplicaRow, ...]
+    changed: int = 0  # records that were made anew by a decision
+    hint: str = ""
+
+
+class RemoteRow(Answer):
+    """One server that chunks go to and come from, and the scopes that were enrolled."""
+
+    name: str
+    url: str
+    scopes: tuple[str, ...]
+    unsent: int = 0
+    hint: str = ""
+
+
+class RemoteList(Answer):
+    """The servers this store exchanges chunks with."""
+
+    at: datetime
+    remotes: tuple[RemoteRow, ...]
+    hint: str = ""
+
+
 class Receipt(Answer):
-    """Proof of an erasure. `traces` counts pieces of the text still found in the store's raw files."""
+    """Proof of an erasure. `traces` counts pieces of the text still found in the store's raw files.
+
+    `places` says where they are, and names what could not be looked into.
+    """
 
     at: datetime
     erased: tuple[str, ...]
     event: int
     event_id: str
     traces: int | None
+    places: tuple[str, ...] = ()
     note: str = "Exports, backups and other copies made earlier are not touched."
 
 
@@ -360,12 +545,58 @@ class Report(Answer):
 
 
 class Exported(Answer):
-    """How many memories went where, and the checksum of what was written."""
+    """How many memories went where, in which form, and the checksum of what was written.
+
+    `dropped` names the fields of ours that the form has no place for, and how many memories say something there.
+    """
 
     at: datetime
     path: str
     memories: int
     sha256: str
+    form: str = "jsonl"
+    sessions: int = 0
+    relations: int = 0
+    dropped: Mapping[str, int] = NONE
+    problems: tuple[str, ...] = ()
+
+
+class BackedUp(Answer):
+    """Where a backup lies, how large it is, and how much of what it holds."""
+
+    at: datetime
+    path: str
+    bytes: int
+    engine: str
+    counts: Mapping[str, int]
+
+
+class BackupReport(Answer):
+    """What a backup is, and what is wrong with it; `healthy` says that nothing is."""
+
+    at: datetime
+    path: str
+    made_at: datetime
+    version: str
+    engine: str
+    counts: Mapping[str, int]
+    findings: tuple[Finding, ...] = ()
+
+    @property
+    def healthy(self) -> bool:
+        """Whether it can be restored as it was."""
+        return not any(finding.severity == "error" for finding in self.findings)
+
+
+class BackupRestored(Answer):
+    """Which store a backup became, of which moment, and where the one that was there has gone."""
+
+    at: datetime
+    path: str
+    made_at: datetime
+    store: str
+    counts: Mapping[str, int]
+    kept: str = ""
 
 
 class Preview(Answer):
@@ -377,7 +608,11 @@ class Preview(Answer):
 
 
 class Imported(Answer):
-    """What an import did, or in a dry run would do; `preview` shows the notes of a file one by one."""
+    """What an import did, or in a dry run would do; `preview` shows the first memories one by one.
+
+    `dropped` names fields of theirs that have no place here, `redacted` what was taken out, and `faults` the
+    problems by what is wrong; each with a count.
+    """
 
     at: datetime
     path: str
@@ -386,6 +621,14 @@ class Imported(Answer):
     batch: str = ""
     dry_run: bool = False
     preview: tuple[Preview, ...] = ()
+    form: str = ""
+    kinds: Mapping[str, int] = NONE
+    scopes: Mapping[str, int] = NONE
+    sessions: int = 0
+    relations: int = 0
+    dropped: Mapping[str, int] = NONE
+    redacted: Mapping[str, int] = NONE
+    faults: Mapping[str, int] = NONE
 
 
 class Harvested(Answer):
@@ -453,3 +696,43 @@ class Reembedded(Answer):
     model: str
     memories: int
     remaining: int
+
+
+class KeyRow(Answer):
+    """One API key, as far as anyone is told about it."""
+
+    handle: str
+    name: str
+    can: tuple[str, ...]
+    owner: str
+    workspace: str | None
+    created_at: datetime
+    expires_at: datetime | None
+    revoked_at: datetime | None
+
+
+class Minted(Answer):
+    """A new key, this once, and what is kept of it."""
+
+    at: datetime
+    key: str
+    row: KeyRow
+
+
+class Keys(Answer):
+    """Keys, the newest first."""
+
+    at: datetime
+    keys: tuple[KeyRow, ...]
+
+
+class Assigned(Answer):
+    """What had no owner, or would get one: how many records of each type, and some of the memories."""
+
+    at: datetime
+    to: str
+    records: Mapping[str, int]
+    memories: tuple[Memory, ...]
+    kept_back: int = 0  # memories whose key or text that owner has already
+    applied: bool = False
+    batch: str = ""

@@ -2,7 +2,8 @@
 
 from typing import NamedTuple
 
-REVIEWER = "reviewer"
+READER, WRITER, REVIEWER, ADMIN = ROLES = ("reader", "writer", "reviewer", "admin")
+"""What a member of a project may do there; each may also do what those before it may."""
 
 
 class Caller(NamedTuple):
@@ -10,7 +11,9 @@ class Caller(NamedTuple):
 
     `owner` is the authorization key and `actor` the readable name; both are `""` with authentication off.
     `reach` names the projects and agents (`project:api`, `agent:reviewer`) whose shared memories are in reach;
-    None means all of them. `view` is the branch the caller stands on: a claim that can only narrow.
+    None means every project. `roles` are held in the whole org. `grants` are the places that have members, each
+    with this caller's role there, `""` for one who is none. `view` is the branch the caller stands on: a claim
+    that can only narrow.
     """
 
     owner: str = ""
@@ -23,11 +26,24 @@ class Caller(NamedTuple):
     roles: frozenset[str] = frozenset()
     human: bool = True
     view: str = ""
+    grants: tuple[tuple[str, str], ...] = ()
+    writes: bool = True  # False where the credentials are for reading only
+    alone: bool = False  # no person is at the other end who could be asked: a service, or a key
+    keyed: bool = False  # the credentials are a key, which mints no other
 
     @property
     def name(self) -> str:
         """How history names this caller."""
         return self.actor or self.agent or ("person" if self.human else "agent")
+
+    def is_in(self, role: str, place: str) -> bool:
+        """Whether this caller may do in a place what the role says; where nobody is a member, everyone writes."""
+        own = dict(self.grants).get(place, WRITER)
+        return own != "" and any(ROLES.index(each) >= ROLES.index(role) for each in (own, *self.roles))
+
+    def judges(self) -> bool:
+        """Whether there is a place in which this caller reviews what others wrote."""
+        return any(self.is_in(REVIEWER, place) for place in ("global", *dict(self.grants)))
 
 
 LOCAL = Caller()

@@ -40,6 +40,7 @@ class Past(NamedTuple):
 
     The events go on from the store's last `seq`. `head` is the end of the chain that the store goes on with;
     without one it goes on with its own. `given` are the last numbers ever given, to records that are gone as well.
+    There may be no event at all: then only the head is taken over.
     """
 
     events: tuple[tuple[Event, Token | None], ...]
@@ -54,10 +55,10 @@ class Change(NamedTuple):
     every memory put, all the claims it holds afterwards; a claim another record holds refuses the Change.
     `erase` lists ids whose every trace goes: record, index, vectors, tokens and event payloads.
     `numbers` are the handle numbers that new records must get; one that another record has refuses the Change.
-    With a `past`, its events are kept in place of one that is sealed from the draft.
+    With a `past`, its events are kept first; the draft is sealed after them, and there may be none.
     """
 
-    draft: Draft
+    draft: Draft  # with a past, it may be missing
     puts: tuple[Record, ...] = ()
     drops: tuple[tuple[RecordType, str], ...] = ()
     expects: Mapping[str, int] = NONE
@@ -75,10 +76,24 @@ class Commit(NamedTuple):
     handles: Mapping[str, str] = NONE
     replayed: bool = False  # the token was known: this is the first answer again
     traces: int | None = None  # after an erasure: raw bytes of the text still found, None if not looked for
+    places: tuple[str, ...] = ()  # where these are, and what could not be looked into
+
+
+def noted_at(seq: int) -> str:
+    """That the reason of an event still holds words of what was erased, and what takes them out."""
+    return f"The reason of event {seq} says it: purge what that event is about as well (engram history)."
 
 
 Witness = Callable[[Commit, Mapping[str, int]], None]
 """Told what a commit is about to do, and the number of every record it puts; what it raises undoes the commit."""
+
+
+class Drifted(NamedTuple):
+    """A page made from the records that says something else: what it says, and what it should."""
+
+    path: str
+    before: str
+    after: str
 
 
 class Finding(NamedTuple):

@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 from engram.errors import Corrupt, EngramError
 from engram.model import text as words
+from engram.model.apikey import ApiKey
 from engram.model.limits import print_time
 from engram.model.memory import Asset, Citation, Context, Memory
 from engram.model.outline import outline
@@ -13,16 +14,27 @@ from engram.model.relation import Relation
 from engram.model.scope import GLOBAL, Scope
 from engram.model.session import Session
 
-RecordType = Literal["memory", "session", "relation"]
-Record = Memory | Session | Relation
+RecordType = Literal["memory", "session", "relation", "apikey"]
+Record = Memory | Session | Relation | ApiKey
+Traveller = Memory | Session | Relation
 Document = dict[str, Any]
 
-RECORDS: Mapping[RecordType, type[Record]] = {"memory": Memory, "session": Session, "relation": Relation}
+RECORDS: Mapping[RecordType, type[Record]] = {
+    "memory": Memory,
+    "session": Session,
+    "relation": Relation,
+    "apikey": ApiKey,
+}
+TRAVELLERS: tuple[Literal["memory", "session", "relation"], ...] = ("memory", "session", "relation")
+"""What may leave a store, or come into it from elsewhere: the keys of a server never do."""
+
+
+_NAMES: Mapping[type[Record], RecordType] = {made: name for name, made in RECORDS.items()}
 
 
 def type_of(record: Record) -> RecordType:
     """The name under which engines keep this record."""
-    return {Memory: "memory", Session: "session", Relation: "relation"}[type(record)]  # type: ignore[return-value]
+    return _NAMES[type(record)]
 
 
 def encode(record: Record) -> Document:
@@ -134,11 +146,12 @@ def _parts(value: Any) -> Document:  # noqa: ANN401 - a citation, an asset or a 
 _Write = Callable[[Any], Any]
 _TIMES = (
     *("valid_from", "valid_until", "forgotten_at", "created_at", "updated_at", "verified_at"),
-    *("started_at", "ended_at"),
+    *("started_at", "ended_at", "expires_at", "revoked_at"),
 )
 _CONVERTERS: dict[str, tuple[_Write, _Write]] = {
     "scope": (str, Scope.parse),
     "tags": (list, tuple),
+    "can": (list, tuple),
     "citations": (
         lambda many: [_parts(one) for one in many],
         lambda many: tuple(Citation(**one) for one in many),

@@ -16,6 +16,12 @@ Json = Any
 
 _print = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode
 
+ADOPTED = "adopted"
+"""The action by which a store of another program is taken in as it is: nothing was done, so nothing is undone."""
+
+EDITED = "edited"
+"""The action by which what a person wrote into the text of a store is taken in."""
+
 BOOKKEEPING = frozenset({"revision", "updated_at"})
 """Fields that say a record moved, not what moved: never part of an edit."""
 

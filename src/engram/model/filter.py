@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from engram.errors import Invalid
 from engram.model import text as words
+from engram.model.codec import Record
 from engram.model.memory import STANDINGS, Memory, Origin, Standing, standing
 from engram.model.outline import outline
 from engram.model.relation import Relation
@@ -48,22 +49,31 @@ ANYTHING = Filter()
 class Access(NamedTuple):
     """What one caller may read, in one fixed shape: own, or shared and in reach; and in the workspace.
 
-    Compiled from a Caller by `rules.access` and required by every read of every engine.
+    Compiled from a Caller by `rules.access` and required by every read of every engine. `unowned` is the one
+    exception: what has no owner, and nothing else, for the operator who gives it one.
     """
 
     owner: str
-    reach: frozenset[str] | None = None  # places besides global; None is all of them
+    reach: frozenset[str] | None = None  # places besides global; None is every project that is not closed
     workspace: str | None = None  # None when workspaces are not in use
+    closed: frozenset[str] = frozenset()  # projects with members, of whom this caller is none
+    agent: str = ""  # the agent whose scope is in reach beside projects
+    unowned: bool = False
 
     def allows(self, owner: str | None, visibility: str, scope: Scope) -> bool:
-        """The reference meaning of access. A record without an owner is readable by nobody."""
-        if owner is None or (self.workspace is not None and scope.workspace != self.workspace):
+        """The reference meaning of access. A record without an owner is readable by nobody who has one."""
+        if self.unowned or owner is None:
+            return self.unowned and owner is None
+        if self.workspace is not None and scope.workspace != self.workspace:
             return False
-        if owner == self.owner:
-            return True
-        return visibility == "shared" and (
-            scope.place == "global" or self.reach is None or scope.place in self.reach
-        )
+        return owner == self.owner or (visibility == "shared" and self._reaches(scope))
+
+    def _reaches(self, scope: Scope) -> bool:
+        if self.reach is not None:
+            return scope.place == "global" or scope.place in self.reach
+        if scope.level == "project":
+            return scope.place not in self.closed
+        return scope.place in ("global", f"agent:{self.agent}")
 
 
 COMMON = frozenset({"ids", "scopes", "within", "owner", "touches", "since", "until", "now", "view"})
@@ -82,7 +92,7 @@ def common(where: Filter) -> Filter:
     return where
 
 
-def matches_any(record: Memory | Session | Relation, where: Filter) -> bool:
+def matches_any(record: Record, where: Filter) -> bool:
     """The reference meaning of a filter for any type of record."""
     if isinstance(record, Memory):
         return matches(record, where)
@@ -126,7 +136,7 @@ def matches(memory: Memory, where: Filter) -> bool:
     )
 
 
-def _touches(record: Session | Relation, ids: tuple[str, ...]) -> bool:
+def _touches(record: Record, ids: tuple[str, ...]) -> bool:
     return isinstance(record, Relation) and (record.from_id in ids or record.to_id in ids)
 
 

@@ -27,7 +27,14 @@ LearnedBy = Literal["remember", "harvest", "manual", "import"]
 Visibility = Literal["private", "shared"]
 Status = Literal["pending", "promoted", "rejected"]
 HeldFor = Literal[
-    "", "curated_kind", "conflict", "edits_curated_node", "unmerged_branch", "untrusted_origin", "review_all"
+    "",
+    "curated_kind",
+    "conflict",
+    "edits_curated_node",
+    "unmerged_branch",
+    "untrusted_origin",
+    "review_all",
+    "deleted_branch",
 ]
 Standing = Literal[
     "pending", "rejected", "forgotten", "replaced", "scheduled", "expired", "stale", "staged", "live"
@@ -80,7 +87,10 @@ class Asset(Record):
 
 
 class Context(Record):
-    """Where a memory was made. `word` is its kind in another system's words."""
+    """Where a memory was made. `word` is its kind in another system's words.
+
+    `theirs` is what the store that it was taken from says of it and has no place here (see `interop.theirs`).
+    """
 
     repo: str = ""
     workspace: str = ""
@@ -92,6 +102,7 @@ class Context(Record):
     agent: str = ""
     tool: str = ""
     word: str = ""
+    theirs: str = ""
 
     def _check(self) -> None:
         for value in self.__dict__.values():

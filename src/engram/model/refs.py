@@ -10,7 +10,7 @@ from engram.model.codec import RecordType
 SHORTEST_PREFIX = 4
 """Fewer characters of an id are a slip, not a name."""
 
-_PREFIXES: dict[RecordType, str] = {"memory": "mem", "session": "ses", "relation": "rel"}
+_PREFIXES: dict[RecordType, str] = {"memory": "mem", "session": "ses", "relation": "rel", "apikey": "key"}
 
 
 def print_handle(type: RecordType, number: int) -> str:

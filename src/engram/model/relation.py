@@ -29,6 +29,7 @@ class Relation(Record, kw_only=True):
     actor: str = ""
     model: str = ""
     session: str = ""
+    theirs: str = ""  # what the store it was taken from says of it beside (see `interop.theirs`)
     created_at: datetime
     updated_at: datetime
     revision: int = 1
@@ -43,6 +44,7 @@ class Relation(Record, kw_only=True):
         check_choice("relation status", self.status, get_args(RelationStatus))
         check_text("reason", self.reason, lines=True)
         check_text("excerpt", self.evidence, lines=True)
+        check_text("context", self.theirs)
         check_unit("confidence", self.confidence)
         check_time("created_at", self.created_at)
         check_time("updated_at", self.updated_at)

@@ -5,16 +5,28 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar, cast
 
-from engram.errors import Conflict, Forbidden, Invalid, Moved, NotFound
+from engram.errors import Conflict, Forbidden, Invalid, Moved, NotFound, Unavailable
 from engram.model.caller import Caller
 from engram.model.change import Change, Commit, Request, Token
+from engram.model.codec import RecordType
 from engram.model.event import Event, canonical
 from engram.model.filter import Access, Filter
 from engram.model.hashing import sha256
 from engram.model.limits import check_text
 from engram.model.memory import NOWHERE, Context, Memory
 from engram.model.scope import Scope
-from engram.ports import Embedder, Engine, Harvesting, NewId, Progress, Shelf
+from engram.ports import (
+    Embedder,
+    Engine,
+    Evidence,
+    Harvesting,
+    NewId,
+    Nowhere,
+    Progress,
+    Shelf,
+    Syncing,
+    Vault,
+)
 from engram.rules.admission import Policy
 
 P = ParamSpec("P")
@@ -49,6 +61,9 @@ class Call(NamedTuple):
     progress: Progress = ignore  # who is told how far long work has come
     context: Context = NOWHERE  # where what is remembered was made
     harvesting: Harvesting = Harvesting()  # what a harvest asks of the world
+    vault: Vault | None = None  # what opens copies of stores, and puts them in place
+    at_desk: Callable[[], Evidence] = Nowhere  # gives what looks at citations, when it is first needed
+    sync: Syncing | None = None  # what an exchange with other stores asks of the world
     token: Token | None = None
 
     @property
@@ -59,6 +74,26 @@ class Call(NamedTuple):
             Conflict: when the folder may be several projects.
         """
         return self.at_home()
+
+    @property
+    def evidence(self) -> Evidence:
+        """What holds citations against the world; loaded only where something is cited."""
+        return self.at_desk()
+
+    @property
+    def syncing(self) -> Syncing:
+        """What an exchange needs.
+
+        Raises:
+            Unavailable: when this memory was made without.
+        """
+        if self.sync is None:
+            raise Unavailable("This memory cannot sync: it has no place for keys.", "Use engram.open().")
+        return self.sync
+
+    def access_to(self, type: RecordType) -> Access:
+        """What the caller may read of a type: only memories and sessions are in a workspace."""
+        return self.access if type in ("memory", "session") else self.access._replace(workspace=None)
 
     def request(self, *, confirm: bool = False, batch: str = "") -> Request:
         """What a rule needs to know of this call, with fresh ids.
@@ -117,7 +152,7 @@ class Call(NamedTuple):
 def newest(call: Call) -> Iterator[Event]:
     """All of history, newest first, page by page."""
     before = 0
-    while events := call.engine.events(newest=True, after=before, limit=200):
+    while events := call.engine.events(newest=True, after=before, limit=50):
         yield from events
         before = events[-1].seq
 
@@ -142,6 +177,8 @@ class Operation(NamedTuple):
     destructive: bool
     human: bool
     examples: tuple[str, ...]
+    local: bool = False  # about files of the machine it runs on: for its commands, never for who asks from afar
+    said: str = ""
 
     @property
     def group(self) -> str:
@@ -151,7 +188,7 @@ class Operation(NamedTuple):
     @property
     def command(self) -> str:
         """How it is said on a command line: `session begin`."""
-        return self.name.replace("_", " ")
+        return self.said or self.name.replace("_", " ")
 
     @property
     def summary(self) -> str:
@@ -167,9 +204,11 @@ def operation(
     route: str,
     *examples: str,
     name: str = "",
+    said: str = "",
     writes: bool = False,
     destructive: bool = False,
     human: bool = False,
+    local: bool = False,
 ) -> Callable[[Callable[Concatenate[Call, P], R]], Callable[Concatenate[Call, P], R]]:
     """Mark a function as an operation. Its signature is the whole interface; surfaces read nothing else.
 
@@ -184,6 +223,8 @@ def operation(
             if human and not call.caller.human:
                 act = called.replace("_", " ")
                 raise Forbidden(f"Only a person may {act}.", "Ask the person to do it with the engram command.")
+            if writes and not call.caller.writes:
+                raise Forbidden("These credentials are for reading only.", "Use some that may write.")
             token = kwargs.get("token")
             if token:
                 call = call._replace(token=_token(call, called, function, args, kwargs))
@@ -194,7 +235,7 @@ def operation(
                     raise
                 return function(call, *args, **kwargs)  # a twin of this request was faster: its answer is ours
 
-        OPERATIONS[called] = Operation(called, run, route, writes, destructive, human, examples)
+        OPERATIONS[called] = Operation(called, run, route, writes, destructive, human, examples, local, said)
         return run
 
     return mark

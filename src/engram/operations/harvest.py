@@ -15,6 +15,7 @@ MOST_PROPOSED = 5_000
     "engram harvest rollout.jsonl --project acme-api",
     writes=True,
     human=True,
+    local=True,
 )
 def harvest(
     call: Call,

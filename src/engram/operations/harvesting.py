@@ -11,7 +11,7 @@ from engram.model.extraction import Extracted
 from engram.model.hashing import sha256
 from engram.model.limits import LIMITS
 from engram.model.memory import Citation, Context, Memory, Origin
-from engram.model.scope import Scope
+from engram.model.scope import GLOBAL, Scope
 from engram.model.text import digest, tokens
 from engram.operations.base import Call
 from engram.operations.memories import admit, known
@@ -21,7 +21,7 @@ from engram.rules import kinds as table
 from engram.rules.admission import Proposal, prepare
 from engram.rules.admission import admit as decide_on
 from engram.rules.capture import without_recalled
-from engram.rules.harvest import EXCERPT, says_something, statements
+from engram.rules.harvest import EXCERPT, holds_everywhere, says_something, statements
 from engram.rules.redact import redact
 
 __all__ = ["HARNESSES", "MOST_FAILURES", "Run"]
@@ -136,7 +136,7 @@ class Run:
             if step.lost:
                 break
             for candidate in step.found:
-                self._propose(candidate, conversation, scope)
+                self._propose(candidate, conversation, self._home_of(candidate, scope))
             mark = step.mark
             if len(self.proposed) >= self.limit:
                 self.over = True
@@ -171,6 +171,11 @@ class Run:
         if self.tools.place is not None:
             return self.tools.place(conversation.folder)
         return scope_named(self.call, f"project:{conversation.project}")
+
+    def _home_of(self, candidate: _Candidate, scope: Scope) -> Scope:
+        """Where a candidate holds: what a person says of themselves everywhere, unless a project was named."""
+        own = candidate.turn.role == "user" and holds_everywhere(candidate.text, candidate.kind)
+        return GLOBAL if own and not self.project else scope
 
     def _clean(self, turn: Turn) -> str:
         """A turn's words without what was recalled into it and without secrets; counted."""
@@ -252,6 +257,7 @@ class Run:
             origin=candidate.origin,
             source=_within("source", source),
             learned_by="harvest",
+            visibility="private" if scope == GLOBAL else None,
             confidence=candidate.confidence,
             context=Context(agent=conversation.harness, base_dir=_within("context", conversation.folder)),
         )

@@ -1,20 +1,29 @@
 """What was done, and taking it back: history and undo."""
 
+from collections.abc import Callable, Iterator
 from typing import cast
 
 from engram.errors import Conflict, Moved, NotFound
 from engram.model.answers import Chronicle, Undone
-from engram.model.change import Change
+from engram.model.change import Change, Request
 from engram.model.codec import RECORDS, Record
 from engram.model.event import Event, Payload
 from engram.model.filter import Filter
 from engram.model.memory import Memory
 from engram.operations import parameters as p
 from engram.operations.base import Call, every, newest, operation, require_between
-from engram.rules.undo import reversed_by
+from engram.rules.undo import LASTING, reversed_by
 from engram.rules.undo import undo as take_back
 
 MOST_STEPS = 1000
+MOST_AT_ONCE = 400
+"""How many records an undo takes back in one step; an import may have brought in any number."""
+
+LEFT_OUT = Payload(note={"left": "out"})
+"""Stands for what an event did, where that is read again when it is needed."""
+
+UNSAID = frozenset({"undo", "join", "restate", "renew"})
+"""Actions that nobody asked for as such: the last thing somebody did lies before them."""
 
 
 @operation("GET /v1/history", "engram history --limit 10", "engram history mem-0001")
@@ -27,7 +36,7 @@ def history(
     found = call.engine.events(subject=subject, newest=True, after=before or 0, limit=limit + 1)
     events = [_readable(call, event) for event in found[:limit]]
     ids = dict.fromkeys(id for event in events if event for id in event.subjects)
-    undone = reversed_by(call.engine.events(newest=True, limit=10 * MOST_STEPS))
+    undone = reversed_by(list(_since(call, found[:limit][-1].seq))) if found else set()
     return Chronicle(
         at=call.now,
         events=tuple(event for event in events if event),
@@ -60,17 +69,49 @@ def undo(
     del token
     if (earlier := call.replayed()) is not None:
         undone = tuple(one for one in newest(call) if one.id in earlier.reverses)
-        return _undone(call, undone, earlier)
+        return _undone(call, undone, earlier, earlier.subjects)
     require_between("last", last, 1, MOST_STEPS)
     request = call.request(confirm=confirm)
 
+    def chosen() -> tuple[Event, ...]:
+        return _named(call, str(event)) if event else _last(call, last)
+
+    told = chosen()
+    if len(steps := _in_steps(told)) == 1:
+        done, told = _take_back(call, chosen, request)
+        return _undone(call, told, done, done.subjects)
+    for number, step in enumerate(steps, 1):
+        done, _ = _take_back(call, lambda: step, request)  # noqa: B023 - called at once
+        call.progress(number, len(steps), "Taking back")
+    return _undone(call, told, done, tuple(dict.fromkeys(id for one in told for id in one.subjects)))
+
+
+def _in_steps(events: tuple[Event, ...]) -> list[tuple[Event, ...]]:
+    """Events in steps of a size that fits into memory, the newest first; almost always it is one."""
+    steps: list[list[Event]] = [[]]
+    size = 0
+    for event in events:
+        if steps[-1] and size + len(event.subjects) > MOST_AT_ONCE:
+            steps.append([])
+            size = 0
+        steps[-1].append(event)
+        size += len(event.subjects)
+    return [tuple(step) for step in steps]
+
+
+def _take_back(
+    call: Call, chosen: Callable[[], tuple[Event, ...]], request: Request
+) -> tuple[Event, tuple[Event, ...]]:
+    """Undo some events in one Change; where it was killed between two, undoing again goes on."""
+
     def decide() -> tuple[Change, tuple[Event, ...]]:
-        events = _named(call, str(event)) if event else _last(call, last)
+        events = tuple(_whole(call, one) for one in chosen())
         ids = dict.fromkeys(id for one in events for id in one.subjects)
         current: dict[str, Record] = {}
         for type in RECORDS:
-            current |= call.engine.get(type, ids, call.access)
-        made = [id for one in events for id in one.subjects if one.action in ("remember", "import")]
+            current |= call.engine.get(type, ids, call.access_to(type))
+        edits = (edit for one in events for edit in (one.payload or Payload()).edits)
+        made = [edit.id for edit in edits if edit.type == "memory" and edit.field == "id" and edit.old is None]
         waiting = [each for id in made for each in every(call, Filter(amends=id)) if each.id not in ids]
         return take_back(events, current, request, dependents=waiting), events
 
@@ -81,16 +122,32 @@ def undo(
             "Cannot undo that: another memory has taken its key or its text since.",
             "Forget or revise that one first; engram list shows it.",
         ) from None
-    return _undone(call, events, commit.event)
+    return commit.event, events
 
 
-def _undone(call: Call, events: tuple[Event, ...], done: Event) -> Undone:
-    found = call.engine.get("memory", done.subjects, call.access)
+def latest(call: Call) -> Event | None:
+    """The last event that the caller may know of, if it is among the last few hundred."""
+    found = call.engine.events(newest=True, limit=1 if not call.caller.owner else 200)
+    return next((event for event in found if _readable(call, event)), None)
+
+
+def _whole(call: Call, event: Event) -> Event:
+    """The event with what it did, where only its envelope was kept at hand."""
+    return event if event.payload != LEFT_OUT else call.engine.events(after=event.seq - 1, limit=1)[0]
+
+
+def _light(event: Event) -> Event:
+    """The envelope of an event that did so much that many of them would fill the memory."""
+    return event._replace(payload=LEFT_OUT) if len(event.subjects) > 20 and event.payload else event
+
+
+def _undone(call: Call, events: tuple[Event, ...], done: Event, ids: tuple[str, ...]) -> Undone:
+    found = call.engine.get("memory", ids, call.access)
     return Undone(
         at=call.now,
         events=events,
         memories=cast("tuple[Memory, ...]", tuple(found.values())),
-        gone=tuple(id for id in done.subjects if id not in found),
+        gone=tuple(id for id in ids if id not in found),
         event=done.seq,
     )
 
@@ -100,8 +157,10 @@ def _named(call: Call, ref: str) -> tuple[Event, ...]:
     if ref.isascii() and ref.isdigit() and len(ref) < 16:
         fits = call.engine.events(after=int(ref) - 1, limit=1) if int(ref) else []
         fits = [one for one in fits if one.seq == int(ref)]
-    elif batch := call.engine.events(batch=ref, limit=100_000):
-        return tuple(one for one in batch if _readable(call, one))
+    elif batch := _batch(call, ref):
+        return batch
+    elif call.engine.events(batch=ref, limit=1):
+        raise Conflict("That is undone already.", "To do it again, undo the undo: engram history.")
     else:
         fits = [one for one in newest(call) if len(ref) >= 4 and one.id.startswith(ref)]
     fits = [one for one in fits if _readable(call, one)]
@@ -109,32 +168,61 @@ def _named(call: Call, ref: str) -> tuple[Event, ...]:
         raise NotFound(f"There is no event {ref!r}.", "See the numbers: engram history.")
     if len(fits) > 1:
         raise Conflict(f"{ref} fits {len(fits)} events.", "Give its number from engram history.")
-    if fits[0].id in reversed_by(list(newest(call))):
+    if fits[0].id in reversed_by(list(_since(call, fits[0].seq))):
         raise Conflict(f"Event {fits[0].seq} is undone already.", "To do it again, undo the undo: engram history.")
     return (fits[0],)
+
+
+def _batch(call: Call, ref: str) -> tuple[Event, ...]:
+    """The events of a batch that still stand, the newest first."""
+    found: list[Event] = []
+    while page := call.engine.events(batch=ref, after=found[-1].seq if found else 0, limit=50):
+        found += [_light(one) for one in page]
+    if not found:
+        return ()
+    undone = reversed_by(list(_since(call, found[0].seq)))
+    return tuple(one for one in reversed(found) if one.id not in undone and _readable(call, one))
+
+
+def _since(call: Call, seq: int) -> Iterator[Event]:
+    """What was done after an event, the newest first."""
+    for event in newest(call):
+        if event.seq <= seq:
+            return
+        yield _light(event)
 
 
 def _last(call: Call, count: int) -> tuple[Event, ...]:
     """The events of the last actions that still stand; one action may have several events."""
     batches: dict[str, list[Event]] = {}
     undone: set[str] = set()
+    others = _others(call)
     for event in newest(call):
         if event.id not in undone:
             undone.update(event.reverses)
-        if event.action == "undo" or event.id in undone or event.owner != call.caller.owner:
+        unsaid = event.action in UNSAID or event.action in LASTING
+        if unsaid or event.id in undone or event.owner != call.caller.owner:
+            continue
+        if event.replica in others:
             continue
         if event.batch not in batches and len(batches) == count:
             break
-        batches.setdefault(event.batch, []).append(event)
+        batches.setdefault(event.batch, []).append(_light(event))
     if len(batches) < count:
         known = f"only {len(batches)} can be" if batches else "there is nothing to"
         raise Conflict(f"Cannot undo {count}: {known} undo{'ne' if batches else ''}.", "See engram history.")
     return tuple(event for events in batches.values() for event in events)
 
 
+def _others(call: Call) -> set[str]:
+    """Stores that this one exchanges memories with: the last thing done there is not ours to take back unnamed."""
+    known = call.sync.ledger().part("replicas") if call.sync else {}
+    return {replica for replica, facts in known.items() if facts["state"] != "own"}
+
+
 def _readable(call: Call, event: Event) -> Event | None:
     """The event, if its every subject may be read; of what is gone only the one who acted is told."""
-    existing = {id for type in RECORDS for id in call.engine.get(type, event.subjects, call.access)}
+    existing = {id for type in RECORDS for id in call.engine.get(type, event.subjects, call.access_to(type))}
     if event.owner == call.caller.owner:
         return event
     # Sharing a memory shares what it says now, not what was said about it before.

@@ -9,14 +9,16 @@ from engram.model.change import Change, Request
 from engram.model.event import Event
 from engram.model.filter import Filter
 from engram.model.limits import check_choice
-from engram.model.memory import CURATED, STANDINGS, Citation, Memory, Standing, standing
+from engram.model.memory import CURATED, STANDINGS, Memory, Standing, standing
 from engram.model.outline import outline
 from engram.model.refs import SHORTEST_PREFIX
 from engram.model.relation import Relation
 from engram.model.text import digest
 from engram.operations import parameters as p
 from engram.operations.base import Call, each, every, newest, operation, require_between
-from engram.operations.citing import parse_citation
+from engram.operations.candidates import with_candidates
+from engram.operations.citing import checked, filled, pinned_anew, staged
+from engram.operations.marks import marks
 from engram.operations.scopes import in_view, scope_named
 from engram.operations.sessions import timeline
 from engram.rules import admission, lifecycle
@@ -24,16 +26,26 @@ from engram.rules.admission import CLEARED, Admission, Known, Proposal
 from engram.rules.changes import Step, join
 from engram.rules.relations import Verdict, pair_id, relate, taking_effect
 
+REPIN = "Nothing was done yet: look at what it cites. If it still holds, pin it anew with --repin; else revise it."
+GONE = "Nothing was done: what it cites is gone. Cite something else (engram revise --cite), or forget it."
 MOST_LISTED = 1000
 MOST_NEAR = 40
+MOST_LINKS = 16
 MOST_RIVALS = 8
 """How many live memories of the same outline are compared: the newest say what holds now."""
+
+ELSEWHERE = (
+    "The next sync takes it out of the files that are shared, and others erase it when they sync;"
+    " git history, clones and backups may still hold the text."
+)
+"""What a receipt says where memories go to other machines."""
 
 
 @operation(
     "POST /v1/memories",
     'engram remember "We deploy on Fridays" --kind convention',
     'engram remember "My legal name is Alex Rivera" --kind identity',
+    'engram remember "handler() rejects bad requests" --kind finding --cite src/api.py:handler',
     "git log -1 --format=%B | engram remember - --kind decision --tag release",
     writes=True,
 )
@@ -79,7 +91,7 @@ def remember(
         summary=summary,
         kind=kind,
         tags=None if tag is None else tuple(each(tag)),
-        citations=_cited(cite) or None,
+        citations=None,
         origin=origin,
         source=source,
         confidence=confidence,
@@ -92,17 +104,22 @@ def remember(
         context=call.context,
         apart=dedupe == "create",
     )
-    return admit(call, proposal, confirm=confirm, replaces=tuple(each(replaces)))
+    cited = filled(call, cite, proposal.scope)
+    proposal = proposal._replace(citations=cited.citations or None, context=cited.made_in(proposal.context))
+    admitted = admit(call, proposal, confirm=confirm, replaces=tuple(each(replaces)))
+    return _noted(with_candidates(call, admitted), cited.warnings)
+
+
+def _noted(answer: Remembered, warnings: Sequence[str]) -> Remembered:
+    return answer._replace(hint=" ".join(filter(None, (answer.hint, *warnings)))) if warnings else answer
 
 
 def _superseding(call: Call, new: Memory, old: Memory, request: Request) -> Change:
-    known = call.engine.get("relation", [pair_id(call.caller.owner, new.id, old.id)], call.access).values()
+    known = call.engine.get(
+        "relation", [pair_id(call.caller.owner, new.id, old.id)], call.access_to("relation")
+    ).values()
     before = cast("Relation", next(iter(known))) if known else None
     return relate(new, old, Verdict("supersedes", session=new.session), before, request)
-
-
-def _cited(cite: str | Citation | Sequence[str | Citation]) -> tuple[Citation, ...]:
-    return tuple(map(parse_citation, [cite] if isinstance(cite, str | Citation) else cite))
 
 
 def admit(
@@ -113,7 +130,7 @@ def admit(
     What it `replaces` goes out of use in the same Change, or when the memory that waits is promoted.
     """
     request = call.request(confirm=confirm, batch=batch)
-    prepared = admission.prepare(proposal, request, call.policy)
+    prepared = admission.prepare(staged(call, proposal), request, call.policy)
 
     def decide() -> tuple[Change, Admission]:
         old = [call.memory(ref) for ref in replaces]
@@ -156,7 +173,9 @@ def get(call: Call, memory: p.Refs, *, around: p.Around = 0) -> Shown:
     """Show memories in full."""
     memories = tuple(call.memory(ref) for ref in each(memory))
     lines = tuple(timeline(call, one.id, before=around, after=around) for one in memories) if around else ()
-    return Shown(at=call.now, memories=memories, around=lines)
+    evidence = checked(call, memories)
+    rows = tuple(evidence.get(one.id, ()) for one in memories) if evidence else ()
+    return Shown(at=call.now, memories=memories, around=lines, evidence=rows, marks=marks(call, memories))
 
 
 @operation(
@@ -237,8 +256,7 @@ def revise(
         return _remembered_before(call, event)
     for name in each(clear):
         check_choice("clear", name, CLEARED)
-    request = call.request(confirm=confirm)
-    old = call.memory(memory)
+    old, request = call.memory(memory), call.request(confirm=confirm)
     said = Proposal(
         text=old.text if text is None else text,
         key=key,
@@ -246,7 +264,7 @@ def revise(
         summary=summary,
         kind=kind,
         tags=None if tag is None else tuple(each(tag)),
-        citations=(old.citations or None) if cite is None else _cited(cite),
+        citations=old.citations or None,
         visibility=visibility,
         pinned=pinned,
         importance=importance,
@@ -259,7 +277,14 @@ def revise(
     )
     if not (said.cleared or said.said().keys() - {"citations"} or key or text is not None or cite is not None):
         raise Invalid("Nothing to revise was given.", "Say what to change, such as --text or --pinned.")
-    return _revised(call, old, said, revision, request)
+    cited = None if cite is None else filled(call, cite, old.scope)
+    if cited:
+        said = said._replace(citations=cited.citations, context=cited.made_in(said.context))
+    # Weight, reach and validity are no news about the code: they hold on every branch at once.
+    said = staged(call, said, kind or old.kind) if cited or text is not None else said
+    revised = _revised(call, old, said, revision, request)
+    revised = with_candidates(call, revised) if text or summary or key else revised
+    return _noted(revised, cited.warnings) if cited else revised
 
 
 def _revised(call: Call, old: Memory, said: Proposal, revision: int | None, request: Request) -> Remembered:
@@ -276,14 +301,30 @@ def _revised(call: Call, old: Memory, said: Proposal, revision: int | None, requ
     return _settled(call, prepared, decide)
 
 
-@operation("POST /v1/memories/{memory}/verify", "engram verify mem-0001", writes=True)
-def verify(call: Call, memory: p.Refs, *, token: p.Token = "") -> Changed:
+@operation(
+    "POST /v1/memories/{memory}/verify", "engram verify mem-0001", "engram verify mem-0001 --repin", writes=True
+)
+def verify(
+    call: Call, memory: p.Refs, *, repin: p.Repin = False, confirm: p.Confirm = False, token: p.Token = ""
+) -> Changed:
     """Confirm that memories still hold.
 
-    They stay fresh for another decay period; reading alone never does that.
+    They stay fresh for another decay period; reading alone never does that. Where what one cites has moved or
+    changed, the difference is shown and nothing is done, unless it is to be pinned anew.
     """
     del token
-    return change_each(call, "verify", memory, lifecycle.verify)
+    asked = tuple(call.memory(ref) for ref in each(memory))
+    moved = pinned_anew(call, asked)
+    if moved.citations and not repin and call.replayed() is None:
+        gone = any(check.verdict == "gone" for checks in moved.evidence for check in checks)
+        hint = GONE if gone else REPIN
+        return Changed(at=call.now, action="verify", memories=asked, event=0, evidence=moved.evidence, hint=hint)
+
+    def rule(one: Memory, request: Request) -> Change:
+        return lifecycle.verify(one, request, moved.of(call, one) if repin else None)
+
+    done = change_each(call, "verify", memory, rule, confirm=confirm)
+    return done._replace(evidence=moved.evidence) if moved.citations and not done.replayed else done
 
 
 @operation("POST /v1/memories/{memory}/forget", 'engram forget mem-0004 --reason "no longer true"', writes=True)
@@ -305,7 +346,7 @@ def restore(call: Call, memory: p.Refs, *, token: p.Token = "") -> Changed:
 
     def rule(one: Memory, request: Request) -> Change:
         admission.require_not_rejected(Known(twins=twins_of(call, one)))
-        superseded = superseded_by(call, one, request)
+        superseded = superseded_by(call, one, request, judged=True)
         return lifecycle.restore(one, request, rivals=rivals_of(call, one), superseded=superseded)
 
     return change_each(call, "restore", memory, rule)
@@ -340,7 +381,21 @@ def purge(call: Call, memory: p.Ref, *, confirm: p.Confirm = False, token: p.Tok
 
     commit, _ = call.settle(decide)
     event = commit.event
-    return Receipt(at=call.now, erased=event.subjects, event=event.seq, event_id=event.id, traces=commit.traces)
+    done = Receipt(
+        at=call.now,
+        erased=event.subjects,
+        event=event.seq,
+        event_id=event.id,
+        traces=commit.traces,
+        places=commit.places,
+    )
+    return done._replace(note=f"{done.note} {ELSEWHERE}") if _was_sent(call) else done
+
+
+def _was_sent(call: Call) -> bool:
+    """Whether this store exchanges memories with others."""
+    ledger = call.sync.ledger() if call.sync else None
+    return bool(ledger and (ledger.part("places") or ledger.part("remotes")))
 
 
 def _undone_id(call: Call, ref: str) -> str | None:
@@ -410,25 +465,33 @@ def twins_of(call: Call, memory: Memory) -> tuple[Memory, ...]:
 
 
 def rivals_of(call: Call, memory: Memory) -> list[Memory]:
-    """Live memories of the same owner and scope that may contradict it, and the one that replaced it."""
+    """Live memories of the same owner and scope that may contradict it, and what replaced it, link by link."""
     found: list[Memory] = []
     if told := outline(memory.text):
         where = Filter(owner=memory.owner, scopes=(memory.scope,), outline=told, standings=("live",), now=call.now)
         found += cast("tuple[Memory, ...]", call.engine.scan("memory", where, call.access).records)
-    if memory.replaced_by:
-        found += cast("list[Memory]", call.engine.get("memory", [memory.replaced_by], call.access).values())
+    link = memory.replaced_by
+    for _ in range(MOST_LINKS if link else 0):
+        above = cast("list[Memory]", list(call.engine.get("memory", [link], call.access).values()))
+        found += above
+        if not above or not (link := above[0].replaced_by):
+            break
     return found
 
 
 def relations_of(call: Call, id: str) -> tuple[Relation, ...]:
     """The caller's relations from or to a memory."""
     where = Filter(touches=(id,), owner=call.caller.owner)
-    return cast("tuple[Relation, ...]", call.engine.scan("relation", where, call.access, limit=MOST_LISTED).records)
+    return cast(
+        "tuple[Relation, ...]",
+        call.engine.scan("relation", where, call.access_to("relation"), limit=MOST_LISTED).records,
+    )
 
 
-def superseded_by(call: Call, memory: Memory, request: Request) -> list[Step]:
-    """What goes out of use when this memory comes into it, by the verdicts there are."""
+def superseded_by(call: Call, memory: Memory, request: Request, *, judged: bool = False) -> list[Step]:
+    """What goes out of use when this memory comes into it, by the verdicts there are, or by those given alone."""
     said = [one for one in relations_of(call, memory.id) if one.from_id == memory.id and one.kind == "supersedes"]
+    said = [one for one in said if one.status == "judged" or (one.status == "proposed" and not judged)]
     others = call.engine.get("memory", [one.to_id for one in said], call.access)
     pairs = [(one, cast("Memory", others[one.to_id])) for one in said if one.to_id in others]
     return taking_effect(memory, pairs, request)
@@ -466,6 +529,8 @@ def _next_step(call: Call, memory: Memory, handle: str, kind: str | None) -> str
         return f"It stays a {memory.kind}; to make it a {kind}: engram revise {handle} --kind {kind}."
     if memory.status != "pending":
         return ""
+    if memory.branch and memory.held_for == "unmerged_branch":
+        return f"It holds on {memory.branch.rpartition('#')[2]} until that is merged: engram settle."
     if not call.caller.human:
         return "A person decides about it: engram review."
     confirm = " --confirm" if memory.tier == CURATED or memory.held_for == "edits_curated_node" else ""

@@ -6,6 +6,7 @@ from engram.operations import parameters as p
 from engram.operations.base import Call, operation
 from engram.ports import Embedder
 from engram.recall.meaning import catch_up, require_same
+from engram.rules.access import require_keeper
 
 EVERY = 1 << 40
 
@@ -16,6 +17,7 @@ def models(call: Call, action: p.ModelAction = "list", name: p.Model = "") -> Mo
     if call.shelf is None:
         raise Unavailable("This memory keeps no models.", "Open it with engram.open().")
     if action == "install":
+        require_keeper(call.caller, "install a model")
         call.shelf.install(name, call.progress)
     backlog = call.engine.backlog(call.access)
     lacking = backlog.remaining if backlog.coming else backlog.lacking
@@ -36,6 +38,7 @@ def reembed(call: Call) -> Reembedded:
     A model other than the store's takes over once all its vectors are there. Until then words are found as ever,
     and whoever is still configured for the old model goes on with its vectors.
     """
+    require_keeper(call.caller, "make vectors for all")
     embedder = _required(call)
     call.engine.put_vectors(embedder.space, [])  # from here on the store counts what is missing
     waiting = _count(call)

@@ -5,11 +5,14 @@ from typing import cast
 
 from engram.errors import Invalid
 from engram.model.answers import Brief, Recalled
+from engram.model.evidence import BROKEN, verdict_of
 from engram.model.filter import Filter
 from engram.model.limits import check_text, check_time
 from engram.model.memory import Memory, Standing
 from engram.operations import parameters as p
 from engram.operations.base import Call, each, operation, require_between
+from engram.operations.citing import checked
+from engram.operations.marks import marks
 from engram.operations.scopes import in_view, unplaced
 from engram.recall.brief import Section, brief
 from engram.recall.pipeline import Asked
@@ -18,6 +21,9 @@ from engram.rules.kinds import KINDS, quiet
 
 MOST_HITS = 50
 MOST_ASKED = 1024 * 1024
+
+ELSEWHERE = "Something was learned on a branch that is not merged: engram list --standing staged."
+"""What a question is told to which only another branch has an answer."""
 
 
 @operation(
@@ -76,9 +82,15 @@ def recall(
         embedder=None if words else call.embedder,
         moment=as_of,
         weak=weak,
+        evidence=None if as_of else lambda memories: checked(call, memories),
     )
-    answer = look_up(call.engine, asked)
+    answer = _without_amended(look_up(call.engine, asked))
+    if as_of is None and (told := marks(call, [hit.memory for hit in answer.hits])):
+        hits = (hit._replace(marks=told.get(hit.memory.id, ())) for hit in answer.hits)
+        answer = answer._replace(hits=tuple(hits))
     missed = unplaced(call, scope, everywhere=everywhere)
+    if not answer.hits and answer.held_back.get("staged"):
+        missed = " ".join(filter(None, (missed, ELSEWHERE)))
     return answer._replace(hint=" ".join(filter(None, (answer.hint, missed)))) if missed else answer
 
 
@@ -90,10 +102,12 @@ def context(
     scope: p.InScope = "",
     budget: p.Budget = 0,
     words: p.WordsAlone = False,
+    with_drifted: p.WithDrifted = False,
 ) -> Brief:
     """What a session should start with, within a token budget.
 
-    Pinned memories, rules, the last summaries, and what the query calls for; it says what it left out.
+    Pinned memories, rules, the last summaries, and what the query calls for; it says what it left out. What cites
+    something that has changed since, or is gone, stays out.
     """
     allowance = budget or call.budget
     require_between("budget", allowance, 50, 100_000)
@@ -124,7 +138,28 @@ def context(
         Section("Recent", _weightiest(live(50))),
     ]
     hint = hint or unplaced(call, scope)
-    return brief(sections, budget=allowance, now=call.now)._replace(hint=hint)
+    broken = _broken(call, sections)
+    if not with_drifted and broken:
+        kept = [Section(one.title, [each for each in one.memories if each.id not in broken]) for one in sections]
+        left = f"{len(broken)} left out: what {'it cites' if len(broken) == 1 else 'they cite'} has changed."
+        said = brief(kept, budget=allowance, now=call.now)
+        return said._replace(hint=" ".join(filter(None, (hint, f"{left} See engram evidence."))))
+    return brief(sections, budget=allowance, now=call.now, labels=broken)._replace(hint=hint)
+
+
+def _broken(call: Call, sections: Sequence[Section]) -> dict[str, str]:
+    """Of the memories in these sections, those that cite what has changed or is gone, each with its verdict."""
+    memories = {one.id: one for section in sections for one in section.memories}
+    verdicts = {id: verdict_of(checks) for id, checks in checked(call, list(memories.values())).items()}
+    return {id: verdict for id, verdict in verdicts.items() if verdict in BROKEN}
+
+
+def _without_amended(answer: Recalled) -> Recalled:
+    """On a branch, what was said anew there stands in for what it would amend: one topic is told once."""
+    amended = {hit.memory.amends for hit in answer.hits if hit.memory.amends}
+    if not amended:
+        return answer
+    return answer._replace(hits=tuple(hit for hit in answer.hits if hit.memory.id not in amended))
 
 
 def _weightiest(memories: Sequence[Memory]) -> Sequence[Memory]:

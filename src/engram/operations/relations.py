@@ -11,7 +11,8 @@ from engram.model.filter import Filter
 from engram.model.memory import Memory, standing
 from engram.model.relation import Relation
 from engram.operations import parameters as p
-from engram.operations.base import Call, operation, require_between
+from engram.operations.base import PAGE, Call, every, operation, require_between
+from engram.operations.sessions import timeline
 from engram.recall.pipeline import Asked
 from engram.recall.pipeline import recall as look_up
 from engram.rules import relations
@@ -22,6 +23,9 @@ MOST_RELATIVES = 64
 MOST_CHAIN = 16
 MOST_PER_TAG = 20
 MOST_TAGS = 16
+MOST_WALKED = 2000
+"""Citations have no index: of so many memories they are read."""
+
 ASKED = 400
 """Characters of a memory that its neighbours are looked up by: its beginning says what it is about."""
 
@@ -89,7 +93,11 @@ def judge(
 
 @operation("GET /v1/memories/{memory}/related", "engram related mem-0007")
 def related(call: Call, memory: p.Ref, *, limit: p.Limit = 8, judged: p.OnlyJudged = False) -> Relatives:
-    """Show what has to do with a memory: what it replaced, verdicts, shared tags, and what is about the same."""
+    """Show what has to do with a memory, and by which edge.
+
+    What it replaced or replaced it, verdicts, what cites the same, shared tags, what was remembered just before and
+    after it, and what is about the same.
+    """
     require_between("limit", limit, 1, MOST_RELATIVES)
     focus = call.memory(memory)
     edges: dict[str, list[str]] = {}
@@ -108,7 +116,7 @@ def the_relation(call: Call, ref: str) -> Relation:
     Raises:
         NotFound: when there is none.
     """
-    for found in call.engine.get("relation", [ref], call.access).values():
+    for found in call.engine.get("relation", [ref], call.access_to("relation")).values():
         return cast("Relation", found)
     raise NotFound(f"There is no relation {ref!r}.", "Name the two memories instead: FIRST~SECOND.")
 
@@ -118,32 +126,46 @@ def _settled(call: Call, first: str, second: str, verdict: Verdict) -> Related:
 
     def decide() -> tuple[Change, Relation]:
         known = call.engine.get(
-            "relation", [relations.pair_id(call.caller.owner, first, second)], call.access
+            "relation", [relations.pair_id(call.caller.owner, first, second)], call.access_to("relation")
         ).values()
+        pair = call.memory(first), call.memory(second)
         change = relations.relate(
-            call.memory(first),
-            call.memory(second),
+            *pair,
             verdict,
             cast("Relation", next(iter(known))) if known else None,
             request,
+            replaced=_replaced(call, relations.newcomer(*pair)) if verdict.kind == "conflicts" else (),
         )
         return change, cast("Relation", change.puts[0])
 
     commit, relation = call.settle(decide)
-    hint = "It touches a curated memory; a person decides: engram relate." if relation.status == "proposed" else ""
-    pair = call.engine.get("memory", [first, second], call.access).values()
-    return Related(
-        at=call.now,
-        relation=relation,
-        memories=cast("tuple[Memory, ...]", tuple(pair)),
-        event=commit.event.seq,
-        hint=hint,
-    )
+    pair = cast("tuple[Memory, ...]", tuple(call.engine.get("memory", [first, second], call.access).values()))
+    hint = _why_proposed(relation, pair) if relation.status == "proposed" else ""
+    touched = [edit.id for edit in (commit.event.payload.edits if commit.event.payload else ())]
+    for one in pair:
+        if verdict.kind == "conflicts" and one.id in touched and one.status == "pending":
+            hint = f"{one.handle} waits for review now: the other is curated. A person decides: engram review."
+    return Related(at=call.now, relation=relation, memories=pair, event=commit.event.seq, hint=hint)
+
+
+def _why_proposed(relation: Relation, pair: tuple[Memory, ...]) -> str:
+    """Why a verdict does nothing yet, and who makes it count."""
+    for one in pair:
+        if relation.kind == "supersedes" and one.id == relation.from_id and one.status == "pending":
+            return f"{one.handle} waits for review itself; then it replaces the other: engram promote {one.handle}."
+    return "It touches a curated memory; a person decides: engram relate."
+
+
+def _replaced(call: Call, memory: Memory) -> tuple[Memory, ...]:
+    """What a memory has put out of use, of the caller's own."""
+    return tuple(every(call, Filter(replaced_by=memory.id, amends="", owner=call.caller.owner)))
 
 
 def _related_before(call: Call, event: Event) -> Related:
     """The first answer again: the relation as it stands."""
-    for relation in cast("list[Relation]", list(call.engine.get("relation", event.subjects, call.access).values())):
+    for relation in cast(
+        "list[Relation]", list(call.engine.get("relation", event.subjects, call.access_to("relation")).values())
+    ):
         pair = call.engine.get("memory", [relation.from_id, relation.to_id], call.access).values()
         memories = cast("tuple[Memory, ...]", tuple(pair))
         return Related(at=call.now, relation=relation, memories=memories, event=event.seq)
@@ -159,10 +181,14 @@ def _edges(call: Call, focus: Memory, limit: int, *, judged: bool) -> Iterator[t
     live = Filter(
         standings=("live",), now=call.now, view=call.caller.view, except_kinds=quiet(call.policy.kinds or KINDS)
     )
+    yield from _citing(call, focus, live)
     for tag in focus.tags[:MOST_TAGS]:
         page = call.engine.scan("memory", live._replace(tags=(tag,)), call.access, limit=MOST_PER_TAG)
         for one in cast("tuple[Memory, ...]", page.records):
             yield one, f"tag:{tag}"
+    around = timeline(call, focus.id, before=1, after=1)
+    yield from ((one, "before") for one in around.before)
+    yield from ((one, "after") for one in around.after)
     asked = Asked(
         (focus.summary or focus.text)[:ASKED],
         live._replace(standings=(), now=None),
@@ -173,6 +199,23 @@ def _edges(call: Call, focus: Memory, limit: int, *, judged: bool) -> Iterator[t
     )
     for hit in look_up(call.engine, asked).hits:
         yield hit.memory, "alike"
+
+
+def _citing(call: Call, focus: Memory, live: Filter) -> Iterator[tuple[Memory, str]]:
+    """Those of the newest memories of its scope that rest on the same file, commit or page."""
+    cited = {(one.kind, one.ref) for one in focus.citations}
+    if not cited:
+        return
+    where = live._replace(scopes=(focus.scope,), except_kinds=())  # a discovery cites more than any other
+    after = None
+    for _ in range(MOST_WALKED // PAGE):
+        page = call.engine.scan("memory", where, call.access, after=after, limit=PAGE)
+        for one in cast("tuple[Memory, ...]", page.records):
+            for citation in one.citations:
+                if (citation.kind, citation.ref) in cited:
+                    yield one, f"cites:{citation.ref}"
+        if (after := page.next) is None:
+            return
 
 
 def _chain(call: Call, focus: Memory) -> Iterator[tuple[Memory, str]]:
@@ -197,11 +240,14 @@ def _chain(call: Call, focus: Memory) -> Iterator[tuple[Memory, str]]:
 
 
 def _judged(call: Call, focus: Memory) -> Iterator[tuple[Memory, str]]:
-    page = call.engine.scan("relation", Filter(touches=(focus.id,)), call.access, limit=MOST_RELATIVES)
+    page = call.engine.scan(
+        "relation", Filter(touches=(focus.id,)), call.access_to("relation"), limit=MOST_RELATIVES
+    )
     for relation in cast("tuple[Relation, ...]", page.records):
         out = relation.from_id == focus.id
         other = call.engine.get("memory", [relation.to_id if out else relation.from_id], call.access).values()
         for one in cast("list[Memory]", list(other)):
             name = relation.kind if out or relation.kind != "supersedes" else "superseded_by"
-            if standing(one, call.now, call.caller.view) not in ("forgotten", "rejected"):
+            gone = standing(one, call.now, call.caller.view) in ("forgotten", "rejected")
+            if not gone and relation.status != "ignored":
                 yield one, f"{name}?" if relation.status == "proposed" else name

@@ -4,16 +4,24 @@ from typing import cast
 
 from engram.errors import Conflict, NotFound
 from engram.model.answers import Candidate, Changed, Waiting
-from engram.model.caller import REVIEWER
 from engram.model.change import Change, Request
 from engram.model.filter import Filter
 from engram.model.memory import Memory
 from engram.model.record import replace
 from engram.operations import parameters as p
 from engram.operations.base import Call, operation, require_between
-from engram.operations.memories import MOST_LISTED, change_each, rivals_of, superseded_by, touched_by, twins_of
+from engram.operations.memories import (
+    MOST_LISTED,
+    change_each,
+    relations_of,
+    rivals_of,
+    superseded_by,
+    touched_by,
+    twins_of,
+)
 from engram.operations.scopes import in_view
 from engram.rules import lifecycle
+from engram.rules.access import may_judge
 from engram.rules.admission import Known, require_free_text
 from engram.rules.likeness import contradiction
 from engram.rules.past import without
@@ -29,11 +37,12 @@ def review(call: Call, *, scope: p.InScope = "", limit: p.Limit = 20, after: p.A
     where = Filter(
         **in_view(call, scope, everywhere=not scope),
         standings=("pending",),
-        owner=None if REVIEWER in call.caller.roles else call.caller.owner,
+        owner=None if call.caller.judges() else call.caller.owner,
         now=call.now,
     )
     page = call.engine.scan("memory", where, call.access, after=after, limit=limit, oldest=True)
-    candidates = [_candidate(call, one) for one in page.records if isinstance(one, Memory)]
+    waiting = [one for one in page.records if isinstance(one, Memory) and may_judge(call.caller, one)]
+    candidates = [_candidate(call, one) for one in waiting]
     return Waiting(at=call.now, candidates=tuple(candidates), next=page.next)
 
 
@@ -132,6 +141,9 @@ def base_of(call: Call, amended: Memory, proposal: Memory) -> Memory | None:
 def _candidate(call: Call, memory: Memory) -> Candidate:
     amended = call.engine.get("memory", [memory.amends], call.access) if memory.amends else {}
     rivals = [one for one in rivals_of(call, memory) if contradiction(one.text, memory.text)]
+    judged = [one for one in relations_of(call, memory.id) if one.kind == "conflicts" and one.status == "judged"]
+    ends = {end for one in judged for end in (one.from_id, one.to_id)} - {one.id for one in rivals}
+    rivals += cast("list[Memory]", list(call.engine.get("memory", ends, call.access).values()))
     return Candidate(
         memory,
         cast("Memory | None", amended.get(memory.amends)),

@@ -1,20 +1,25 @@
 """Routing what waits: sync takes what may go live by itself, queue shows what a person has to decide."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import cast
 
 from engram.errors import Moved
-from engram.model.answers import Brief, Queue, Route, Routed
-from engram.model.caller import REVIEWER
-from engram.model.filter import Filter
+from engram.model.answers import Brief, Drift, Queue, Route, Routed
+from engram.model.change import Drifted
+from engram.model.diffs import unified
+from engram.model.evidence import BROKEN, verdict_of
+from engram.model.filter import Filter, matches
 from engram.model.memory import Memory
+from engram.model.record import replace
 from engram.operations import parameters as p
-from engram.operations.base import TRIES, Call, every, operation, require_between
+from engram.operations.base import TRIES, Call, every, newest, operation, require_between
+from engram.operations.citing import checked
 from engram.operations.memories import MOST_LISTED, rivals_of, superseded_by, twins_of
 from engram.operations.reviews import base_of
 from engram.operations.scopes import in_view
 from engram.recall.views import view
+from engram.rules.access import may_judge
 from engram.rules.kinds import KINDS, quiet
 from engram.rules.routing import Beside, carry, held, plan
 
@@ -24,30 +29,41 @@ def sync(call: Call, *, scope: p.OnlyScope = "", apply: p.Apply = False) -> Rout
     """Route what waits: live by itself, on to a person, or left alone; each with its reason.
 
     Needed where autopromote is off, or something has changed since a memory was held. What is curated, comes from
-    outside or contradicts something live always waits for a person.
+    outside or contradicts something live always waits for a person. Pages made from memories are brought up to
+    date as well; without --apply it is shown what would change.
     """
-    if not apply:
-        routes, _ = _planned(call, scope)
-        counts = _counted(routes)
-        return Routed(call.now, routes, counts=counts, hint=_next_step(counts))
-    return _carried_out(call, scope)
+    if apply:
+        done, drift = _carried_out(call, scope), _drift(call, write=True)
+        return done._replace(drift=drift, refreshed=tuple(each.path for each in drift))
+    routes, _ = _planned(call, scope)
+    counts, drift = _counted(routes), _drift(call)
+    return Routed(call.now, routes, counts=counts, drift=drift, hint=next_step(counts, drift))
+
+
+def _drift(call: Call, *, write: bool = False) -> tuple[Drift, ...]:
+    """The pages that an engine keeps for people and that do not say what is remembered; most engines keep none."""
+    pages: Callable[..., list[Drifted]] = getattr(call.engine, "pages", lambda **_: [])
+    return tuple(
+        Drift(each.path, "\n".join(unified(each.path, each.before, each.after))) for each in pages(write=write)
+    )
 
 
 @operation("GET /v1/queue", "engram queue", "engram queue --json")
 def queue(call: Call, *, scope: p.OnlyScope = "", limit: p.Limit = 20) -> Queue:
     """Show what waits for a person, and why."""
     require_between("limit", limit, 1, MOST_LISTED)
-    routes, _ = _planned(call, scope, anyones=REVIEWER in call.caller.roles)
+    routes, _ = _planned(call, scope, anyones=call.caller.judges())
     stay = [route for route in routes if route.action != "append"]
     free = len(routes) - len(stay)
     hint = f"{free} more {'needs' if free == 1 else 'need'} nobody: engram sync --apply." if free else ""
     return Queue(call.now, tuple(stay[:limit]), total=len(stay), hint=hint)
 
 
-def agent_view(call: Call) -> Brief:
+def agent_view(call: Call, coming: Sequence[Memory] = ()) -> Brief:
     """What the agent files of the caller's project should say: live memories in view, within the budget.
 
     What comes on demand only, summaries of sessions, and what is personal stay out: such a file is read by others.
+    So does what cites something that has changed or is gone. What is `coming` counts as if it were live already.
     """
     where = Filter(
         **in_view(call, ""),
@@ -55,7 +71,11 @@ def agent_view(call: Call) -> Brief:
         standings=("live",),
         now=call.now,
     )
-    return view(list(every(call, where)), budget=call.budget, now=call.now)
+    awaited = [replace(one, status="promoted", held_for="") for one in coming if not one.amends]
+    memories = [*every(call, where), *(one for one in awaited if matches(one, where))]
+    found = checked(call, memories)
+    sound = [one for one in memories if verdict_of(found.get(one.id, ())) not in BROKEN]
+    return view(sound, budget=call.budget, now=call.now)
 
 
 def _planned(call: Call, scope: str, *, anyones: bool = False) -> tuple[tuple[Route, ...], dict[str, Beside]]:
@@ -66,13 +86,14 @@ def _planned(call: Call, scope: str, *, anyones: bool = False) -> tuple[tuple[Ro
         owner=None if anyones else call.caller.owner,
         now=call.now,
     )
-    waiting = list(every(call, where))
+    waiting = [one for one in every(call, where) if may_judge(call.caller, one)]
     free = [one for one in waiting if held(one, call.policy, call.now) is None]
-    beside = {one.id: _beside(call, one) for one in free}
+    beside = {one.id: beside_of(call, one) for one in free}
     return plan(waiting, beside, call.policy, call.now), beside
 
 
-def _beside(call: Call, memory: Memory) -> Beside:
+def beside_of(call: Call, memory: Memory) -> Beside:
+    """What the store holds that bears on a memory that waits."""
     found = call.engine.get("memory", [memory.amends], call.access) if memory.amends else {}
     amended = cast("Memory | None", found.get(memory.amends))
     steps = superseded_by(call, memory, call.request())
@@ -89,8 +110,9 @@ def _carried_out(call: Call, scope: str, tries: int = TRIES) -> Routed:
     """Plan and commit; where somebody else was faster, look again and plan again."""
     routes, beside = _planned(call, scope)
     counts = _counted(routes)
-    done = Routed(call.now, routes, applied=True, counts=counts, hint=_next_step(counts, applied=True))
-    change = carry(routes, beside, call.request())
+    done = Routed(call.now, routes, applied=True, counts=counts, hint=next_step(counts, applied=True))
+    last = next((event.action for event in newest(call) if event.owner == call.caller.owner), "")
+    change = carry(routes, beside, call.request(), last=last)
     if change is None:
         return done
     try:
@@ -112,7 +134,9 @@ def _counted(routes: Sequence[Route]) -> Mapping[str, int]:
     return {action: counted[action] for action in ("append", "queue", "skip")}
 
 
-def _next_step(counts: Mapping[str, int], *, applied: bool = False) -> str:
-    if counts["append"] and not applied:
+def next_step(counts: Mapping[str, int], drift: Sequence[Drift] = (), *, applied: bool = False) -> str:
+    """What to do after a plan, or after it was carried out."""
+    if (counts["append"] or drift) and not applied:
         return "Do it: engram sync --apply."
-    return "Decide about the others: engram review." if counts["queue"] else ""
+    whom = "the others" if counts["append"] else "them"
+    return f"Decide about {whom}: engram review." if counts["queue"] else ""

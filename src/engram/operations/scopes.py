@@ -1,12 +1,18 @@
 """Which scopes a question looks at: the current project and global, one scope by name, or all."""
 
+from collections.abc import Mapping, Sequence
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from engram.errors import Ambiguous, Conflict
 from engram.model.filter import Filter
 from engram.model.record import replace
 from engram.model.scope import GLOBAL, Scope
 from engram.operations.base import Call
+from engram.ports import Engine
+
+_ORDERED: WeakKeyDictionary[Engine, tuple[Sequence[Scope], Mapping[str, Sequence[Scope]]]] = WeakKeyDictionary()
+"""The last places that were asked for, and the projects among them by their short names."""
 
 
 def in_view(call: Call, scope: str | Scope, *, everywhere: bool = False) -> dict[str, Any]:
@@ -23,9 +29,10 @@ def in_view(call: Call, scope: str | Scope, *, everywhere: bool = False) -> dict
     if everywhere:
         return {}
     here = current_project(call)  # where nobody can tell which project this is, a reading goes without one
-    seen = [*([here] if here else []), GLOBAL]
+    workspace = call.caller.workspace or ""
+    seen = [*([here] if here else []), replace(GLOBAL, workspace=workspace)]
     if call.caller.agent:
-        seen.append(Scope("agent", call.caller.agent))
+        seen.append(Scope("agent", call.caller.agent, workspace))
     return {"scopes": tuple(dict.fromkeys(seen))}
 
 
@@ -52,9 +59,11 @@ def scope_named(call: Call, text: str | Scope) -> Scope:
     if isinstance(text, Scope):
         return text
     scope = Scope.parse(text)
+    if call.caller.workspace and not scope.workspace:
+        scope = replace(scope, workspace=call.caller.workspace)
     if scope.level != "project" or "/" in scope.name:
         return scope
-    fits = [name for name in _known_names(call, scope) if alias_of(name).lower() == scope.name.lower()]
+    fits = _known_by(call, scope)
     if len(fits) > 1:  # a project that was merged or renamed away leaves a name behind, which means nothing now
         fits = [name for name in fits if holds_something(call, replace(scope, name=name, run=""))] or fits
     if scope.name in fits or not fits:
@@ -85,10 +94,24 @@ def current_project(call: Call) -> Scope | None:
     return home if home.level == "project" else None
 
 
-def _known_names(call: Call, scope: Scope) -> list[str]:
-    """The names of all projects that are known in a scope's workspace, the current one among them."""
-    known = [one for one in call.engine.places(call.access) if one.level == "project"]
-    names = {one.name for one in known if one.workspace == scope.workspace}
+def _projects(call: Call) -> Mapping[str, Sequence[Scope]]:
+    """The projects of all places by their short names, put in order again when a place has come or gone."""
+    places = call.engine.places(call.access)
+    known = _ORDERED.get(call.engine)
+    if known is not None and known[0] == places:
+        return known[1]
+    projects: dict[str, list[Scope]] = {}
+    for one in places:
+        if one.level == "project":
+            projects.setdefault(alias_of(one.name).lower(), []).append(one)
+    _ORDERED[call.engine] = (places, projects)  # as a whole: others may be asking beside
+    return projects
+
+
+def _known_by(call: Call, scope: Scope) -> list[str]:
+    """The names of the projects in a scope's workspace that go by its name; the current one is known too."""
+    short = scope.name.lower()
+    names = {one.name for one in _projects(call).get(short, ()) if one.workspace == scope.workspace}
     try:
         home = call.home
     except Ambiguous as error:
@@ -97,4 +120,4 @@ def _known_names(call: Call, scope: Scope) -> list[str]:
         pass
     else:
         names.update([home.name] if home.level == "project" and home.workspace == scope.workspace else ())
-    return sorted(names)
+    return sorted(name for name in names if alias_of(name).lower() == short)

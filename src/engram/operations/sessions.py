@@ -1,8 +1,9 @@
 """An agent's stretches of work: session begin, end and list, and the timeline around a memory."""
 
+from contextlib import suppress
 from typing import cast
 
-from engram.errors import Moved, NotFound
+from engram.errors import Conflict, Moved, NotFound, Unavailable
 from engram.model.answers import Began, Ended, SessionList, Timeline
 from engram.model.change import Change, Request
 from engram.model.event import Event
@@ -46,6 +47,7 @@ def session_begin(
     context = _merged(call.context, {name: value for name, value in given.items() if value})
     known = _find(call, name)
     place = scope_named(call, scope) if scope else call.home
+    _settle(call)
     change = sessions.begin(known, name, place, context, call.request())
     if change is None:
         return Began(at=call.now, session=cast("Session", known), resumed=True)
@@ -54,6 +56,14 @@ def session_begin(
     except Moved:  # it was begun in the same moment by another process of the same agent
         return Began(at=call.now, session=the_session(call, name), resumed=True)
     return Began(at=call.now, session=cast("Session", change.puts[0]), resumed=known is not None)
+
+
+def _settle(call: Call) -> None:
+    """Bring in what was merged since the last session; what is in the way of that is not in the way of this one."""
+    from engram.operations.evidence import settled  # noqa: PLC0415 - a cycle: memories show timelines of sessions
+
+    with suppress(Conflict, Unavailable):
+        settled(call)
 
 
 @operation(

@@ -12,6 +12,9 @@ from engram.errors import Invalid
 from engram.projects.edits import MODULE, Block, Default, Hook, Member, Piece, Row, Script, Table
 from engram.projects.protocol import BEGIN, END, INSTRUCTIONS
 
+EDITS = "Edit|MultiEdit|Write|NotebookEdit"
+"""The tools of Claude Code that change a file: it takes what a hook says before them as context."""
+
 SERVER = "engram"
 MARK = "ENGRAM_AGENT"
 """The variable that an MCP entry of ours sets, and by which it is known again."""
@@ -124,13 +127,19 @@ def _command(launch: Launch, agent: str, event: str, **more: Any) -> tuple[Row, 
     return {**more, "command": launch.line(*words)}, " ".join(words)
 
 
-def _grouped(launch: Launch, agent: str, events: Mapping[str, str], *, second: int = 1) -> list[Piece]:
-    """Hooks in groups, each with its own list of commands: the form of Claude Code, Codex and Gemini CLI."""
+def _grouped(
+    launch: Launch, agent: str, events: Mapping[str, str], *, second: int = 1, matcher: str = ""
+) -> list[Piece]:
+    """Hooks in groups, each with its own list of commands: the form of Claude Code, Codex and Gemini CLI.
+
+    A `matcher` names the tools that they are for.
+    """
+    only = {"matcher": matcher} if matcher else {}
     pieces: list[Piece] = []
     for name, event in events.items():
         row, ending = _command(launch, agent, event, type="command")
         timeout = (SHORT if event == "session-end" else PATIENCE) * second
-        pieces.append(Hook(("hooks", name), {"hooks": [{**row, "timeout": timeout}]}, ending))
+        pieces.append(Hook(("hooks", name), {**only, "hooks": [{**row, "timeout": timeout}]}, ending))
     return pieces
 
 
@@ -158,9 +167,10 @@ def _claude_code(home: Home, launch: Launch) -> list[Target]:
         "SessionEnd": "session-end",
     }
     name = "claude-code"
+    hooks = [*_grouped(launch, name, events), *_grouped(launch, name, {"PreToolUse": "pre-edit"}, matcher=EDITS)]
     return [
         Target(os.path.join(state, ".claude.json"), (_server(launch, name, "mcpServers", type="stdio"),)),
-        Target(os.path.join(own, "settings.json"), tuple(_grouped(launch, name, events))),
+        Target(os.path.join(own, "settings.json"), tuple(hooks)),
         Target(os.path.join(own, "CLAUDE.md"), (_instructions(),)),
     ]
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from engram.errors import Ambiguous, Conflict
+from engram.model.evidence import Checkout
 from engram.projects.config_file import own_word, path_in, printable
 from engram.projects.names import Names
 
@@ -125,15 +126,101 @@ def branch_of(folder: str | os.PathLike[str]) -> tuple[str, str]:
     A detached head has no branch, a new repository no commit. Where git keeps its references in its binary form
     (reftable) neither is known.
     """
+    found = _mark_above(folder)
+    if found is None:
+        return "", ""
+    try:
+        own, common = _git_folders(found[1])
+        return _head(own, common)
+    except OSError:
+        return "", ""
+
+
+def checkout_of(folder: str | os.PathLike[str], default: str = "") -> Checkout | None:
+    """The working tree that a folder is part of; None outside git. `default` names its default branch, if told.
+
+    While a branch is rebased the head is detached; the work is still that branch's.
+    """
+    found = _mark_above(folder)
+    if found is None:
+        return None
+    root, mark = found
+    try:
+        own, common = (os.path.realpath(each) for each in _git_folders(mark))
+        branch, commit = _head(own, common)
+    except OSError:
+        return None
+    return Checkout(
+        root=root,
+        own=own,
+        common=common,
+        identity=place_of(root),
+        branch=branch or _rebased(own),
+        commit=commit,
+        default=default or _default_branch(common),
+    )
+
+
+class Whereabouts:
+    """Where a folder stands in git, told anew whenever it is asked: branches change under a running server."""
+
+    def __init__(self, folder: str, default: str = "") -> None:
+        self._folder, self._default = folder, default
+        self._head = ""
+        self._stood: tuple[tuple[int, ...], str] = ((), "")  # what the head looked like, and the view that follows
+
+    def look(self) -> Checkout | None:
+        """The working tree as it is now; None outside git."""
+        return checkout_of(self._folder, self._default)
+
+    def view(self) -> str:
+        """The line of work it stands on, "" on the default branch.
+
+        Once the working tree is known it costs a look at one file from outside: git writes a head anew to move it.
+        """
+        if self._head and (seen := _looks(self._head)) and seen == self._stood[0]:
+            return self._stood[1]
+        checkout = self.look()
+        if checkout is None:
+            return ""
+        self._head = os.path.join(checkout.own, "HEAD")
+        seen = _looks(self._head)
+        view = (self.look() or checkout).view  # after the look from outside, so that no move in between is missed
+        # While a branch is rebased its head says nothing about it, so it is looked at each time.
+        self._stood = (() if _rebased(checkout.own) else seen), view
+        return view
+
+
+def _looks(path: str) -> tuple[int, ...]:
+    """What tells that a file is not the one it was."""
+    try:
+        seen = os.stat(path)
+    except OSError:
+        return ()
+    return seen.st_mtime_ns, seen.st_ino, seen.st_size
+
+
+def tip_of(common: str, reference: str) -> str:
+    """The commit that a reference (`refs/heads/main`) of a repository points at; "" when there is none."""
+    return _resolve(reference, common, common) if _is_reference(reference) else ""
+
+
+def _mark_above(folder: str | os.PathLike[str]) -> tuple[str, str] | None:
+    """The folder of a working tree and what marks it as one, looking upwards."""
     place = os.path.realpath(folder)
     while not os.path.lexists(mark := os.path.join(place, ".git")):
         if place == (place := os.path.dirname(place)):
-            return "", ""
-    try:
-        own, common = _git_folders(mark)
-        head = _text(os.path.join(own, "HEAD")).strip()
-    except OSError:
-        return "", ""
+            return None
+    return place, mark
+
+
+def _head(own: str, common: str) -> tuple[str, str]:
+    """The branch and the commit that a checkout's head names.
+
+    Raises:
+        OSError: when it has no head.
+    """
+    head = _text(os.path.join(own, "HEAD")).strip()
     if not head.startswith("ref:"):
         return "", _commit(head)
     reference = head[4:].strip()
@@ -141,6 +228,30 @@ def branch_of(folder: str | os.PathLike[str]) -> tuple[str, str]:
         return "", ""
     branch = printable(reference.removeprefix("refs/heads/")) if reference.startswith("refs/heads/") else ""
     return branch, _resolve(reference, own, common)
+
+
+def _rebased(own: str) -> str:
+    """The branch that is being rebased in a checkout; "" when none is."""
+    for state in ("rebase-merge", "rebase-apply"):
+        try:
+            return printable(_text(os.path.join(own, state, "head-name")).strip().removeprefix("refs/heads/"))
+        except OSError:
+            continue
+    return ""
+
+
+def _default_branch(common: str) -> str:
+    """The branch that work is merged into: what the remote says, else the first of the usual names there is."""
+    try:
+        head = _text(os.path.join(common, "refs", "remotes", "origin", "HEAD")).strip()
+    except OSError:
+        head = ""
+    if (said := head.removeprefix("ref:").strip()).startswith("refs/remotes/origin/"):
+        return printable(said.removeprefix("refs/remotes/origin/"))
+    for name in ("main", "master", "trunk"):
+        if tip_of(common, f"refs/heads/{name}") or tip_of(common, f"refs/remotes/origin/{name}"):
+            return name
+    return ""
 
 
 def remote_identity(url: str) -> str:

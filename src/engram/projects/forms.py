@@ -17,6 +17,9 @@ EVENTS = {
     "userpromptsubmitted": "prompt",
     "beforesubmitprompt": "prompt",
     "beforeagent": "prompt",
+    "preedit": "edit",
+    "pretooluse": "edit",
+    "beforetool": "edit",
     "precompact": "compact",
     "precompress": "compact",
     "stop": "stop",
@@ -30,10 +33,10 @@ EVENTS = {
 }
 """An event's name, in small letters alone → what it is to us."""
 
-NAMES = {"start": "SessionStart", "prompt": "UserPromptSubmit", "stop": "Stop"}
+NAMES = {"start": "SessionStart", "prompt": "UserPromptSubmit", "edit": "PreToolUse", "stop": "Stop"}
 """What an event is to us → its name in an answer, where the agent's JSON did not say it."""
 
-DEAF = frozenset({("windsurf", "start"), ("windsurf", "prompt"), ("vscode", "prompt")})
+DEAF = frozenset({("windsurf", "start"), ("windsurf", "prompt"), ("vscode", "prompt"), ("codex", "edit")})
 """Agent and event: answers to these do not reach the model."""
 
 REQUESTS = frozenset({"claude-code", "codex", "cursor", "vscode", "gemini-cli", "antigravity"})
@@ -59,6 +62,7 @@ class Asked(NamedTuple):
     source: str = ""
     transcript: str = ""
     again: bool = False
+    file: str = ""
 
     @property
     def often(self) -> bool:
@@ -88,6 +92,7 @@ def read(agent: str, event: str, row: Row) -> Asked:
             f"There is no hook event {event!r}.", "Use session-start, prompt-submit, stop or session-end."
         )
     inner = row.get("tool_info"), row.get("userPromptSubmit"), row.get("turn")
+    tool = row.get("tool_input") or row.get("toolInput") or row
     rows = [row, *(each for each in inner if isinstance(each, dict))]
     return Asked(
         agent=agent,
@@ -102,6 +107,7 @@ def read(agent: str, event: str, row: Row) -> Asked:
         source=_text(row, "source"),
         transcript=_text(row, "transcript_path", "transcriptPath", "agent_transcript_path"),
         again=row.get("stop_hook_active") is True or _repeated(row),
+        file=_text(tool, "file_path", "filePath", "path", "notebook_path") if isinstance(tool, dict) else "",
     )
 
 

@@ -43,6 +43,7 @@ class Words(NamedTuple):
     phrases: tuple[str, ...] = ()  # what stands in quotation marks
     required: tuple[str, ...] = ()  # the phrases that must be said; in a full question they only count more
     strange: tuple[str, ...] = ()  # names in the question that no memory carries, however spelt
+    apart: bool = False  # no memory can carry all the terms, since one of them is carried by none
 
 
 def read(engine: Engine, question: str, access: Access) -> Words:
@@ -64,7 +65,7 @@ def read(engine: Engine, question: str, access: Access) -> Words:
     # A short name is one letter away from many other words: only a long one may be a misspelt one.
     lost = {term for term in unknown if term not in variants or len(term) < LONG_NAME}
     strange = tuple(name for name in names(question) if lost.issuperset(query_terms(name)))
-    return Words(tuple(asked), variants, phrases, required, strange)
+    return Words(tuple(asked), variants, phrases, required, strange, any(term not in variants for term in unknown))
 
 
 def names(question: str) -> list[str]:

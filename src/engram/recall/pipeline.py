@@ -1,11 +1,13 @@
 """One question, answered: gather by words and by meaning, weigh, collapse what says the same, cut, and tell why."""
 
-from collections.abc import Iterable, Iterator, Sequence
+import functools
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
-from itertools import chain, islice
+from itertools import chain, count, islice
 from typing import NamedTuple
 
 from engram.model.answers import Recalled, Recollection
+from engram.model.evidence import BROKEN, Check
 from engram.model.filter import Access, Filter, matches
 from engram.model.memory import Memory, Standing, standing
 from engram.model.query import Census, Hit, Query, cosine, says_all
@@ -51,6 +53,7 @@ class Asked(NamedTuple):
     embedder: Embedder | None = None  # None: words alone
     moment: datetime | None = None  # what was known then
     weak: bool = False  # also what is not relevant
+    evidence: Callable[[Sequence[Memory]], Mapping[str, tuple[Check, ...]]] | None = None  # looks at citations
 
 
 def recall(engine: Engine, ask: Asked) -> Recalled:
@@ -63,17 +66,19 @@ def recall(engine: Engine, ask: Asked) -> Recalled:
     time = asked(ask.question, ask.moment or ask.now)
     said = words.terms or words.phrases  # marks alone mean nothing, and would be near to anything
     meaning = meaning_of(engine, ask.embedder, ask.question, ask.access) if ask.embedder and said else Meaning()
-    found = _gather(engine, ask, words, meaning)
+    pool = _gather(engine, ask, words, meaning)
     asking = Asking(ask.question, ask.now, time, bool(meaning.vector), bool(words.strange), words.phrases)
-    hits = weigh(list(found.pool.values()), asking)
+    hits = weigh(pool, asking)
     first = list(islice(hits, LOOKED_AT))
     declined = not ask.weak and all(hit.relevance < RELEVANT for hit in first)
-    kept, collapsed = _collapse(() if declined else _clear(chain(first, hits), weak=ask.weak), ask.limit)
-    weak = len(found.pool) if declined else 0
+    clear = () if declined else _clear(chain(first, hits), weak=ask.weak)
+    cited = ask.evidence is not None and any(one.memory.citations for one in pool)
+    kept, collapsed = _collapse(_verified(clear, ask) if cited else clear, ask.limit)
+    weak = len(pool) if declined else 0
     return Recalled(
         at=ask.now,
         query=ask.question,
-        hits=tuple(hit._replace(ranks=found.ranks(hit.memory.id)) for hit, _ in kept),
+        hits=tuple(hit for hit, _ in kept),
         held_back=_held_back(engine, words, ask) if ask.moment is None else {},
         weak=min(weak, MOST_COUNTED),
         collapsed=collapsed,
@@ -85,20 +90,8 @@ def recall(engine: Engine, ask: Asked) -> Recalled:
     )
 
 
-class _Found(NamedTuple):
-    """Every candidate once, and its place in each of the lists it came from."""
-
-    pool: dict[str, Candidate]
-    by_words: dict[str, int]
-    by_meaning: dict[str, int]
-
-    def ranks(self, id: str) -> dict[str, int]:
-        lists = {"words": self.by_words, "meaning": self.by_meaning}
-        return {name: places[id] for name, places in lists.items() if id in places}
-
-
-def _gather(engine: Engine, ask: Asked, words: Words, meaning: Meaning) -> _Found:
-    """Candidates from the whole readable, live set, each with both of its scores."""
+def _gather(engine: Engine, ask: Asked, words: Words, meaning: Meaning) -> list[Candidate]:
+    """Candidates from the whole readable, live set, each once, with both of its scores."""
     where = _then(ask) if ask.moment else ask.where._replace(standings=("live",), now=ask.now)
     query = Query(
         words.terms,
@@ -111,36 +104,37 @@ def _gather(engine: Engine, ask: Asked, words: Words, meaning: Meaning) -> _Foun
     if ask.embedder and meaning.vector:
         query = query._replace(vector=meaning.vector, space=ask.embedder.space, lean=ask.embedder.lean)
     hits = engine.search(query, ask.access)
-    pool = _pool(hits, ask.embedder)
-    by_words = [hit.memory.id for hit in hits if hit.words is not None]
-    near = sorted((-hit.cosine, hit.memory.id) for hit in hits if hit.cosine is not None)
     # A phrase that must be there: meaning then only orders what has it.
-    by_meaning = [] if words.required else [id for _, id in near[: query.limit]]
-    if ask.moment:
-        pool = _as_it_was(engine, ask, words, meaning, pool)
-    return _Found(pool, _places(by_words), _places(by_meaning))
+    pool = _pool(hits, _ranks(hits, 0 if words.required else query.limit), ask.embedder)
+    return _as_it_was(engine, ask, words, meaning, pool) if ask.moment else pool
 
 
-def _pool(hits: Iterable[Hit], embedder: Embedder | None) -> dict[str, Candidate]:
+def _ranks(hits: Sequence[Hit], nearest: int) -> list[dict[str, int]]:
+    """The place of each hit among all that words found, and among so many that are nearest."""
+    worded = count(1)
+    ranks = [{} if hit.words is None else {"words": next(worded)} for hit in hits]
+    near = sorted((-hit.cosine, hit.memory.id, at) for at, hit in enumerate(hits) if hit.cosine is not None)
+    for rank, (_, _, at) in enumerate(near[:nearest], start=1):
+        ranks[at]["meaning"] = rank
+    return ranks
+
+
+def _pool(hits: Sequence[Hit], ranks: Sequence[dict[str, int]], embedder: Embedder | None) -> list[Candidate]:
     """The hits on the scales that weighing knows."""
-    pool: dict[str, Candidate] = {}
+    pool: list[Candidate] = []
     latin = embedder is not None and embedder.latin
-    for memory, words, near in hits:
+    for (memory, words, near), places in zip(hits, ranks, strict=True):
         if near is not None and embedder and not (latin and not is_latin(memory.text)):
-            pool[memory.id] = Candidate(memory, words or 0.0, _above_floor(near, embedder))
+            pool.append(Candidate(memory, words or 0.0, _above_floor(near, embedder), places))
         elif words is not None:
             # What the model cannot read is near to everything else it cannot read: only its words count.
-            pool[memory.id] = Candidate(memory, words)
+            pool.append(Candidate(memory, words, None, places))
     return pool
 
 
 def _above_floor(cosine: float, embedder: Embedder) -> float:
     """A cosine on the scale that all models share: 0 has nothing in common, 1 is the same in other words."""
     return (cosine - embedder.floor) / (WIDTH * (1 - embedder.floor))
-
-
-def _places(ids: Sequence[str]) -> dict[str, int]:
-    return {id: rank for rank, id in enumerate(ids, start=1)}
 
 
 def _then(ask: Asked) -> Filter:
@@ -151,8 +145,8 @@ def _then(ask: Asked) -> Filter:
 
 
 def _as_it_was(
-    engine: Engine, ask: Asked, words: Words, meaning: Meaning, pool: dict[str, Candidate]
-) -> dict[str, Candidate]:
+    engine: Engine, ask: Asked, words: Words, meaning: Meaning, pool: list[Candidate]
+) -> list[Candidate]:
     """The candidates as they stood at the moment asked for: those that were live then, in the words they had then.
 
     The indexes know today's words only, so what was reworded since is looked at one by one. Who may read a memory
@@ -161,20 +155,22 @@ def _as_it_was(
     assert ask.moment is not None
     reworded = tuple(_reworded(engine, ask.moment))
     found = engine.scan("memory", _then(ask)._replace(ids=reworded), ask.access, limit=MOST_REWORDED).records
-    pool |= {one.id: Candidate(one) for one in found if isinstance(one, Memory) and one.id not in pool}
+    known = {one.memory.id for one in pool}
+    pool = [*pool, *(Candidate(one) for one in found if isinstance(one, Memory) and one.id not in known)]
     wanted = ask.where._replace(standings=("live",), now=ask.moment)
     census = engine.census(words.terms, ask.access)
-    then: dict[str, Candidate] = {}
-    for id, one in pool.items():
-        memory = as_of(one.memory, engine.events(subject=id, newest=True, limit=1000), ask.moment)
+    then: list[Candidate] = []
+    for one in pool:
+        memory = as_of(one.memory, engine.events(subject=one.memory.id, newest=True, limit=1000), ask.moment)
         if memory is None or not matches(memory, wanted) or not says_all(memory, words.required):
             continue
         if not ask.access.allows(memory.owner, memory.visibility, memory.scope):
             continue
         if memory.imprint == one.memory.imprint:
-            then[id] = one._replace(memory=memory)
+            then.append(one._replace(memory=memory))
         else:
-            then[id] = Candidate(memory, _share(memory, words, census), _closeness(memory, ask, meaning))
+            share, closeness = _share(memory, words, census), _closeness(memory, ask, meaning)
+            then.append(Candidate(memory, share, closeness, one.ranks))
     return then
 
 
@@ -217,6 +213,14 @@ def _clear(hits: Iterable[Recollection], *, weak: bool) -> Iterator[Recollection
             yield hit
 
 
+def _verified(hits: Iterable[Recollection], ask: Asked) -> list[Recollection]:
+    """The hits with what became of their citations; those that rest on what changed or is gone come last."""
+    taken = list(hits)
+    found = ask.evidence([hit.memory for hit in taken]) if ask.evidence else {}
+    told = [hit._replace(evidence=found[hit.memory.id]) if hit.memory.id in found else hit for hit in taken]
+    return sorted(told, key=lambda hit: hit.verdict in BROKEN)  # stable: the best first among equals
+
+
 Said = tuple[Recollection, frozenset[str]]
 """A hit, and the terms of its text."""
 
@@ -254,8 +258,14 @@ def _carries(memory: Memory, said: frozenset[str], words: Words) -> bool:
     lost = [group for group in groups if said.isdisjoint(group)]
     if not lost:
         return True
-    held = {*terms(f"{memory.key} {memory.kind} {memory.summary}"), *terms(" ".join(memory.tags))}
+    held = _labels(" ".join((memory.key, memory.kind, memory.summary, *memory.tags)))
     return not any(held.isdisjoint(group) for group in lost)
+
+
+@functools.lru_cache(maxsize=256)
+def _labels(text: str) -> frozenset[str]:
+    """The terms of what stands beside a text: of most memories it is their kind alone."""
+    return frozenset(terms(text))
 
 
 def _held(memory: Memory) -> set[str]:
@@ -265,7 +275,7 @@ def _held(memory: Memory) -> set[str]:
 
 def _held_back(engine: Engine, words: Words, ask: Asked) -> dict[str, int]:
     """How many matches were left out, by standing: only what this caller may read, waiting ones only its own."""
-    if not words.terms:
+    if not words.terms or words.apart:
         return {}
     where = ask.where._replace(standings=HELD_BACK, now=ask.now)
     left = Query(
@@ -292,5 +302,6 @@ def _hint(words: Words, meaning: Meaning, weak: int, *, found: bool) -> str:
         else:
             said.append("Nothing is known about that here. Try other words, or --everywhere.")
     if meaning.behind:
-        said.append(f"{meaning.behind:,} memories have no vector yet: engram reembed.")
+        have = "memory has" if meaning.behind == 1 else "memories have"
+        said.append(f"{meaning.behind:,} {have} no vector yet: engram reembed.")
     return " ".join(filter(None, said))

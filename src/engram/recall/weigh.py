@@ -7,11 +7,11 @@ docs/benchmarks.md says what each is worth. A part that did not pay is not here.
 import functools
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from engram.model.answers import Recollection
+from engram.model.answers import NONE, Recollection
 from engram.model.memory import Memory
 from engram.model.query import says_all
 from engram.model.refs import handle_number
@@ -66,6 +66,7 @@ class Candidate(NamedTuple):
     memory: Memory
     words: float = 0.0
     meaning: float | None = None  # 0 has nothing in common, 1 is the same in other words; None: not known
+    ranks: Mapping[str, int] = NONE  # its place in each of the lists it came from
 
 
 class Asking(NamedTuple):
@@ -79,7 +80,13 @@ class Asking(NamedTuple):
     phrases: tuple[str, ...] = ()  # what it says in quotation marks
 
 
-Signals = dict[str, float]
+PARTS = ("words", "meaning", "phrase", "speaker", "question", "substance", "time", "neighbours", "session", "age")
+"""What a score is the sum of, in the order in which it is told."""
+
+_NEIGHBOURS, _SESSION, _AGE = map(PARTS.index, ("neighbours", "session", "age"))
+
+Signals = list[float]
+"""One number for each part: a list, because most candidates are only added up, and few are told of."""
 
 
 def weigh(pool: Sequence[Candidate], asking: Asking) -> Iterator[Recollection]:
@@ -87,17 +94,17 @@ def weigh(pool: Sequence[Candidate], asking: Asking) -> Iterator[Recollection]:
     fit = _fit(pool)
     signals = [_alone(one, fit[at], asking) for at, one in enumerate(pool)]
     if any(one.memory.session for one in pool):
-        for at, company in enumerate(_company(pool, fit)):
-            signals[at] |= company
+        for found, gained in zip(signals, _company(pool, fit), strict=True):
+            found[_NEIGHBOURS] = gained
         _share_sessions(pool, signals)
     _order_by_age(pool, signals, asking.time)
     factors = [priors(one.memory, asking.now) for one in pool]
     scores = [
-        sum(found.values()) * (math.prod(own.values()) if own else 1.0) / FULL
+        sum(found) * (math.prod(own.values()) if own else 1.0) / FULL
         for found, own in zip(signals, factors, strict=True)
     ]
-    for at in sorted(range(len(pool)), key=lambda at: (-scores[at], pool[at].memory.id)):
-        yield _recollection(pool[at], scores[at], signals[at] | factors[at], asking)
+    for score, _, at in sorted((-score, pool[at].memory.id, at) for at, score in enumerate(scores)):
+        yield _recollection(pool[at], -score, {**dict(zip(PARTS, signals[at], strict=True)), **factors[at]}, asking)
 
 
 def relevance(words: float, meaning: float | None, *, strange: bool = False) -> float:
@@ -142,27 +149,28 @@ def _fit(pool: Sequence[Candidate]) -> list[_Fit]:
     alone = (WORDS + MEANING) / WORDS
     return [
         (words / scale * alone, 0.0) if meaning is None else (words / scale, max(meaning, 0.0))
-        for _, words, meaning in pool
+        for _, words, meaning, _ in pool
     ]
 
 
 def _alone(one: Candidate, fit: _Fit, asking: Asking) -> Signals:
-    """What a candidate gets by itself: only parts that are not nothing, in the order in which they are told."""
+    """What a candidate gets by itself; nothing yet for its company, its session and its age."""
     text = one.memory.text
-    signals = {"words": WORDS * fit[0], "meaning": MEANING * fit[1]}
-    if asking.phrases and says_all(one.memory, asking.phrases):
-        signals["phrase"] = PHRASE
-    if text.find(": ", 0, 64) >= 0 and _speaks(text, asking.question):
-        signals["speaker"] = SPEAKER
-    if asks(text):
-        signals["question"] = -QUESTION
-    signals["substance"] = SUBSTANCE * min(tokens(text) / AMPLE, 1.0)
-    if (asking.time.since or asking.time.until) and _in_time(one.memory, asking.time):
-        signals["time"] = IN_TIME
-    return signals
+    return [
+        WORDS * fit[0],
+        MEANING * fit[1],
+        PHRASE if asking.phrases and says_all(one.memory, asking.phrases) else 0.0,
+        SPEAKER if text.find(": ", 0, 64) >= 0 and _speaks(text, asking.question) else 0.0,
+        -QUESTION if asks(text) else 0.0,
+        SUBSTANCE * min(tokens(text) / AMPLE, 1.0),
+        IN_TIME if (asking.time.since or asking.time.until) and _in_time(one.memory, asking.time) else 0.0,
+        0.0,
+        0.0,
+        0.0,
+    ]
 
 
-def _company(pool: Sequence[Candidate], fit: Sequence[_Fit]) -> list[Signals]:
+def _company(pool: Sequence[Candidate], fit: Sequence[_Fit]) -> list[float]:
     """What each gets from those saved just before and after it in the same session."""
     places = [(one.memory.session, handle_number("memory", one.memory.handle)) for one in pool]
     at = {place: index for index, place in enumerate(places) if place[0] and place[1] is not None}
@@ -173,7 +181,7 @@ def _company(pool: Sequence[Candidate], fit: Sequence[_Fit]) -> list[Signals]:
         gained = sum(WORDS_BESIDE * words + MEANING_BESIDE * meaning for words, meaning in beside)
         if before is not None and asks(pool[before].memory.text):
             gained += ANSWERS * fit[before][1]
-        company.append({"neighbours": gained})
+        company.append(gained)
     return company
 
 
@@ -181,29 +189,30 @@ def _share_sessions(pool: Sequence[Candidate], signals: Sequence[Signals]) -> No
     best: dict[str, float] = {}
     for one, found in zip(pool, signals, strict=True):
         session = one.memory.session
-        best[session] = max(best.get(session, 0.0), sum(found.values()))
+        best[session] = max(best.get(session, 0.0), sum(found))
     for one, found in zip(pool, signals, strict=True):
         # What belongs to no session is one of its own: else being part of one would be worth something by itself.
-        found["session"] = SESSION * (best[one.memory.session] if one.memory.session else sum(found.values()))
+        found[_SESSION] = SESSION * (best[one.memory.session] if one.memory.session else sum(found))
 
 
 def _order_by_age(pool: Sequence[Candidate], signals: Sequence[Signals], time: Asked) -> None:
     """Where the newest (or oldest) is asked for, the best ten compete by age as well."""
     if not time.order:
         return
-    best = sorted(range(len(pool)), key=lambda at: -sum(signals[at].values()))[:10]
+    best = sorted(range(len(pool)), key=lambda at: -sum(signals[at]))[:10]
     aged = sorted(best, key=lambda at: pool[at].memory.created_at, reverse=time.order == "newest")
     for rank, at in enumerate(aged):
-        signals[at]["age"] = BY_AGE * (1 - rank / len(aged))
+        signals[at][_AGE] = BY_AGE * (1 - rank / len(aged))
 
 
-def _recollection(one: Candidate, score: float, reasons: Signals, asking: Asking) -> Recollection:
+def _recollection(one: Candidate, score: float, reasons: dict[str, float], asking: Asking) -> Recollection:
     return Recollection(
         memory=one.memory,
         score=round(max(min(score, 1.0), 0.0), 4),
         relevance=relevance(one.words, one.meaning, strange=asking.strange),
         reasons={name: rounded for name, value in reasons.items() if (rounded := round(value, 3))},
         tokens=tokens(one.memory.summary or one.memory.text),
+        ranks=one.ranks,
     )
 
 

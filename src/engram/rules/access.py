@@ -1,15 +1,33 @@
 """Who may read and who may change what: identity comes from the Caller, and from nowhere else."""
 
 from engram.errors import Forbidden, Unconfirmed
-from engram.model.caller import REVIEWER, Caller
+from engram.model.caller import ADMIN, REVIEWER, WRITER, Caller
 from engram.model.change import Request
 from engram.model.filter import Access
 from engram.model.memory import Memory
+from engram.model.scope import Scope
 
 
 def access_of(caller: Caller) -> Access:
     """What this caller may read."""
-    return Access(caller.owner, caller.reach, caller.workspace)
+    closed = frozenset(place for place, role in caller.grants if not role)
+    return Access(caller.owner, caller.reach, caller.workspace, closed, caller.agent)
+
+
+def require_place(caller: Caller, scope: Scope) -> None:
+    """What is new lands in the workspace the caller stands in, and in a project it may write to.
+
+    Raises:
+        Forbidden: for any other place. It says nothing about what is there.
+    """
+    if caller.workspace is not None and scope.workspace != caller.workspace:
+        raise Forbidden(
+            f"{scope} is not in the workspace you stand in.", "Leave the workspace out, or enter that one."
+        )
+    if not caller.is_in(WRITER, scope.place):
+        raise Forbidden(
+            f"You may not write to {scope.place}.", "Ask who runs this memory for the role writer there."
+        )
 
 
 def require_owner(caller: Caller, memory: Memory) -> None:
@@ -31,8 +49,23 @@ def require_judge(caller: Caller, memory: Memory) -> None:
     Raises:
         Forbidden: for anyone else.
     """
-    if REVIEWER not in caller.roles:
+    if not may_judge(caller, memory):
         require_owner(caller, memory)
+
+
+def may_judge(caller: Caller, memory: Memory) -> bool:
+    """Whether a verdict on this memory is the caller's: its own, or a reviewer's in the memory's project."""
+    return memory.owner is not None and (memory.owner == caller.owner or caller.is_in(REVIEWER, memory.scope.place))
+
+
+def require_keeper(caller: Caller, act: str) -> None:
+    """The store itself is looked after by who runs it and, from afar, by an admin of the org.
+
+    Raises:
+        Forbidden: for other members of a team.
+    """
+    if caller.org and caller.owner and ADMIN not in caller.roles:
+        raise Forbidden(f"Only an admin may {act}.", "Ask who runs this memory.")
 
 
 def require_person(request: Request, act: str) -> None:

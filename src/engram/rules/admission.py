@@ -32,16 +32,15 @@ from engram.model.memory import (
     standing,
 )
 from engram.model.record import replace
-from engram.model.refs import handle_number
 from engram.model.scope import GLOBAL, Scope
 from engram.rules import kinds as table
-from engram.rules.access import require_confirmation, require_owner, require_person
+from engram.rules.access import require_owner, require_person
 from engram.rules.capture import without_recalled
 from engram.rules.changes import CONTENT, Step, compose, step
 from engram.rules.likeness import contradiction, same
 from engram.rules.redact import redact
 
-Outcome = Literal["new", "revised", "repeated", "held", "proposed", "restored"]
+Outcome = Literal["new", "revised", "repeated", "held", "staged", "proposed", "restored"]
 
 UNTRUSTED = ("web:", "output:", "transcript:")
 """Beginnings of a source whose text nobody vouches for."""
@@ -67,6 +66,8 @@ class Policy(NamedTuple):
     autopromote: bool = True
     review_all: bool = False
     kinds: Mapping[str, table.Kind] | None = None
+    staging: bool = True  # whether what is learned on an unmerged branch stays there for now
+    visibility: Visibility = "private"  # of new memories in a project
 
     def kind(self, name: str) -> table.Kind:
         """The row of a kind in the table as configured."""
@@ -138,13 +139,12 @@ def prepare(proposal: Proposal, request: Request, policy: Policy) -> Proposal:
         Invalid: when nothing is left to remember, or a discovery has no citation.
     """
     check_text("text", proposal.text, limit=MOST_READ, lines=True)
-    proposal = proposal._replace(text=_unrecalled(proposal.text))
+    proposal = proposal._replace(text=unrecalled(proposal.text))
     changes, removed = scrubbed(proposal)
     kind = policy.kind(proposal.kind or "fact")
     check_kind(kind.name)
-    _require_cited(kind, proposal.citations)
-    if removed and not any(part.strip(" .\n") for part in _without_marks(changes["text"], removed)):
-        raise Invalid("Nothing is left to remember: all of the text is private or a credential.", "Say it without.")
+    require_cited(kind, proposal.citations)
+    require_left(changes["text"], removed)
     return proposal._replace(
         **changes,
         origin="inferred" if kind.cited else proposal.origin,
@@ -154,20 +154,38 @@ def prepare(proposal: Proposal, request: Request, policy: Policy) -> Proposal:
     )
 
 
-def _unrecalled(text: str) -> str:
-    """What is said beside what was recalled: a memory that comes round again is no news."""
+def unrecalled(text: str) -> str:
+    """What is said beside what was recalled: a memory that comes round again is no news.
+
+    Raises:
+        Invalid: when nothing else is said.
+    """
     said = without_recalled(text)
     if said != text and not said.strip():
         raise Invalid("Nothing is left to remember: all of it was recalled from here.", "Say what is new.")
     return said
 
 
-def _require_cited(kind: table.Kind, citations: tuple[Citation, ...] | None) -> None:
-    """Law 10: no discovery without a citation."""
+def require_cited(kind: table.Kind, citations: tuple[Citation, ...] | None) -> None:
+    """Law 10: no discovery without a citation.
+
+    Raises:
+        Invalid: when it has none.
+    """
     if kind.cited and not citations:
         raise Invalid(
             f"A {kind.name} needs at least one citation.", "Say what it rests on, such as --cite src/api.py:10-20."
         )
+
+
+def require_left(text: str, removed: tuple[str, ...]) -> None:
+    """Something has to be left when what is private is out.
+
+    Raises:
+        Invalid: when nothing is.
+    """
+    if removed and not any(part.strip(" .\n") for part in _without_marks(text, removed)):
+        raise Invalid("Nothing is left to remember: all of the text is private or a credential.", "Say it without.")
 
 
 def scrubbed(said: Proposal | Memory) -> tuple[dict[str, Any], tuple[str, ...]]:
@@ -240,25 +258,6 @@ def require_not_rejected(known: Known) -> None:
             )
 
 
-def adopt(memory: Memory, known: Known, policy: Policy, request: Request) -> Change:
-    """Take in a memory of the caller's own as it was, with status and approval: a person vouches for the source.
-
-    Raises:
-        Conflict: when its text was rejected here.
-        Invalid: when it is a discovery without a citation.
-        Unconfirmed: when nobody vouches.
-    """
-    require_confirmation(request, "Memories keep their approval only when a person trusts the export.")
-    require_not_rejected(known)
-    _require_cited(policy.kind(memory.kind), memory.citations)
-    changes, removed = scrubbed(memory)
-    if handle_number("memory", memory.id) is not None:
-        raise Invalid(f"{memory.id} is no id but a handle.", "Use a file made by `engram export`.")
-    tier = policy.kind(memory.kind).tier
-    owned = replace(memory, **changes, owner=request.caller.owner, tier=tier, revision=1, handle="")
-    return compose("import", request, [Step(None, owned)], note={"redacted": list(removed)})
-
-
 def revise(
     old: Memory, proposal: Proposal, known: Known, policy: Policy, request: Request, *, anew: bool = False
 ) -> Admission:
@@ -284,24 +283,27 @@ def revise(
             status, held_for = "promoted", ""  # only weight, reach or validity moved: the words stay approved
         else:
             status, held_for = "pending", "edits_curated_node"
-    if old.status == "pending" and status == "promoted" and not (anew or _confirmed(request)):
+    freed = status == "promoted" or held_for == "unmerged_branch"
+    if old.status == "pending" and freed and not (anew or _confirmed(request)):
         status, held_for = "pending", old.held_for
+    branch = (proposal.branch or old.branch) if held_for == "unmerged_branch" else ""
     if live and status == "pending":
         for twin in known.twins:  # proposed before in the very same words: it is counted, not made again
             waits = twin.amends == old.id and twin.status == "pending" and twin.forgotten_at is None
             if waits and all(getattr(twin, name) == getattr(new, name) for name in CONTENT):
                 return _again(twin, proposal._replace(kind=None), known, policy, request)
-        return _propose(replace(new, held_for=held_for), proposal, rivals, request)
+        return _propose(replace(new, held_for=held_for, branch=branch), proposal, rivals, request)
     after = replace(
         new,
         status=status,
         held_for=held_for,
+        branch=branch,
         approved_by=_approver(old, status, request),
         forgotten_at=None,
         verified_at=request.now if status == "promoted" and _confirmed(request) else old.verified_at,
     )
     steps = [Step(old, after), *_replacing(after, rivals, request)]
-    outcome: Outcome = "revised" if status == "promoted" else "held"
+    outcome: Outcome = "revised" if status == "promoted" or branch else "held"
     change = compose("revise", request, steps, note=_note(proposal, outcome, rivals))
     return Admission(change, after, outcome, tuple(each.id for each in rivals), _why(proposal.text, rivals))
 
@@ -360,7 +362,7 @@ def _new(proposal: Proposal, known: Known, policy: Policy, request: Request) -> 
     status, held_for = _verdict(tier, rivals, proposal, policy, request)
     memory = _fresh(proposal, policy, request, status=status, held_for=held_for)
     steps = [Step(None, memory), *_replacing(memory, rivals, request)]
-    outcome: Outcome = "new" if status == "promoted" else "held"
+    outcome: Outcome = "new" if status == "promoted" else "staged" if memory.branch else "held"
     change = compose("remember", request, steps, note=_note(proposal, outcome, rivals))
     return Admission(change, memory, outcome, tuple(each.id for each in rivals), _why(proposal.text, rivals))
 
@@ -374,11 +376,15 @@ def _again(old: Memory, proposal: Proposal, known: Known, policy: Policy, reques
     # Who would have had to wait with a new text adds nothing to a known one by the way: it is only counted.
     status, _ = _verdict(1, (), proposal, policy, request)
     free = status == "promoted" or (not policy.autopromote and proposal.trusted and not policy.review_all)
+    staged = old.status == "pending" and old.held_for == "unmerged_branch"
+    free = free or (staged and proposal.trusted and proposal.branch == old.branch)
     if free and proposal.key and not old.key and (old.tier != CURATED or request.caller.human):
         changes["key"] = proposal.key
     if free and old.tier != CURATED:
         changes |= _added(old, proposal) | _other_kind(old, proposal, policy, request)
-    if stands == "pending" and not old.amends:
+    if staged and proposal.branch:
+        changes["branch"] = proposal.branch  # one place at a time: where it was said last
+    elif (staged or stands == "pending") and not old.amends:
         changes |= _judged_again(old, proposal, known, policy, request)
     elif stands == "stale" and proposal.trusted and (old.tier != CURATED or _confirmed(request)):
         changes["verified_at"] = request.now  # said again: fresh evidence, unlike a mere reading
@@ -401,6 +407,7 @@ def _judged_again(
     return {
         "status": status,
         "held_for": "",
+        "branch": "",
         "approved_by": _approver(None, status, request),
         "origin": said.origin,
         "source": said.source,
@@ -435,6 +442,7 @@ def _readmit(old: Memory, proposal: Proposal, known: Known, policy: Policy, requ
         held_for=held_for,
         approved_by=_approver(None, status, request),
         replaced_by="" if status == "promoted" else back.replaced_by,
+        branch=proposal.branch if held_for == "unmerged_branch" else "",
     )
     steps = [Step(old, back), *_replacing(back, rivals, request)]
     outcome: Outcome = "restored" if status == "promoted" else "held"
@@ -472,6 +480,7 @@ def _fresh(
         "kind": kind.name,
         "decay": kind.decay,
         "confidence": 1.0 if caller.human and proposal.trusted else 0.6,
+        "visibility": policy.visibility if proposal.scope.level == "project" else "private",
     }
     return Memory(
         id=request.fresh,
@@ -486,7 +495,7 @@ def _fresh(
         actor=caller.actor,
         context=proposal.context,
         tier=kind.tier,
-        branch=proposal.branch,
+        branch=proposal.branch if held_for == "unmerged_branch" else "",
         apart=proposal.apart,
         status=status,
         held_for=held_for,
@@ -576,7 +585,8 @@ def _added(old: Memory, proposal: Proposal) -> dict[str, Any]:
     if proposal.tags:
         added["tags"] = clean_tags((*old.tags, *proposal.tags))
     if proposal.citations:
-        added["citations"] = tuple(dict.fromkeys((*old.citations, *proposal.citations)))
+        places = {(each.kind, each.ref, each.locator): each for each in (*old.citations, *proposal.citations)}
+        added["citations"] = tuple(places.values())  # the same place again is pinned to what was seen last
     for name in ("importance", "pinned", "valid_from", "valid_until", "visibility"):
         if (value := getattr(proposal, name)) is not None:
             added[name] = value

@@ -9,7 +9,8 @@ from engram.model.codec import Record, type_of
 from engram.model.event import Draft, Payload, edits_between
 from engram.model.memory import CURATED, Memory
 from engram.model.record import replace
-from engram.rules.access import require_confirmation
+from engram.model.session import Session
+from engram.rules.access import require_confirmation, require_place
 
 CONTENT = ("text", "summary", "kind", "tags", "citations", "assets")
 """The fields that say something: what only an owner writes and, once curated, only a person changes."""
@@ -86,16 +87,21 @@ def join(changes: Sequence[Change]) -> Change:
     Raises:
         Conflict: when two of them touch the same record.
     """
-    touched = [id for change in changes for id in change.expects]
-    if twice := next((id for id in touched if touched.count(id) > 1), None):
-        raise Conflict(f"Two of these would change {twice[:13]}.", "Ask for them one after the other.")
+    touched: set[str] = set()
+    for change in changes:
+        for id in change.expects:
+            if id in touched:
+                raise Conflict(f"Two of these would change {id[:13]}.", "Ask for them one after the other.")
+        touched.update(change.expects)
     drafts = [change.draft for change in changes]
+    removed = [kind for draft in drafts for kind in (draft.payload.note or {}).get("redacted", ())]
+    note = {**(drafts[0].payload.note or {}), **({"redacted": removed} if removed else {})}
     edits = tuple(edit for draft in drafts for edit in draft.payload.edits)
     return Change(
         draft=drafts[0]._replace(
             subjects=tuple(id for draft in drafts for id in draft.subjects),
             tier=max(draft.tier for draft in drafts),
-            payload=drafts[0].payload._replace(edits=edits),
+            payload=drafts[0].payload._replace(edits=edits, note=note),
         ),
         puts=tuple(record for change in changes for record in change.puts),
         drops=tuple(drop for change in changes for drop in change.drops),
@@ -120,8 +126,13 @@ def claims_of(memory: Memory) -> tuple[str, ...]:
 
 
 def _guard(steps: Sequence[Step], request: Request) -> None:
-    """Law 1: what is curated becomes live, changes its words or loses its tier by a confirmed word only."""
+    """Law 1: what is curated becomes live, changes its words or loses its tier by a confirmed word only.
+
+    And nothing new is said in a place that is not the caller's to write to; what is there may always be taken away.
+    """
     for each in steps:
+        if isinstance(each.after, Memory | Session) and _says(each.before, each.after):
+            require_place(request.caller, each.after.scope)
         before, after = each.before, each.after
         if not isinstance(after, Memory) or not (before is None or isinstance(before, Memory)):
             continue
@@ -131,6 +142,17 @@ def _guard(steps: Sequence[Step], request: Request) -> None:
             require_confirmation(request, f"A memory of kind {after.kind} becomes live only when confirmed.")
         if was and after.status == "promoted" and _reworded(before, after):
             require_confirmation(request, f"This {after.kind} memory was approved; changing it needs a person.")
+
+
+def _says(before: Record | None, after: Memory | Session) -> bool:
+    """Whether readers of the place are told something they were not told before."""
+    if before is None:
+        return True
+    said = ("scope", *CONTENT) if isinstance(after, Memory) else ("scope",)
+    shared = isinstance(before, Memory) and isinstance(after, Memory) and after.visibility != before.visibility
+    return (shared and after.visibility == "shared") or any(  # type: ignore[union-attr] # a memory, by the line above
+        getattr(before, name) != getattr(after, name) for name in said
+    )
 
 
 def _reworded(before: Record | None, after: Memory) -> bool:

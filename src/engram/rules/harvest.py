@@ -57,6 +57,18 @@ def says_something(text: str) -> bool:
     return bool(size and not bare and "[redacted:" not in text and not text.rstrip().endswith("?"))
 
 
+PERSONAL = frozenset({"preference", "identity", "fiscal", "people", "location", "health"})
+"""Kinds that tell of a person."""
+
+
+def holds_everywhere(text: str, kind: str) -> bool:
+    """Whether something a person said holds wherever they work: it is about them, and names no place of work.
+
+    "I prefer tabs" goes along from project to project; "I prefer tabs in this repo" does not.
+    """
+    return kind in PERSONAL and not words.local().search(text)
+
+
 def _judge(sentence: str) -> Statement | None:
     """The statement that a sentence makes, if it makes one."""
     core = words.lead().sub("", sentence)

@@ -239,6 +239,22 @@ def passing() -> re.Pattern[str]:
 
 
 @functools.cache
+def local() -> re.Pattern[str]:
+    """What ties a statement to the place in which it was said: "in this repo", "im Projekt", "en la app"."""
+    things = (
+        "repo|repository|project|codebase|code ?base|app|service|library|package|module|backend|frontend|monorepo"
+    )
+    dinge = "projekt|repo|repository|app|dienst|backend|frontend|modul|paket"
+    cosas = "proyecto|repositorio|repo|app|servicio|backend|frontend|paquete|módulo"
+    rows = (
+        rf"(?:in|for|on|of|with) (?:this|the|our) (?:\w+ )?(?:{things})",
+        rf"(?:in|für|an|bei) (?:diese[mnrs]?|de[mnr]|unsere[mnrs]?) (?:\w+ )?(?:{dinge})|im (?:\w+ )?(?:{dinge})",
+        rf"(?:en|para|de) (?:este|esta|el|la|nuestr[oa]) (?:{cosas})",
+    )
+    return re.compile(rf"\b(?:{'|'.join(rows)})\b", re.IGNORECASE)
+
+
+@functools.cache
 def pointing() -> re.Pattern[str]:
     """What nobody understands who does not see the same screen."""
     here = "repo|repository|project|codebase|team|company|workspace|machine|organi[sz]ation|app|service|library"

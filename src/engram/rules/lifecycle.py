@@ -1,12 +1,12 @@
 """What may happen to a memory after it was admitted: promote, reject, verify, forget, restore, purge."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from engram.errors import Conflict, Forbidden
 from engram.model.change import Change, Request
 from engram.model.limits import check_text
-from engram.model.memory import CURATED, Memory
+from engram.model.memory import CURATED, Citation, Memory
 from engram.model.record import replace
 from engram.model.relation import Relation
 from engram.rules.access import require_confirmation, require_judge, require_owner, require_person
@@ -47,8 +47,8 @@ def promote(
 
     `before` is the record as it is stored, where the reviewer has reworded it. A proposal is applied to the
     memory it amends (`amended`), as far as it says otherwise than that one did when it was made (`base`). Live
-    memories that contradict the promoted one, and the one that had replaced it, are replaced by it, unless both are
-    to be kept; so is what a verdict says it supersedes (`superseded`).
+    memories that contradict the promoted one, and those that had replaced it one after the other, are replaced by
+    it, unless both are to be kept; so is what a verdict says it supersedes (`superseded`).
 
     Raises:
         Conflict: when it does not wait, or what it amends is gone.
@@ -59,7 +59,8 @@ def promote(
     _require_waiting(stored, "promote")
     require_person(request, "promote what waits for review")
     worded = (memory, stored)  # what the reviewer wrote replaces what the waiting text would have replaced
-    beaten = [] if keep else [each for each in rivals if any(_beats(one, each, amended) for one in worded)]
+    after = _successors(stored, rivals)
+    beaten = [] if keep else [each for each in rivals if any(_beats(one, each, amended, after) for one in worded)]
     if any(each.tier == CURATED and each.status == "promoted" for each in beaten):
         require_confirmation(request, "It would replace a curated memory.")
     if amended is not None:
@@ -79,7 +80,9 @@ def promote(
     steps = [Step(stored, live), *(step(each, request, replaced_by=live.id) for each in beaten)]
     known = {each.id for each in beaten}
     more = [] if keep else [each for each in superseded if each.before is None or each.before.id not in known]
-    return compose("promote", request, [*steps, *more]), live
+    # Elsewhere the text may be edited at the same time: the approval says which words it is about.
+    note = {"digest": live.digest} if live.tier == CURATED else None
+    return compose("promote", request, [*steps, *more], note=note), live
 
 
 def reject(memory: Memory, request: Request, *, reason: str = "", twins: Sequence[Memory] = ()) -> Change:
@@ -98,14 +101,18 @@ def reject(memory: Memory, request: Request, *, reason: str = "", twins: Sequenc
     return compose("reject", request, [move], note=_told(reason))
 
 
-def verify(memory: Memory, request: Request) -> Change:
+def verify(memory: Memory, request: Request, citations: Sequence[Citation] | None = None) -> Change:
     """Confirm that a memory still holds: its freshness starts again. Reading never does that.
+
+    `citations` are what it rests on now, where that was pinned anew; for a curated one a person confirms them.
 
     Raises:
         Conflict: when it is not a promoted, remembered one.
+        Unconfirmed: when a curated one would rest on something else.
     """
     require_judge(request.caller, memory)
-    if memory.status != "promoted" or memory.forgotten_at is not None:
+    staged = memory.status == "pending" and bool(memory.branch)
+    if (memory.status != "promoted" and not staged) or memory.forgotten_at is not None:
         forgotten = memory.forgotten_at is not None
         raise Conflict(
             f"{_name(memory)} is {_state(memory)}; only a promoted memory can be verified.",
@@ -115,11 +122,14 @@ def verify(memory: Memory, request: Request) -> Change:
         )
     if memory.tier == CURATED:
         require_person(request, f"verify a curated memory (kind {memory.kind})")
-    return compose("verify", request, [step(memory, request, verified_at=request.now)])
+    changes = {} if citations is None else {"citations": tuple(citations)}
+    return compose("verify", request, [step(memory, request, verified_at=request.now, **changes)])
 
 
 def forget(memory: Memory, request: Request, *, reason: str = "", replaced: Sequence[Memory] = ()) -> Change:
-    """Hide a memory from every read until it is restored. What it had replaced stands again.
+    """Hide a memory from every read until it is restored.
+
+    What it had replaced stands again; unless it was replaced itself: then what replaced it has replaced them all.
 
     Raises:
         Conflict: when it is forgotten already.
@@ -133,7 +143,7 @@ def forget(memory: Memory, request: Request, *, reason: str = "", replaced: Sequ
         require_person(request, f"forget a curated memory (kind {memory.kind})")
     steps = [
         step(memory, request, forgotten_at=request.now),
-        *(step(each, request, replaced_by="") for each in replaced),
+        *_handed_on(memory, replaced, request),
     ]
     return compose("forget", request, steps, note=_told(reason))
 
@@ -182,8 +192,15 @@ def purge(
     require_person(request, "purge a memory")
     _require_sure(request, _name(memory))
     gone = [*(Step(each, None) for each in (memory, *proposals)), *(Step(each, None) for each in relations)]
-    freed = [step(each, request, replaced_by="") for each in replaced]
-    return compose("purge", request, [*gone, *freed], erase=True)
+    return compose("purge", request, [*gone, *_handed_on(memory, replaced, request)], erase=True)
+
+
+def _handed_on(memory: Memory, replaced: Sequence[Memory], request: Request) -> list[Step]:
+    """What a memory had replaced, when that one goes: replaced by what replaced it, or by nothing."""
+    return [
+        step(each, request, replaced_by="" if memory.replaced_by == each.id else memory.replaced_by)
+        for each in replaced
+    ]
 
 
 def purge_remains(id: str, request: Request) -> Change:
@@ -297,10 +314,23 @@ def _after(move: Step) -> Memory:
     return move.after
 
 
-def _beats(memory: Memory, other: Memory, amended: Memory | None) -> bool:
+def _beats(
+    memory: Memory, other: Memory, amended: Memory | None, successors: Collection[str] = frozenset()
+) -> bool:
     if other.id in (memory.id, amended.id if amended else ""):
         return False
-    return other.id == memory.replaced_by or contradiction(other.text, memory.text) is not None
+    return other.id in successors or contradiction(other.text, memory.text) is not None
+
+
+def _successors(memory: Memory, known: Sequence[Memory]) -> set[str]:
+    """What replaced a memory, what replaced that, and so on, as far as it is among what is known."""
+    by_id = {each.id: each.replaced_by for each in known}
+    found: set[str] = set()
+    at = memory.replaced_by
+    while at and at not in found:
+        found.add(at)
+        at = by_id.get(at, "")
+    return found
 
 
 def _require_waiting(memory: Memory, act: str) -> None:

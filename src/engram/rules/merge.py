@@ -11,6 +11,9 @@ from engram.model.event import Edit, Event
 
 COUNTER = "seen"
 
+STATES = "states"
+"""The note of an event that tells records whole: what was known of each, with the stamps it had."""
+
 NONE: Mapping[str, Any] = MappingProxyType({})
 
 
@@ -26,8 +29,9 @@ class State(NamedTuple):
     """What is known of one record: every field with its stamp, what each replica counted, and whether erased."""
 
     fields: Mapping[str, tuple[Stamp, Any]] = NONE
-    counts: Mapping[str, int] = NONE  # event → how many times it saw the memory
+    counts: Mapping[str, int] = NONE  # time and replica → how many times it saw the memory then
     erased: bool = False
+    type: str = ""
 
     def values(self) -> dict[str, Any]:
         """The fields as they stand."""
@@ -46,7 +50,15 @@ def merge(one: State, other: State) -> State:
     for name, (stamp, value) in other.fields.items():
         if name not in fields or fields[name][0] < stamp:
             fields[name] = (stamp, value)
-    return State(fields, {**one.counts, **other.counts})
+    # Two stores that write under one name may count at the same moment: then the greater count stands.
+    both = {key: max(count, other.counts[key]) for key, count in one.counts.items() if key in other.counts}
+    return State(fields, {**one.counts, **other.counts, **both}, type=max(one.type, other.type))
+
+
+def told_whole(state: State) -> dict[str, Any]:
+    """A state as JSON, for an event that tells a record to whoever knows nothing of it."""
+    fields = {name: [*stamp, value] for name, (stamp, value) in state.fields.items()}
+    return {"type": state.type, "fields": fields, "counts": dict(state.counts)}
 
 
 def states(events: Iterable[Event]) -> dict[str, State]:
@@ -63,12 +75,24 @@ def _said(event: Event) -> dict[str, State]:
         return {id: State(erased=True) for id in event.subjects}
     stamp = Stamp(event.time, event.replica, event.id)
     said: dict[str, State] = {}
-    edits = event.payload.edits if event.payload else ()
-    for id in dict.fromkeys(edit.id for edit in edits):
-        mine = {edit.field: edit for edit in edits if edit.id == id}
+    by_record: dict[str, dict[str, Edit]] = {}
+    for edit in event.payload.edits if event.payload else ():
+        by_record.setdefault(edit.id, {})[edit.field] = edit
+    for id, mine in by_record.items():
         fields = {name: (stamp, edit.new) for name, edit in mine.items() if name != COUNTER}
-        said[id] = State(fields, {event.id: _grown(mine)})
+        type = next(iter(mine.values())).type
+        said[id] = State(fields, {f"{event.time}/{event.replica}": _grown(mine)}, type=type)
+    for id, told in (event.payload.note or {}).get(STATES, {}).items() if event.payload else ():
+        said[id] = merge(said.get(id, State()), _retold(told, stamp))
     return said
+
+
+def _retold(told: Mapping[str, Any], latest: Stamp) -> State:
+    """A state that was told whole; nobody can have known of anything later than the telling."""
+    fields = {
+        name: (min(Stamp(*map(str, stamp)), latest), value) for name, (*stamp, value) in told["fields"].items()
+    }
+    return State(fields, {str(key): int(count) for key, count in told["counts"].items()}, type=str(told["type"]))
 
 
 def _grown(edits: Mapping[str, Edit]) -> int:

@@ -225,8 +225,25 @@ def _is_named_password(value: str) -> bool:
 
 
 def _is_spoken_password(value: str) -> bool:
-    """For `the password is …`, which is mostly prose: three classes of characters must meet."""
-    return len(value) >= 8 and _mixed(value) > 2 and _is_named_password(value)
+    """For `the password is …`, which is mostly prose: letters with a digit or a sign among them, and no words."""
+    if len(value) < 5 or _stands_in(value) or _joined_words(value):
+        return False
+    signed = _compiled(r"[A-Za-z0-9][!@#$%^&*+=?][!-~]").search(value)
+    return bool(_compiled(r"[A-Za-z]").search(value) and (_compiled(r"[0-9]").search(value) or signed))
+
+
+def _is_secret_word(value: str) -> bool:
+    """For `my password is …`, where it ends a clause: a word that says nothing about the password itself."""
+    word = value.lower()
+    told = _compiled(rf"{_STATES}|.*(?:ed|ing|able|ible|ous|ive|less|ly)").fullmatch(word)
+    return not told and not _stands_in(value)
+
+
+def _is_secret_phrase(value: str) -> bool:
+    """For `my passphrase is …`: several words, and none that a sentence is held together by."""
+    words = value.lower().replace("-", " ").split()
+    binding = _compiled(_BINDING)
+    return all(len(word) > 2 and not binding.fullmatch(word) for word in words) and _is_secret_word(words[0])
 
 
 def _is_credential(value: str) -> bool:
@@ -256,6 +273,26 @@ def _is_url_password(value: str) -> bool:
 def _is_not_kebab(value: str) -> bool:
     """Keeps `sk-learn-contrib-…`: a key of this form has digits and both cases."""
     return _mixed(value) > 3 or not _joined_words(value)
+
+
+# What a password may be said to be, without telling it.
+_STATES = (
+    r"absent|alphanumeric|ascii|back|bad|bare|blank|broken|case|clear|cleartext|complex|"
+    r"default|different|easy|empty|exposed|fine|gone|good|great|hard|here|hidden|insecure|"
+    r"invalid|kept|known|later|local|long|lost|mandatory|masked|mine|missing|more|new|none|"
+    r"not|null|numeric|okay|old|online|optional|permanent|plain|plaintext|private|public|"
+    r"random|ready|right|safe|same|secret|secure|sensitive|sent|set|short|shown|simple|stale|"
+    r"strong|stuck|temporary|there|unique|unknown|unsafe|unset|valid|visible|weak|written|"
+    r"wrong|yours"
+)
+
+_BINDING = (
+    r"and|are|because|been|before|but|can|could|does|each|every|for|from|had|has|have|how|"
+    r"into|like|likely|long|many|more|most|much|must|needs|never|not|now|once|one|only|"
+    r"our|out|over|per|same|should|since|some|than|that|the|their|then|there|they|this|"
+    r"too|two|until|very|was|what|when|where|which|who|why|will|with|within|without|would|"
+    r"you|your"
+)
 
 
 # --- The table ---
@@ -393,8 +430,29 @@ _KEY_ANCHORS = (
     "시크릿",
 )
 
+# How a password is spoken of: "the wifi password is …", "my passphrase for the backup is now …".
+_SAID = (
+    r"(?:password|passphrase|passcode|passwort|kennwort|contraseña)"
+    r"(?: (?:for|to|of|für|zum|de) (?:[\w.'-]{1,30} ){1,4}?| )"
+    r"(?:is|was|ist|lautet|es)(?: (?:now|still|currently|jetzt|ahora))?:? "
+)
+_OF_ONES_OWN = _L + r"(?:my|our|his|her|their|wi-?fi|meine?|unser|mi|nuestra) (?:[\w-]{1,20} ){0,2}?"
+_CLAUSE_ENDS = r"(?=[ \t]{0,3}(?:[.,;!?)\n]|\Z|[ \t](?:and|but|for|on|so|und|aber|für|y|pero|para)(?![\w])))"
+
 # Anchors of rules that need neither `=` nor `:` in the text.
-_SPOKEN = ("bearer ", "password is ", "passwort ist ", "passphrase is ", "--", "<pass")
+_SPOKEN = (
+    "bearer ",
+    "password ",
+    "passwort ",
+    "passphrase ",
+    "passcode ",
+    "kennwort ",
+    "contraseña ",
+    "pin ",
+    "--",
+    "<pass",
+)
+_SAID_ANCHORS = ("password", "passwort", "passphrase", "passcode", "kennwort", "contraseña")
 
 # Shapes that their surroundings give away; read without regard to case.
 _CONTEXTS = (
@@ -440,11 +498,23 @@ _CONTEXTS = (
     _Rule("password", _WORD_ANCHORS, _WORD + _SUFFIX + _ASSIGN + _VALUE, _is_password),
     _Rule("password", _WORD_ANCHORS, _WORD + _SUFFIX + _COLON + _VALUE, _is_named_password),
     _Rule("password", ("<pass",), r"<(?:password|passphrase)>([^\s<>]{6,256})</", _is_password),
+    _Rule("password", _SAID_ANCHORS, _SAID + _VALUE, _is_spoken_password),
+    _Rule("password", _SAID_ANCHORS, _SAID + r"[\"'`]([^\"'`\s]{4,128})[\"'`]", _is_secret_word),
+    _Rule("password", _SAID_ANCHORS, _SAID + r"(\d{4,64})" + _CLAUSE_ENDS),
+    _Rule("password", _SAID_ANCHORS, _OF_ONES_OWN + _SAID + r"([a-z]{4,64})" + _CLAUSE_ENDS, _is_secret_word),
     _Rule(
         "password",
-        ("password is ", "passwort ist ", "passphrase is "),
-        r"(?:password|passphrase|passwort) is[t]? " + _VALUE,
-        _is_spoken_password,
+        _SAID_ANCHORS,
+        _SAID + r"[\"'`]?([a-z]{2,20}(?:[ -][a-z]{2,20}){2,11})[\"'`]?" + _CLAUSE_ENDS,
+        _is_secret_phrase,
+    ),
+    _Rule(
+        "pin",
+        ("pin",),
+        _L
+        + r"pin(?:[ -]?(?:code|number|nummer))?(?: (?:is|was|ist|lautet|es)(?: (?:now|still|jetzt))?:? |"
+        + _EITHER
+        + r")[\"'`]?(\d{4,12})(?![\w.,:-]?\d)",
     ),
     _Rule("password", ("--pass",), r"--pass(?:word|wd|phrase)? " + _VALUE, _is_named_password),
     _Rule("credential", _KEY_ANCHORS, _KEY_LABEL + _SUFFIX + _EITHER + _VALUE, _is_credential),

@@ -2,7 +2,7 @@
 
 A pair has one relation, whatever its direction, so that a verdict is changed and never doubled. What a verdict
 does to the memories happens in the same Change: `supersedes` puts the other memory out of use, and another verdict
-on the pair brings it back.
+on the pair brings it back; `conflicts` with a curated memory lets the newcomer of the two wait for review.
 """
 
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from engram.model.hashing import sha256
 from engram.model.limits import check_choice
 from engram.model.memory import CURATED, Memory
 from engram.model.record import replace
-from engram.model.relation import Relation, RelationKind
+from engram.model.relation import Relation, RelationKind, RelationStatus
 from engram.rules.changes import Step, compose, step
 from engram.rules.redact import redact
 
@@ -36,8 +36,19 @@ def pair_id(owner: str, one: str, other: str) -> str:
     return f"rel-{digest[:24]}"
 
 
-def relate(first: Memory, second: Memory, verdict: Verdict, known: Relation | None, request: Request) -> Change:
+def relate(
+    first: Memory,
+    second: Memory,
+    verdict: Verdict,
+    known: Relation | None,
+    request: Request,
+    *,
+    replaced: Sequence[Memory] = (),
+) -> Change:
     """The pair's relation as judged, with what the verdict does to the memories.
+
+    `replaced` are the memories that the newcomer of the two (see `newcomer`) has put out of use: where it has to
+    wait, they stand again.
 
     A verdict waits, as proposed, where it may not do what it says yet: an agent's word cannot put a curated memory
     out of use or bring it back, and a memory that itself waits for review replaces nothing. A verdict that waits
@@ -49,19 +60,61 @@ def relate(first: Memory, second: Memory, verdict: Verdict, known: Relation | No
         Invalid: when the two are one, or it is no such verdict.
     """
     check_choice("relation kind", verdict.kind, get_args(RelationKind))
-    if first.id == second.id:
-        raise Invalid("A memory cannot be related to itself.", "Name two memories.")
-    if request.caller.owner not in (first.owner, second.owner):
-        raise Forbidden("Neither of these memories is yours.", "Relate one of your own to another.")
+    _require_pair(first, second, request)
     effects = _effects(first, second, verdict, request)
-    waits = _waits(first, second, verdict, effects, request)
+    held = _held((first, second), verdict, known, replaced, request)
+    waits = _waits(first, second, verdict, effects, request) or (_curated_among(held) and not request.caller.human)
     if waits and known is not None and known.status == "judged":
-        raise Conflict(
-            f"That pair was judged already: {known.kind}.", "A person changes it: engram relate, or engram undo."
-        )
-    relation = _relation(first, second, verdict, known, request, waits=waits)
-    steps = [Step(known, relation), *([] if waits else effects)]
+        raise _judged_already(first, known, request)
+    relation = _relation(first, second, verdict, known, request, status="proposed" if waits else "judged")
+    steps = [Step(known, relation), *([] if waits else [*effects, *held])]
     return compose("relate", request, steps, note={"verdict": verdict.kind})
+
+
+def newcomer(first: Memory, second: Memory) -> Memory:
+    """The younger of two memories: the one that has to prove itself."""
+    return max(first, second, key=lambda one: (one.created_at, one.id))
+
+
+def propose(pairs: Sequence[tuple[Memory, Memory, Verdict]], request: Request) -> Change:
+    """Suspicions about pairs of which nothing is kept yet, as proposals that somebody judges or ignores."""
+    steps = [
+        Step(None, _relation(first, second, verdict, None, request, status="proposed"))
+        for first, second, verdict in pairs
+    ]
+    return compose("propose", request, steps)
+
+
+def advise(known: Relation, first: Memory, second: Memory, verdict: Verdict, request: Request) -> Step:
+    """A model's word on a pair: it takes the place of a proposal, and stays one."""
+    return Step(known, _relation(first, second, verdict, known, request, status="proposed"))
+
+
+def ignore(first: Memory, second: Memory, known: Relation | None, request: Request) -> Change:
+    """Set a pair aside: it is not proposed again, and nothing is said about it.
+
+    Raises:
+        Conflict: when the pair was judged.
+        Forbidden: when neither memory is the caller's.
+        Invalid: when the two are one.
+    """
+    _require_pair(first, second, request)
+    if known is not None and known.status == "judged":
+        raise Conflict(f"That pair was judged already: {known.kind}.", "Judge it anew, or take that back.")
+    verdict = Verdict(known.kind, known.reason, known.evidence, known.confidence) if known else Verdict("unrelated")
+    relation = _relation(first, second, verdict, known, request, status="ignored")
+    return compose("ignore", request, [Step(known, relation)])
+
+
+def mark(relation: Relation, id: str) -> str:
+    """What a relation says of one of its two memories, with `{}` for the other's name; "" where that is nothing.
+
+    Only what a reader must know is said: that something else says otherwise, or is out of date by it.
+    """
+    said = _MARKS.get((relation.kind, relation.status))
+    if said is None:
+        return ""
+    return said[0 if relation.from_id == id else 1]
 
 
 def taking_effect(replacer: Memory, pairs: Sequence[tuple[Relation, Memory]], request: Request) -> list[Step]:
@@ -77,8 +130,21 @@ def taking_effect(replacer: Memory, pairs: Sequence[tuple[Relation, Memory]], re
     return steps
 
 
+def _require_pair(first: Memory, second: Memory, request: Request) -> None:
+    if first.id == second.id:
+        raise Invalid("A memory cannot be related to itself.", "Name two memories.")
+    if request.caller.owner not in (first.owner, second.owner):
+        raise Forbidden("Neither of these memories is yours.", "Relate one of your own to another.")
+
+
 def _relation(
-    first: Memory, second: Memory, verdict: Verdict, known: Relation | None, request: Request, *, waits: bool
+    first: Memory,
+    second: Memory,
+    verdict: Verdict,
+    known: Relation | None,
+    request: Request,
+    *,
+    status: RelationStatus,
 ) -> Relation:
     mine = request.caller.owner
     said = 1.0 if request.caller.human else 0.6
@@ -87,7 +153,7 @@ def _relation(
         from_id=first.id,
         to_id=second.id,
         kind=verdict.kind,
-        status="proposed" if waits else "judged",
+        status=status,
         reason=redact(verdict.reason).text,
         evidence=redact(verdict.evidence).text,
         confidence=said if verdict.confidence is None else verdict.confidence,
@@ -99,6 +165,19 @@ def _relation(
         updated_at=request.now,
         revision=known.revision + 1 if known else 1,
     )
+
+
+def _judged_already(first: Memory, known: Relation, request: Request) -> Conflict:
+    if request.caller.human and first.status == "pending":
+        name = first.handle or first.id[:13]
+        return Conflict(f"{name} waits for review itself.", f"Promote it first: engram promote {name}.")
+    return Conflict(
+        f"That pair was judged already: {known.kind}.", "A person changes it: engram relate, or engram undo."
+    )
+
+
+def _curated_among(steps: Sequence[Step]) -> bool:
+    return any(isinstance(each.before, Memory) and each.before.tier == CURATED for each in steps)
 
 
 def _waits(first: Memory, second: Memory, verdict: Verdict, effects: Sequence[Step], request: Request) -> bool:
@@ -126,6 +205,36 @@ def _effects(first: Memory, second: Memory, verdict: Verdict, request: Request) 
     return steps
 
 
+def _held(
+    pair: tuple[Memory, Memory],
+    verdict: Verdict,
+    known: Relation | None,
+    replaced: Sequence[Memory],
+    request: Request,
+) -> list[Step]:
+    """What conflicts with a curated memory waits for review, if it is the caller's and came later.
+
+    What it had replaced stands again. A person's other word on the pair ends the waiting; an agent's does not.
+    """
+    late = newcomer(*pair)
+    older = pair[0] if late is pair[1] else pair[1]
+    if older.tier != CURATED or older.status != "promoted" or late.owner != request.caller.owner:
+        return []
+    if verdict.kind == "conflicts":
+        if late.status != "promoted" or late.replaced_by or late.forgotten_at is not None:
+            return []
+        waiting = step(late, request, status="pending", held_for="conflict", approved_by="")
+        return [waiting, *(step(each, request, replaced_by="") for each in replaced)]
+    if known is None or verdict.kind == "supersedes" or not request.caller.human:
+        return []
+    # It waits for this verdict and no other: it was in use before, and nothing has happened to it since.
+    since = late.revision > 1 and late.updated_at == known.updated_at
+    waits = late.status == "pending" and late.held_for == "conflict" and since
+    if (known.kind, known.status) != ("conflicts", "judged") or not waits or late.tier == CURATED:
+        return []
+    return [step(late, request, status="promoted", held_for="", approved_by=request.caller.name)]
+
+
 def _require_in_use(first: Memory, second: Memory) -> None:
     """What is out of use replaces nothing: so no ring of memories can hide one another."""
     if first.replaced_by not in ("", second.id) or first.forgotten_at is not None or first.status == "rejected":
@@ -148,4 +257,23 @@ def turned(relation: Relation, verdict: Verdict) -> Verdict:
     )
 
 
-__all__ = ["Verdict", "pair_id", "relate", "taking_effect", "turned"]
+_MARKS = {
+    ("conflicts", "judged"): ("conflicts with {}", "conflicts with {}"),
+    ("conflicts", "proposed"): ("may conflict with {}", "may conflict with {}"),
+    ("supersedes", "judged"): ("supersedes {}", "superseded by {}"),
+    ("supersedes", "proposed"): ("may supersede {}", "may be superseded by {}"),
+}
+"""Kind and status of a relation → what it says of its first memory, and of its second."""
+
+__all__ = [
+    "Verdict",
+    "advise",
+    "ignore",
+    "mark",
+    "newcomer",
+    "pair_id",
+    "propose",
+    "relate",
+    "taking_effect",
+    "turned",
+]

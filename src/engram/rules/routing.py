@@ -22,10 +22,18 @@ from engram.rules.likeness import contradiction
 
 REASONS = (
     *("low_risk", "no_conflict"),  # append: tier 1, and tier 2
-    *("curated_kind", "conflict", "edits_curated_node", "untrusted_origin", "review_all"),  # queue
+    *(
+        "curated_kind",
+        "conflict",
+        "edits_curated_node",
+        "untrusted_origin",
+        "review_all",
+        "deleted_branch",
+    ),  # queue
     *(
         "unmerged_branch",
         "expired",
+        "stale",
         "already_known",
         "rejected_before",
         "nothing_to_amend",
@@ -34,7 +42,13 @@ REASONS = (
 )
 """Every reason that a route may have."""
 
-HELD: tuple[HeldFor, ...] = ("curated_kind", "edits_curated_node", "untrusted_origin", "review_all")
+HELD: tuple[HeldFor, ...] = (
+    "curated_kind",
+    "edits_curated_node",
+    "untrusted_origin",
+    "review_all",
+    "deleted_branch",
+)
 """What admission held for one of these waits for a person, whatever changed since."""
 
 MOST_RIVALS = 8
@@ -56,18 +70,19 @@ ALONE = Beside()
 
 def held(memory: Memory, policy: Policy, now: datetime) -> Route | None:
     """The route of a memory that cannot go live whatever else is known; None where that has to be looked at."""
-    if memory.held_for == "unmerged_branch" or memory.branch:
-        return Route(memory, "skip", "unmerged_branch")
-    if memory.valid_until is not None and now >= memory.valid_until:
-        return Route(memory, "skip", "expired")
-    if memory.held_for in HELD:
-        return Route(memory, "queue", memory.held_for)
-    if CURATED in (memory.tier, policy.kind(memory.kind).tier):
-        return Route(memory, "queue", "curated_kind")
-    # Admission holds these too; a record that came by another way, such as a file, is judged the same.
-    if memory.learned_by in ("harvest", "import") or memory.source.startswith(UNTRUSTED):
-        return Route(memory, "queue", "untrusted_origin")
-    return Route(memory, "queue", "review_all") if policy.review_all else None
+    # Admission holds what comes from outside too; a record that came by another way, such as a file, is judged
+    # the same. What is stale would be out of use in the moment it went live.
+    outside = memory.learned_by in ("harvest", "import") or memory.source.startswith(UNTRUSTED)
+    rows = (
+        (memory.held_for == "unmerged_branch" or memory.branch, "skip", "unmerged_branch"),
+        (memory.valid_until is not None and now >= memory.valid_until, "skip", "expired"),
+        (memory.held_for in HELD, "queue", memory.held_for),
+        (CURATED in (memory.tier, policy.kind(memory.kind).tier), "queue", "curated_kind"),
+        (outside, "queue", "untrusted_origin"),
+        (policy.review_all, "queue", "review_all"),
+        (memory.stale_at is not None and now > memory.stale_at, "skip", "stale"),
+    )
+    return next((Route(memory, action, reason) for holds, action, reason in rows if holds), None)
 
 
 def plan(
@@ -84,10 +99,14 @@ def plan(
     return tuple(routes)
 
 
-def carry(routes: Sequence[Route], beside: Mapping[str, Beside], request: Request) -> Change | None:
+def carry(
+    routes: Sequence[Route], beside: Mapping[str, Beside], request: Request, *, last: str = ""
+) -> Change | None:
     """The Change that takes these routes; None when there is nothing to do. What is skipped is left as it is.
 
-    Nothing is approved by it: what goes live, goes so by itself. What is queued gets its reason.
+    Nothing is approved by it: what goes live, goes so by itself. What is queued gets its reason. Where everything
+    has its reason already, the step is noted, unless the caller's `last` action was a sync too: undoing it takes
+    back nothing, and never the step before it.
 
     Raises:
         Unconfirmed: when something curated would go live by it.
@@ -104,11 +123,15 @@ def carry(routes: Sequence[Route], beside: Mapping[str, Beside], request: Reques
             steps.append(step(memory, request, status="promoted", held_for=""))
         elif action == "queue" and memory.held_for != reason:
             steps.append(step(memory, request, held_for=reason))
-    if not steps:
-        return None
     taken = Counter(route.action for route in routes)
+    if not steps and (not taken["queue"] or last == "sync"):
+        return None
     told = f"{taken['append']} live, {taken['queue']} for a person"
-    return compose("sync", request, steps, note={"reason": told})
+    change = compose("sync", request, steps, note={"reason": told})
+    if steps:
+        return change
+    queued = tuple(route.memory.id for route in routes if route.action == "queue")
+    return change._replace(draft=change.draft._replace(subjects=queued))
 
 
 class _Batch:

@@ -6,13 +6,16 @@ from typing import Any
 from engram.errors import Conflict
 from engram.model.change import Change, Request
 from engram.model.codec import Document, Record, RecordType, decode, encode
-from engram.model.event import BOOKKEEPING, Edit, Event
+from engram.model.event import ADOPTED, BOOKKEEPING, EDITED, Edit, Event
 from engram.model.limits import print_time
 from engram.model.memory import Memory
 from engram.rules.access import require_judge, require_owner, require_person
 from engram.rules.changes import Step, compose
 
 VERDICTS = frozenset({"promote", "reject", "verify"})
+
+LASTING = frozenset({"key", "revoke", "assign"})
+"""What is done with keys and owners stays done, and stands in the way of nothing else."""
 
 COUNTERS = frozenset({"seen"})
 """Fields that grow by steps: taking one step back is possible whatever was added since."""
@@ -31,18 +34,28 @@ def undo(
     amend what would be gone.
 
     Raises:
-        Conflict: when something later stands on one of them, or it was purged; it says which and why.
-        Unconfirmed: when a curated memory would become live or change by it, and nobody confirmed.
+        Conflict: when something later stands on one of them, it was purged, or it only took a store in as it was;
+            it says which and why.
+        Unconfirmed: when a curated memory would become live or change by it, and nobody confirmed. What an
+            editor did to one needs no word: back comes what was approved before.
     """
     require_person(request, "undo")
+    if all(event.action == EDITED for event in events):
+        request = request._replace(confirmed=request.confirmed or "undo")
     for waiting in dependents:
         name = waiting.handle or waiting.id[:13]
         raise Conflict(
             f"Cannot undo that: {name} proposes to change it.", f"Decide about {name} first: engram review."
         )
+    _require_passing(events)
     states: dict[str, Document | None] = {id: encode(record) for id, record in current.items()}
     types: dict[str, RecordType] = {}
     for event in sorted(events, key=lambda event: -event.seq):
+        if event.action == ADOPTED:
+            raise Conflict(
+                f"Event {event.seq} (adopted) cannot be undone: it only took in what memory.md already had.",
+                "Forget single memories instead: engram forget ID.",
+            )
         if event.payload is None or event.action == "purge":
             raise Conflict(
                 f"Event {event.seq} ({event.action}) cannot be undone: a purge erased what it did.",
@@ -68,6 +81,15 @@ def undo(
         note={"undid": [event.action for event in events]},
         reverses=tuple(event.id for event in events),
     )
+
+
+def _require_passing(events: Sequence[Event]) -> None:
+    for event in events:
+        if event.action in LASTING:
+            raise Conflict(
+                f"Event {event.seq} ({event.action}) cannot be undone: keys and owners stay as they were made.",
+                "Undo another one by its number: engram history.",
+            )
 
 
 def reversed_by(events: Sequence[Event]) -> set[str]:

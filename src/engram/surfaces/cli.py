@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 from engram.errors import TABLE, Conflict, EngramError, Invalid, Unavailable
 
 if TYPE_CHECKING:
+    from engram.model.change import Finding
     from engram.service import Engram
 
 MOST_READ = 1024 * 1024
@@ -17,7 +18,9 @@ EXTRA = {
     "views": "Put what is remembered into AGENTS.md and its like: shows every change first.",
     "init": "Give this folder's project a name of its own.",
     "mcp": "Serve this memory to an agent over MCP, on standard input and output.",
-    "serve": "Serve this memory over HTTP on this machine: MCP at /mcp.",
+    "serve": "Serve this memory over HTTP, to this machine or to a team: MCP at /mcp.",
+    "login": "Sign in to a team's server, and print a token for it.",
+    "migrate": "Bring a team's PostgreSQL database up to date.",
     "hook": "Answer an agent's hook: reads its JSON, never fails it.",
     "config": "Show every setting, its value and where it comes from.",
     "completion": "Print a completion script for bash, zsh or fish.",
@@ -61,12 +64,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _command_first(words: list[str]) -> list[str]:
-    """`engram --store X list` means `engram list --store X`."""
+    """`engram --store X backup create` means `engram backup create --store X`."""
     early: list[str] = []
     while len(words) > 1 and words[0].startswith(("--store", "--json")):
         count = 2 if words[0] == "--store" else 1
         early, words = early + words[:count], words[count:]
-    return words[:1] + early + words[1:]
+    end = words.index("--") if "--" in words else len(words)
+    return words[:end] + early + words[end:]
 
 
 def _run(words: list[str], screen: Screen) -> int:
@@ -104,28 +108,53 @@ def _operate(words: list[str], screen: Screen) -> int:
     from engram.service import OPERATIONS  # noqa: PLC0415 - start-up
 
     name, words = words[0], words[1:]
-    if name not in OPERATIONS and words and (two := f"{name}_{words[0]}") in OPERATIONS:
+    if words and (two := f"{name}_{words[0]}") in OPERATIONS:
         name, words = two, words[1:]  # `session begin`
+    if name == "sync" and "--git" in words:
+        name = "sync_git"
     if name not in OPERATIONS:
+        if {"-h", "--help"} & set(words) and _help_of_group(name):
+            return 0
         raise Invalid(f"There is no command {name!r}.", _did_you_mean(name, OPERATIONS))
     from engram.surfaces.parsing import parse  # noqa: PLC0415 - start-up
 
     asked = parse(OPERATIONS[name], words)
     screen = Screen(asked.pop("json"), asked.pop("explain", False))
-    listing = asked.pop("list", False)
-    with _open(asked.pop("store"), lenient=name == "doctor") as engram:
+    listing, _ = asked.pop("list", False), asked.pop("git", False)
+    apart = name in ("backup_verify", "backup_restore")  # these must work where the store does not
+    with _open(asked.pop("store"), lenient=name == "doctor", apart=apart) as engram:
         if name == "review" and not (screen.json or listing) and _at_a_terminal():
             from engram.surfaces.review import walk  # noqa: PLC0415 - start-up
 
             return walk(engram, scope=asked["scope"])
-        answer = _watched(engram).ask(name, **_with_input(asked))
-        if name == "sync" and answer.applied:
-            from engram.surfaces.views import refresh  # noqa: PLC0415 - start-up
+        try:
+            answer = _watched(engram).ask(name, **_with_input(asked))
+        except EngramError:
+            _warn([each for each in engram.notices() if each.severity != "error"])  # what is wrong says the error
+            raise
+        notices = [] if name == "doctor" else engram.notices()  # a report has them
+        if name == "sync":
+            from engram.surfaces.views import with_views  # noqa: PLC0415 - start-up
 
-            done = refresh(engram)
-            answer = answer._replace(refreshed=done.paths, problems=done.problems)
-        _show(answer, screen, quiet=name == "export" and asked["path"] == "-")
+            answer = with_views(engram, answer)
+        _show(answer, screen, quiet=name == "export" and asked["path"] == "-", notices=notices)
+        asking = name == "verify" and not answer.event and not screen.json and engram.caller.human
+        if asking and _at_a_terminal() and _can_be_pinned(answer) and _agreed():
+            _show(engram.ask(name, **{**asked, "repin": True, "confirm": True})._replace(evidence=()), screen)
         return _exit_code(answer)
+
+
+def _can_be_pinned(answer: Any) -> bool:  # noqa: ANN401 - what verify answers
+    """Whether there is something left of all that is cited."""
+    return not any(check.verdict == "gone" for checks in answer.evidence for check in checks)
+
+
+def _agreed() -> bool:
+    """Whether the person who was just shown the differences wants them pinned."""
+    try:
+        return input("It still holds: pin it to what is there now? [y/N] ").strip().lower() in ("y", "yes")
+    except EOFError:
+        return False
 
 
 def _watched(engram: "Engram") -> "Engram":
@@ -141,10 +170,10 @@ def _at_a_terminal() -> bool:
     return all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stdout))
 
 
-def _open(store: str, *, lenient: bool) -> "Engram":
+def _open(store: str, *, lenient: bool, apart: bool = False) -> "Engram":
     from engram.wiring import open  # noqa: PLC0415 - start-up
 
-    return open(store, channel="flag", lenient=lenient)
+    return open(store, channel="flag", lenient=lenient, apart=apart)
 
 
 def _with_input(asked: dict[str, Any]) -> dict[str, Any]:
@@ -171,10 +200,18 @@ def _with_input(asked: dict[str, Any]) -> dict[str, Any]:
 
 def _exit_code(answer: object) -> int:
     healthy = getattr(answer, "healthy", True)
-    return 0 if healthy else 8
+    return int(getattr(answer, "exit_code", 0)) if healthy else 8
 
 
-def _show(answer: Any, screen: Screen, *, quiet: bool = False) -> None:  # noqa: ANN401 - any answer
+def _show(
+    answer: Any,  # noqa: ANN401 - any answer
+    screen: Screen,
+    *,
+    quiet: bool = False,
+    notices: "Sequence[Finding]" = (),
+) -> None:
+    if quiet or not screen.json:
+        _warn(notices)
     if quiet:
         return
     if screen.json:
@@ -182,7 +219,8 @@ def _show(answer: Any, screen: Screen, *, quiet: bool = False) -> None:  # noqa:
 
         from engram.surfaces.shapes import shape  # noqa: PLC0415 - start-up
 
-        print(json.dumps(shape(answer, answer.at), ensure_ascii=False, indent=2))
+        told = {"warnings": [each._asdict() for each in notices]} if notices else {}
+        print(json.dumps(shape(answer, answer.at) | told, ensure_ascii=False, indent=2))
         return
     from engram.surfaces.render import render  # noqa: PLC0415 - start-up
 
@@ -211,6 +249,15 @@ def _colourful(stream: TextIO | None) -> bool:
         and not os.environ.get("NO_COLOR")
         and os.environ.get("TERM") != "dumb"
     )
+
+
+def _warn(notices: "Sequence[Finding]") -> None:
+    """Say beside the answer what the store has to say."""
+    begin, end = ("\x1b[33m", "\x1b[0m") if _colourful(sys.stderr) else ("", "")
+    for each in notices:
+        print(f"{begin}engram: {each.message}{end}", file=sys.stderr)
+        if each.hint:
+            print(f"  {each.hint}", file=sys.stderr)
 
 
 def _complain(error: EngramError, screen: Screen) -> None:
@@ -266,6 +313,16 @@ def _help(words: list[str]) -> int:
     codes = ", ".join(f"{each.exit_code} {each.code.replace('_', ' ')}" for each in TABLE)
     print(f"\nExit codes: 0 done, 1 internal error, {codes}.")
     return 0
+
+
+def _help_of_group(name: str) -> bool:
+    """Print the commands that begin with a word, such as `backup`; whether there are any."""
+    from engram.service import listed  # noqa: PLC0415 - start-up
+
+    found = [operation for operation in listed() if operation.command.startswith(f"{name} ")]
+    for operation in found:
+        print(f"engram {operation.command:<17} {operation.summary}")
+    return bool(found)
 
 
 def _config(words: list[str], screen: Screen) -> int:

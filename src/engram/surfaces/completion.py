@@ -33,15 +33,16 @@ def _words() -> dict[str, list[str]]:
     """The first word of every command → the second words it may have."""
     found: dict[str, list[str]] = {}
     for first, _, second in (each.command.partition(" ") for each in listed()):
-        found.setdefault(first, []).extend([second] if second else [])
+        found.setdefault(first, []).extend([second] if second and not second.startswith("-") else [])
     return found
 
 
 def _bash(extra: list[str]) -> str:
     offered = {name.replace(" ", "\\ "): [flag for flag, _ in options] for name, options in _options().items()}
     # `session begin` has options of its own; before the second word is there, the second words are offered.
-    offered |= {name: seconds for name, seconds in _words().items() if seconds}
-    patterns = {name if "\\ " in name else f"{name}\\ *": words for name, words in offered.items()}
+    offered |= {name: [*seconds, *offered.get(name, ())] for name, seconds in _words().items() if seconds}
+    alone = {f"{name}\\ *": words for name, words in offered.items() if "\\ " not in name}
+    patterns = {name: words for name, words in offered.items() if "\\ " in name} | alone  # the exact ones first
     cases = "\n".join(f"    {name}) words='{' '.join(words)}' ;;" for name, words in patterns.items())
     return f"""_engram() {{
   local words cur=${{COMP_WORDS[COMP_CWORD]}}

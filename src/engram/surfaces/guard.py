@@ -20,7 +20,7 @@ App = Callable[[Any, Any, Any], Awaitable[None]]
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 MOST_BYTES = 4 * 1024 * 1024
-OPEN = ("/health",)
+OPEN = ("/health", "/healthz", "/readyz")
 """Paths that say nothing about the memory, and need no token."""
 
 
@@ -140,7 +140,7 @@ def _is_here(host: str, port: int | None) -> bool:
 async def refuse(error: EngramError, send: Any) -> None:  # noqa: ANN401 - ASGI
     """Answer a request with an error, in the one form that every surface shows."""
     status = 413 if isinstance(error, Invalid) else error.http_status
-    body = json.dumps({"error": error.body()}).encode()
+    body = json.dumps(error.body()).encode()
     headers = [
         (b"content-type", b"application/json"),
         (b"content-length", str(len(body)).encode()),

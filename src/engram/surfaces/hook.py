@@ -14,9 +14,11 @@ from typing import TYPE_CHECKING, Any
 from engram.errors import Conflict, EngramError, Invalid, NotFound
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from datetime import datetime
     from types import TracebackType
 
+    from engram.model.memory import Memory
     from engram.projects.forms import Asked, Row
     from engram.service import Engram
 
@@ -50,10 +52,10 @@ def run(words: list[str]) -> int:
 
     Agents call it: engram setup writes it into their settings. It reads the agent's JSON from standard input, and
     answers with the agent's JSON: session-start with a context, prompt-submit with what is known about the prompt,
-    stop with the request for a summary (once a session). It never fails: what went wrong is in hooks.log, in the
-    folder of the default store.
+    stop with the request for a summary (once a session), pre-edit with what is known about the file (once a session
+    and file). It never fails: what went wrong is in hooks.log, in the folder of the default store.
 
-    Events: session-start, prompt-submit, pre-compact, stop, session-end, subagent-stop.
+    Events: session-start, prompt-submit, pre-edit, pre-compact, stop, session-end, subagent-stop.
 
     Example:
       echo '{"session_id": "s-1"}' | engram hook session-start --agent claude-code
@@ -110,7 +112,7 @@ def _answers(agent: str, event: str) -> "Iterator[Row | str]":
 
     asked = read(agent, event, _payload())
     doing = {"start": _start, "prompt": _prompt, "compact": _compact, "stop": _stop, "end": _end, "said": _said}
-    return doing[asked.event](asked)
+    return {**doing, "edit": _edit}[asked.event](asked)
 
 
 def _payload() -> "Row":
@@ -180,16 +182,48 @@ def _prompt(asked: "Asked") -> "Iterator[Row]":
 
 def _about(engram: "Engram", asked: "Asked", question: str) -> str:
     """What is known about a question and was not told in this session before, as a marked block."""
+    from engram.model.evidence import BROKEN  # noqa: PLC0415 - start-up
+
     answer = engram.recall(question, words=True, limit=MOST_TOLD)
     told = _noted(asked, "shown")
-    memories = [hit.memory for hit in answer.hits if hit.memory.id not in told]
+    fresh = [hit.memory for hit in answer.hits if hit.memory.id not in told and hit.verdict not in BROKEN]
+    return _block(asked, "About this prompt", fresh, answer.at)
+
+
+def _block(
+    asked: "Asked",
+    title: str,
+    memories: "Sequence[Memory]",
+    at: "datetime",
+    labels: "Mapping[str, str] | None" = None,
+) -> str:
+    """A marked block of memories, noted as told in this session; nothing for none."""
     if not memories:
         return ""
     from engram.recall.brief import Section, brief  # noqa: PLC0415 - start-up
 
-    block = brief([Section("About this prompt", memories)], budget=PROMPT_BUDGET, now=answer.at)
+    block = brief([Section(title, memories)], budget=PROMPT_BUDGET, now=at, labels=labels or {})
     _note(asked, "shown", (memory.id for memory in block.included))
     return block.text
+
+
+def _edit(asked: "Asked") -> "Iterator[Row]":
+    """What is known about a file that is about to be edited, where it was not told in this session before.
+
+    What cites lines that have changed is told here, and said to: who edits the file can mend it.
+    """
+    from engram.model.evidence import BROKEN  # noqa: PLC0415 - start-up
+    from engram.projects.forms import telling  # noqa: PLC0415 - start-up
+
+    if not asked.file or not asked.hears:
+        return
+    with _opened(asked) as engram, suppress(Conflict, Invalid):  # no file of a working tree: nothing is cited
+        answer = engram.cited(asked.file)
+        told = _noted(asked, "shown")
+        rows = [row for row in answer.memories if row.memory.id not in told][:MOST_TOLD]
+        labels = {row.memory.id: row.verdict for row in rows if row.verdict in BROKEN}
+        title = f"About {os.path.basename(answer.file)}"
+        yield telling(asked, _block(asked, title, [row.memory for row in rows], answer.at, labels))
 
 
 def _compact(asked: "Asked") -> "Iterator[Row | str]":

@@ -14,6 +14,8 @@ from engram.operations.base import Operation
 RENDERING = {
     "recall": (("explain", "Show why each memory was found, and what it costs to read."),),
     "review": (("list", "Only list what waits; do not walk through it."),),
+    "sync": (("git", "Exchange memories through a repository instead: see engram sync --git --help."),),
+    "sync_git": (("git", "Through a repository: what this command does."),),
 }
 """Options that change how an answer is shown, not what is asked."""
 
@@ -40,7 +42,7 @@ class Parameter(NamedTuple):
     @property
     def flag(self) -> str:
         """The option's name."""
-        return f"--{self.name.replace('_', '-')}"
+        return f"--{self.name.rstrip('_').replace('_', '-')}"  # `global_`: a word of Python's own
 
 
 class _Parser(argparse.ArgumentParser):
@@ -146,7 +148,9 @@ def _add(parser: argparse.ArgumentParser, parameter: Parameter) -> None:
         parser.add_argument(parameter.name, nargs=count, default=parameter.default, choices=one_of, help=about)
     elif parameter.type is bool:
         action: Any = argparse.BooleanOptionalAction if parameter.optional else "store_true"
-        parser.add_argument(parameter.flag, action=action, default=parameter.default, help=about)
+        parser.add_argument(
+            parameter.flag, dest=parameter.name, action=action, default=parameter.default, help=about
+        )
     elif parameter.many:
         parser.add_argument(
             parameter.flag, action=_Append, default=parameter.default, metavar=_shown(parameter), help=about
@@ -187,3 +191,26 @@ def _reader(parameter: Parameter) -> Callable[[str], Any]:
         return parse_time(name, text)
 
     return {int: number, float: number, datetime: moment}.get(parameter.type, str)
+
+
+def valued(command: str, words: Sequence[str], names: Sequence[str]) -> dict[str, list[str]]:
+    """What is said for each option of a command that takes nothing but options with a value, in order.
+
+    Raises:
+        Invalid: when it says something else, or an option has no value.
+    """
+    said: dict[str, list[str]] = {name: [] for name in names}
+    rest = list(words)
+    while rest:
+        name, equals, value = rest.pop(0).partition("=")
+        if name not in said:
+            raise Invalid(f"There is no option {name!r} here.", f"See engram {command} --help.")
+        if not equals and not rest:
+            raise Invalid(f"{name} needs a value.", f"See engram {command} --help.")
+        said[name].append(value if equals else rest.pop(0))
+    return said
+
+
+def listed(values: Sequence[str]) -> list[str]:
+    """Values that are given several times, or with commas between them."""
+    return [one.strip() for value in values for one in value.split(",") if one.strip()]

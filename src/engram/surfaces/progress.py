@@ -19,13 +19,16 @@ class Bar:
         self._drawn = 0.0
 
     def move(self, done: int, total: int, what: str) -> None:
-        """Show that so much of so much is done."""
+        """Show that so much of so much is done; a total of 0 is one that nobody knows yet."""
         now = time.monotonic()
-        over = done >= total
+        over = 0 < total <= done
         if now - self._begun < PATIENCE or (now - self._drawn < PACE and not over):
             return
         if over:
             self._stream.write("\r\x1b[K" if self._drawn else "")
+        elif not total:
+            self._stream.write(f"\r\x1b[K{what}: {done:,}")
+            self._drawn = now
         else:
             filled = WIDTH * done // max(total, 1)
             rate = done / (now - self._begun)

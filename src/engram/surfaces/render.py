@@ -8,6 +8,7 @@ from typing import Any
 from engram.model import answers as a
 from engram.model.event import Event
 from engram.model.memory import Memory, standing
+from engram.surfaces import render_sync as sync
 from engram.surfaces import render_work as work
 from engram.surfaces.paper import Paper, ago, count, counts, cut, few, moment, plain, rows, table, times
 
@@ -18,8 +19,12 @@ HELD = {
     "unmerged_branch": "it was made on a branch that is not merged",
     "untrusted_origin": "nobody vouches for where it comes from",
     "review_all": "every memory is reviewed here",
+    "deleted_branch": "its branch was deleted without being merged",
     "": "autopromote is off",
 }
+
+HELD_BACK = {"staged": "staged on another branch"}
+"""A standing that keeps a memory out of an answer → what a person reads, where the word alone says too little."""
 
 OUTCOMES = {
     "new": ("✓", "Remembered"),
@@ -27,6 +32,7 @@ OUTCOMES = {
     "repeated": ("=", "Known already"),
     "restored": ("✓", "Remembered again"),
     "held": ("◷", "Waits for review"),
+    "staged": ("✓", "Remembered on this branch"),
     "proposed": ("◷", "Proposed, waits for review"),
 }
 
@@ -76,7 +82,7 @@ def render(answer: Any, paper: Paper) -> str:  # noqa: ANN401 - every type of an
 def _remembered(answer: a.Remembered, paper: Paper) -> Iterator[str]:
     sign, words = OUTCOMES[answer.outcome]
     memory = answer.memory
-    waits = memory.status == "pending"
+    waits = memory.status == "pending" and not memory.branch
     mark = paper.warn(sign) if waits else paper.good(sign)
     again = "  (same token: nothing done again)" if answer.replayed else ""
     yield f"{mark} {words}: {paper.bold(memory.handle)}  {paper.dim(f'{memory.kind} · {memory.scope}')}{again}"
@@ -90,6 +96,9 @@ def _remembered(answer: a.Remembered, paper: Paper) -> Iterator[str]:
     for other in answer.conflicts:
         text = cut(other.text, paper.width - 40)
         yield f"  Against {paper.bold(other.handle)}: {text}  {paper.dim(answer.why)}"
+    for rival in answer.candidates:
+        text = cut(rival.memory.summary or rival.memory.text, paper.width - 50)
+        yield f"  May be at odds with {paper.bold(rival.memory.handle)}: {text}  {paper.dim(rival.why)}"
     if answer.hint:
         yield paper.dim(f"  {answer.hint}")
     elif answer.outcome == "revised" and not answer.replayed:
@@ -104,6 +113,9 @@ def _recalled(answer: a.Recalled, paper: Paper) -> Iterator[str]:
         yield f"{paper.dim(f'{number}.')} {paper.bold(memory.handle)}{pin}  {text}"
         facts = f"{memory.kind} · {memory.scope} · {memory.origin} · {ago(memory.created_at, answer.at)}"
         yield paper.dim(f"   {facts} · {hit.relevance:.0%} relevant")
+        yield from work.verdicts(hit.evidence, paper)
+        if hit.marks:
+            yield f"   {paper.warn(', '.join(hit.marks))}"
         if paper.explain:
             yield from (paper.dim(f"   {line}") for line in _why(hit))
     if answer.relaxed and answer.hits and not answer.by_meaning:
@@ -111,7 +123,7 @@ def _recalled(answer: a.Recalled, paper: Paper) -> Iterator[str]:
     if answer.hint:
         yield answer.hint
     if answer.held_back:
-        held = {name: "100+" if n >= 100 else n for name, n in answer.held_back.items()}
+        held = {HELD_BACK.get(name, name): "100+" if n >= 100 else n for name, n in answer.held_back.items()}
         yield paper.dim(f"Held back: {counts(held)}.")
     if paper.explain:
         how = "words and meaning" if answer.by_meaning else "words alone"
@@ -144,6 +156,10 @@ def _shown(answer: a.Shown, paper: Paper) -> Iterator[str]:
         if number:
             yield ""
         yield from _full(memory, answer.at, paper)
+        if answer.evidence:
+            yield from work.verdicts(answer.evidence[number], paper, every=True)
+        if told := answer.marks.get(memory.id):
+            yield f"  {paper.warn(', '.join(told))}"
     for line in answer.around:
         yield ""
         yield from work.timeline(line, paper)
@@ -160,6 +176,7 @@ def _full(memory: Memory, at: datetime, paper: Paper) -> Iterator[str]:
         "tags": ", ".join(memory.tags),
         "amends": memory.amends,
         "held": HELD[memory.held_for] if memory.status == "pending" else "",
+        "branch": plain(memory.branch.rpartition("#")[2]),
         "origin": f"{memory.origin}, {memory.source}, learned by {memory.learned_by}",
         "confidence": f"{memory.effective_confidence(at):.2f} now, {memory.confidence:.2f} when learned",
         "owner": f"{memory.owner or 'local'}, {memory.visibility}",
@@ -186,11 +203,15 @@ def _citation(citation: Any) -> str:  # noqa: ANN401 - a Citation
 
 def _changed(answer: a.Changed, paper: Paper) -> Iterator[str]:
     again = "  (same token: nothing done again)" if answer.replayed else ""
-    for memory in answer.memories:
+    for checks in answer.evidence:
+        yield from work.verdicts(checks, paper)
+    for memory in answer.memories if answer.event else ():
         text = cut(memory.text, paper.width - 24)
         yield f"{paper.good('✓')} {DONE[answer.action]} {paper.bold(memory.handle)}  {text}{again}"
     for memory in answer.replaced:
         yield f"  It replaces {paper.bold(memory.handle)}: {cut(memory.text, paper.width - 30)}"
+    if answer.hint:
+        yield answer.hint
     if answer.event and not answer.replayed:
         yield paper.dim(f"  Take it back: engram undo {answer.event}")
 
@@ -248,6 +269,13 @@ def _told(event: Event) -> str:
     if event.action == "undo":
         undid: Counter[str] = Counter(note.get("undid", []))
         return "took back " + ", ".join(f"{n} {action}" if n > 1 else action for action, n in undid.items())
+    verdicts = [
+        edit for edit in event.payload.edits if edit.type == "relation" and edit.field in ("kind", "status")
+    ]
+    if verdicts:
+        return str(note.get("verdict", "")) or ", ".join(
+            dict.fromkeys(str(edit.new) for edit in verdicts if edit.new is not None)
+        )
     changes = [
         edit for edit in event.payload.edits if edit.field in ("text", "status", "kind", "pinned", "key", "seen")
     ]
@@ -272,9 +300,12 @@ def _undone(answer: a.Undone, paper: Paper) -> Iterator[str]:
 
 def _receipt(answer: a.Receipt, paper: Paper) -> Iterator[str]:
     yield f"{paper.good('✓')} Purged {', '.join(answer.erased)}"
-    found = {None: "not looked for again", 0: "none in the raw files of the store"}.get(answer.traces)
-    left = paper.bad(f"{answer.traces} found; close other processes that use the store, then engram doctor --fix")
-    yield f"  Traces left: {found or left}"
+    short = "not looked for: it is too short to be told from others"
+    found = {None: short, 0: "none in the raw files of the store"}.get(answer.traces)
+    yield f"  Traces left: {found or paper.bad(f'{answer.traces} found')}"
+    yield from (paper.warn(f"  {place}") for place in answer.places)
+    if answer.traces and not answer.places:
+        yield "  Close other processes that use the store, then engram doctor --fix"
     yield f"  Receipt: event {answer.event}, {answer.event_id}"
     yield paper.dim(f"  {answer.note}")
 
@@ -302,7 +333,8 @@ def _stats(answer: a.Stats, paper: Paper) -> Iterator[str]:
 def _report(answer: a.Report, paper: Paper) -> Iterator[str]:
     for finding in answer.findings:
         sign = {"error": paper.bad("✗"), "warning": paper.warn("!")}.get(finding.severity, paper.dim("·"))
-        fix = paper.dim("  (engram doctor --fix)") if finding.fixable else ""
+        told = "doctor --fix" in finding.hint
+        fix = paper.dim("  (engram doctor --fix)") if finding.fixable and not told else ""
         yield f"{sign} {finding.message} {paper.dim(finding.hint)}{fix}".rstrip()
     if answer.healthy:
         yield f"{paper.good('✓')} Healthy: the files, the records, the index and the history agree."
@@ -310,16 +342,69 @@ def _report(answer: a.Report, paper: Paper) -> Iterator[str]:
 
 
 def _exported(answer: a.Exported, paper: Paper) -> Iterator[str]:
-    if answer.path != "-":
-        yield f"{paper.good('✓')} Wrote {answer.memories} memories to {answer.path}"
-        yield paper.dim(f"  sha256 {answer.sha256}")
+    if answer.path == "-":
+        return
+    more = [
+        count(number, word)
+        for number, word in ((answer.sessions, "session"), (answer.relations, "relation"))
+        if number
+    ]
+    with_them = f", with {' and '.join(more)}" if more else ""
+    memories = count(answer.memories, "memory", "memories")
+    yield f"{paper.good('✓')} Wrote {memories} to {answer.path}{with_them}"
+    if answer.dropped:
+        yield f"  No place in this form for: {counts(answer.dropped)}"
+    for problem in answer.problems:
+        yield paper.warn(f"  {problem}")
+    yield paper.dim(f"  sha256 {answer.sha256}")
+
+
+def _backed_up(answer: a.BackedUp, paper: Paper) -> Iterator[str]:
+    yield f"{paper.good('✓')} Wrote a backup to {answer.path} ({answer.bytes:,} bytes): {counts(answer.counts)}"
+    yield paper.dim(f"  Look whether it is whole: engram backup verify {answer.path}")
+
+
+def _backup_report(answer: a.BackupReport, paper: Paper) -> Iterator[str]:
+    for finding in answer.findings:
+        yield f"{paper.bad('✗') if finding.severity == 'error' else paper.warn('!')} {finding.message}"
+    if answer.healthy:
+        yield f"{paper.good('✓')} Whole: every file is as it was written, and the store in it is healthy."
+    made = f"{answer.made_at:%Y-%m-%d %H:%M} UTC by engram {answer.version}"
+    yield paper.dim(f"  {answer.engine} · made {made} · {counts(answer.counts)}")
+
+
+def _backup_restored(answer: a.BackupRestored, paper: Paper) -> Iterator[str]:
+    made = f"{answer.made_at:%Y-%m-%d %H:%M} UTC"
+    yield f"{paper.good('✓')} {answer.store} is the store of {made} now: {counts(answer.counts)}"
+    if answer.kept:
+        yield paper.dim(f"  What was there is kept: {answer.kept}")
 
 
 def _imported(answer: a.Imported, paper: Paper) -> Iterator[str]:
     verb = "Would take in" if answer.dry_run else "Took in"
-    yield f"{paper.good('✓')} {verb} {answer.path}: {counts(answer.outcomes) or 'nothing'}"
+    form = f" ({answer.form})" if answer.form else ""
+    found = answer.outcomes or answer.sessions or answer.relations
+    sign = paper.good("✓") if found else paper.warn("·")
+    yield f"{sign} {verb} {answer.path}{form}: {counts(answer.outcomes) or 'no memory'}"
+    if not found and not answer.problems:
+        yield paper.dim("  Nothing in it reads as that form. Leave --form out, and it is told by looking.")
     if answer.preview:
         yield from table([[each.outcome, each.kind, each.text] for each in answer.preview], paper)
+    beside = {
+        "session" if answer.sessions == 1 else "sessions": answer.sessions,
+        "relation" if answer.relations == 1 else "relations": answer.relations,
+    }
+    rows = {
+        "kinds": answer.kinds,
+        "scopes": answer.scopes,
+        "beside": {name: number for name, number in beside.items() if number},
+        "taken out": answer.redacted,
+        "no place for": answer.dropped,
+        "problems": answer.faults,
+    }
+    for name, numbers in rows.items():
+        if numbers:
+            yield f"  {name:<13}{counts(numbers)}"
     for problem in answer.problems:
         yield paper.warn(f"  {problem}")
     if answer.batch:
@@ -371,9 +456,13 @@ RENDERERS: dict[type, Callable[[Any, Paper], Iterator[str]]] = {
     a.Stats: _stats,
     a.Report: _report,
     a.Exported: _exported,
+    a.BackedUp: _backed_up,
+    a.BackupReport: _backup_report,
+    a.BackupRestored: _backup_restored,
     a.Imported: _imported,
     a.Kinds: _kinds,
     a.Models: _models,
     a.Reembedded: _reembedded,
     **work.RENDERERS,
+    **sync.RENDERERS,
 }

@@ -1,11 +1,12 @@
 """Answers about work in words for a person: sessions, what was captured, relations, projects and what waits."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from engram.model import answers as a
+from engram.model.evidence import Check
 from engram.model.session import Session
-from engram.surfaces.paper import Paper, ago, count, cut, rows, table
+from engram.surfaces.paper import Paper, ago, count, cut, plain, rows, table
 
 MOST_SHOWN = 10
 """How many proposals an answer shows before it counts the rest."""
@@ -110,6 +111,49 @@ def _related(answer: a.Related, paper: Paper) -> Iterator[str]:
     yield paper.dim(f"  {answer.hint}" if answer.hint else f"  Take it back: engram undo {answer.event}")
 
 
+def _conflicts(answer: a.Conflicts, paper: Paper) -> Iterator[str]:
+    would = "would be " if answer.dry_run else ""
+    was = "would be" if answer.dry_run else "was"
+    if answer.scanned:
+        compared = count(answer.scanned, "memory", "memories")
+        yield f"{paper.good('✓')} {compared} compared, {count(answer.proposed, 'pair')} {would}proposed"
+    if answer.asked or answer.tokens:
+        cost = f"at most {answer.tokens:,} tokens" if answer.dry_run else f"{answer.tokens:,} tokens"
+        yield f"{paper.good('✓')} The model {was} asked about {count(answer.asked, 'pair')}, {cost}"
+    for each in answer.pairs:
+        model = f" by {each.model}" if each.model else ""
+        sure = f" {each.confidence:.2f}" if each.confidence else ""
+        said = f"{each.status}: {each.kind}{model}{sure}"
+        yield f"{paper.bold(each.pair)}  {paper.dim(said)}  {cut(each.why, max(paper.width - 50, 20))}"
+        for one in (each.first, each.second):
+            yield f"  {one.handle}  {cut(one.summary or one.text, paper.width - 14)}"
+    if not answer.pairs:
+        yield "Nothing is known that may not hold together. Look through everything: engram conflicts --scan"
+    yield from (paper.warn(problem) for problem in answer.problems)
+    yield from (paper.dim(line) for line in _what_next(answer))
+
+
+def _what_next(answer: a.Conflicts) -> Iterator[str]:
+    held = [each for each in answer.pairs if each.status == "held"]
+    if held:
+        waits, other = held[0].first.handle, held[0].second.handle
+        yield (
+            f"Decide what is held: engram promote {waits} replaces {other} (with --keep both stay);"
+            f" engram reject {waits}."
+        )
+    open_ = [each.pair for each in answer.pairs if each.status != "held"]
+    if open_ and not answer.dry_run:
+        pair = open_[0]
+        yield f"Judge one: engram judge {pair} supersedes, or conflicts, compatible, scoped, unrelated."
+        yield f"Set one aside: engram conflicts --ignore {pair}"
+    if answer.next:
+        yield f"There is more: --after {answer.next}"
+    if answer.rest:
+        yield f"There is more to compare: --scan --after {answer.rest}"
+    if answer.batch:
+        yield f"Take it back: engram undo {answer.batch}"
+
+
 def _relatives(answer: a.Relatives, paper: Paper) -> Iterator[str]:
     lines = [
         [each.memory.handle, ", ".join(each.edges), each.memory.summary or each.memory.text]
@@ -164,7 +208,9 @@ ROUTES = {
     "untrusted_origin": "nobody vouches for where it comes from",
     "review_all": "every memory is reviewed here",
     "unmerged_branch": "it was made on a branch that is not merged",
+    "deleted_branch": "its branch was deleted without being merged",
     "expired": "it no longer holds",
+    "stale": "it is out of date: promote it if it still holds",
     "already_known": "it is known already",
     "rejected_before": "the same was rejected before",
     "nothing_to_amend": "what it would change is gone",
@@ -194,7 +240,12 @@ def _routed(answer: a.Routed, paper: Paper) -> Iterator[str]:
         yield f"{paper.good('✓')} Done: {told}" if answer.applied else f"{paper.dim('·')} Planned: {told}"
     if answer.event:
         yield paper.dim(f"  Take it back: engram undo {answer.event}")
-    yield from (f"  Brought up to date: {path}" for path in answer.refreshed)
+    for each in answer.drift:
+        yield from map(plain, each.diff.split("\n"))
+        yield ""
+    written = set(answer.refreshed)
+    for each in answer.drift:
+        yield f"{'Brought' if each.path in written else 'To be brought'} up to date: {each.path}"
     yield from (paper.warn(f"  {problem}") for problem in answer.problems)
     if answer.hint:
         yield paper.dim(f"  {answer.hint}")
@@ -212,6 +263,100 @@ def _queue(answer: a.Queue, paper: Paper) -> Iterator[str]:
         yield paper.dim(f"  {answer.hint}")
 
 
+def verdicts(checks: Sequence[Check], paper: Paper, *, every: bool = False) -> Iterator[str]:
+    """What became of citations, a line each; of those that are as they were only where every one is asked for."""
+    for check in checks:
+        if check.verdict in ("fresh", "unreachable") and not every:
+            continue
+        shown = paper.good(check.said) if check.verdict == "fresh" else paper.warn(plain(check.said))
+        yield f"   {plain(check.cite)} is {shown}"
+        yield from (f"     {plain(line)}" for line in check.diff.splitlines())
+
+
+def _evidenced(answer: a.Evidenced, paper: Paper) -> Iterator[str]:
+    lines = [
+        [row.memory.handle, check.verdict, check.cite, check.said.removeprefix(check.verdict).lstrip(",: ")]
+        for row in answer.memories
+        for check in row.evidence
+        if check.verdict != "fresh"
+    ]
+    yield from table([[*map(plain, line)] for line in lines], paper)
+    told = ", ".join(f"{number} {verdict}" for verdict, number in answer.counts.items() if number)
+    since = f" about files changed since {plain(answer.since)}" if answer.since else ""
+    number = count(sum(answer.counts.values()), "citation")
+    sign = paper.bad("✗") if answer.failed else paper.good("✓")
+    yield f"{sign} {number} of {count(len(answer.memories), 'memory', 'memories')}{since}{told and f': {told}'}"
+    if answer.hint:
+        yield paper.dim(f"  {answer.hint}")
+
+
+def _cited(answer: a.Cited, paper: Paper) -> Iterator[str]:
+    place = plain(f"{answer.file}:{answer.locator}" if answer.locator else answer.file)
+    if not answer.memories:
+        yield f"No memory cites {place}."
+    for row in answer.memories:
+        text = cut(row.memory.summary or row.memory.text, paper.width - 16)
+        yield f"{paper.bold(row.memory.handle)}  {paper.dim(row.memory.kind)}  {text}"
+        yield from verdicts(row.evidence, paper, every=True)
+
+
+def _settled(answer: a.Settled, paper: Paper) -> Iterator[str]:
+    done = ("Would bring in", "Would hold for review") if answer.dry_run else ("Brought in", "Holds for review")
+    for words, memories in zip(done, (answer.promoted, answer.held), strict=True):
+        for memory in memories:
+            text = cut(memory.summary or memory.text, paper.width - 30)
+            yield f"{paper.good('✓')} {words} {paper.bold(memory.handle)}  {text}"
+    if not answer.promoted and not answer.held:
+        yield "Nothing to settle."
+    if answer.waiting:
+        yield paper.dim(
+            f"  {count(answer.waiting, 'memory waits', 'memories wait')} on branches that are not merged"
+        )
+    if answer.elsewhere:
+        yield paper.dim(f"  {count(answer.elsewhere, 'memory is', 'memories are')} staged in other repositories")
+    if answer.event:
+        yield paper.dim(f"  Take it back: engram undo {answer.event}")
+    if answer.hint:
+        yield paper.dim(f"  {answer.hint}")
+
+
+def _minted(answer: a.Minted, paper: Paper) -> Iterator[str]:
+    yield f"{paper.good('✓')} Made {paper.bold(answer.row.handle)} {answer.row.name}: it can {_can(answer.row)}"
+    yield f"  {answer.key}"
+    yield paper.dim(f"  It is shown this once. End it: engram keys revoke {answer.row.handle}")
+
+
+def _keys(answer: a.Keys, paper: Paper) -> Iterator[str]:
+    yield from table([[one.handle, one.name, _can(one), _ends(one, answer)] for one in answer.keys], paper)
+    if not answer.keys:
+        yield "No key. Make one: engram keys create NAME"
+
+
+def _can(row: a.KeyRow) -> str:
+    return " and ".join(row.can)
+
+
+def _ends(row: a.KeyRow, answer: a.Keys) -> str:
+    if row.revoked_at is not None:
+        return f"revoked {ago(row.revoked_at, answer.at)}"
+    if row.expires_at is None:
+        return "never ends"
+    ended = row.expires_at <= answer.at
+    return f"{'ended' if ended else 'ends'} on {row.expires_at:%Y-%m-%d}"
+
+
+def _assigned(answer: a.Assigned, paper: Paper) -> Iterator[str]:
+    told = ", ".join(f"{number} {name}" for name, number in answer.records.items() if number) or "nothing"
+    sign = paper.good("✓") if answer.applied else paper.dim("·")
+    yield f"{sign} {'Now of' if answer.applied else 'Would be of'} {paper.bold(answer.to)}: {told}"
+    for memory in answer.memories[:MOST_SHOWN]:
+        yield f"  {memory.id[:13]}  {cut(memory.summary or memory.text, paper.width - 18)}"
+    if answer.kept_back:
+        yield paper.warn(f"  {answer.kept_back} kept back: {answer.to} has the same key or text already.")
+    if not answer.applied and any(answer.records.values()):
+        yield paper.dim("  Do it: add --apply.")
+
+
 RENDERERS: dict[type, Callable[[Any, Paper], Iterator[str]]] = {
     a.Began: _began,
     a.Ended: _ended,
@@ -222,8 +367,15 @@ RENDERERS: dict[type, Callable[[Any, Paper], Iterator[str]]] = {
     a.Suggested: _suggested,
     a.Related: _related,
     a.Relatives: _relatives,
+    a.Conflicts: _conflicts,
     a.Projects: _projects,
     a.Merged: _merged,
     a.Routed: _routed,
     a.Queue: _queue,
+    a.Evidenced: _evidenced,
+    a.Cited: _cited,
+    a.Settled: _settled,
+    a.Minted: _minted,
+    a.Keys: _keys,
+    a.Assigned: _assigned,
 }

@@ -1,4 +1,4 @@
-"""The command `engram serve`: this memory over HTTP on this machine, MCP at /mcp."""
+"""The command `engram serve`: this memory over HTTP, for one machine or for a team."""
 
 import asyncio
 import contextlib
@@ -6,29 +6,56 @@ import logging
 import os
 import socket
 import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, cast
 
 from engram import __version__
-from engram.config import data_folder
-from engram.errors import Invalid, Unavailable
+from engram.config import Settings, data_folder, read
+from engram.errors import EngramError, Invalid, Unavailable
 from engram.interop.tools import Profile
 from engram.model.scope import GLOBAL, Scope
 from engram.surfaces.guard import LOOPBACK, MOST_BYTES, Guard, token_at
 from engram.surfaces.mcp.command import profile
 from engram.surfaces.mcp.holding import Held, leave
+from engram.surfaces.parsing import listed, valued
+
+if TYPE_CHECKING:
+    from mcp.server.lowlevel import Server
+    from starlette.requests import Request
+
+    from engram.model.caller import Caller
+    from engram.service import Engram
+    from engram.surfaces.guard import App
+    from engram.surfaces.http import Opens
+    from engram.surfaces.telling import Counting, Metrics
+    from engram.wiring import Orgs
 
 PORT = 7437
+LARGEST_HEAD = 256 * 1024
+"""Bytes of a request's head: more than any that is let in, so that what is too long is told so by the guard."""
+
+OPTIONS = ("--host", "--port", "--project", "--profile", "--store", "--oidc-issuer", "--audience", "--url")
 
 
 def run(words: list[str], *, json: bool = False) -> int:
-    """Serve this memory over HTTP on this machine, MCP at /mcp.
+    """Serve this memory over HTTP: to this machine, or to a team.
 
     Usage: engram serve [--host HOST] [--port N] [--project NAME] [--profile NAME ...] [--store PATH]
+                        [--oidc-issuer URL --audience NAME [--url URL]]
 
-    Serves this memory at http://127.0.0.1:7437/mcp until it is stopped (Ctrl-C). Every request needs the token in
-    the file that is printed at the start: `Authorization: Bearer TOKEN`.
+    Serves the operations under /v1 (described at /openapi.json) and MCP at /mcp until it is stopped (Ctrl-C).
 
-      --host HOST      127.0.0.1 unless said; ::1 or localhost. Other machines are not served.
+    Alone, it serves this machine at http://127.0.0.1:7437. Every request needs the token in the file that is
+    printed at the start: `Authorization: Bearer TOKEN`. Everybody who has it is the same person.
+
+    With --oidc-issuer it serves a team. Every request needs a token of that provider, or a key made by
+    `engram keys create`; what it says decides who reads and writes what. See docs/guides/server.md.
+
+      --host HOST      127.0.0.1 unless said. Another address than this machine's needs --oidc-issuer.
       --port N         7437 unless said; 0 takes a free one.
+      --oidc-issuer U  The OpenID provider whose tokens are accepted: its issuer, as it calls itself.
+      --audience NAME  What tokens must be meant for; this server's own address is accepted too.
+      --url URL        The address by which others reach this server, where something stands before it.
       --project NAME   Where memories land and are looked for; all that holds everywhere (global) unless said, for a
                        server has many clients and no folder of theirs.
       --profile NAME   Serve the tools of another system: observations, records, memory-v1, keyed; native adds ours.
@@ -37,22 +64,26 @@ def run(words: list[str], *, json: bool = False) -> int:
     Examples:
       engram serve
       engram serve --port 0 --json
+      engram serve --host 0.0.0.0 --oidc-issuer https://id.example.org --audience engram --url https://memory.example.org
     """
     asked = _read(words)
+    home = Scope("project", asked.project) if asked.project else GLOBAL
+    return _serve_team(asked, home, json=json) if asked.issuer else _serve_machine(asked, home, json=json)
+
+
+def _serve_machine(asked: "Asked", home: Scope, *, json: bool) -> int:
     token_file = os.path.join(data_folder(os.environ), "token")
     token = token_at(token_file)
-    held = Held(asked.store, home=Scope("project", asked.project) if asked.project else GLOBAL)
+    held = Held(asked.store, home=home)
     listening = _bound(asked.host, asked.port)
     address = _address(listening)
     try:
         app = application(held, token, asked.profiles)
-        if json:
-            import json as form  # noqa: PLC0415 - for machines only
-
-            print(form.dumps({"url": f"{address}/mcp", "token_file": token_file}), flush=True)
-        else:
-            print(f"Serving {address}/mcp", f"Token: {token_file}", f"Memories land in: {held.home}", sep="\n")
-            print("Stop with Ctrl-C.", flush=True)
+        _announce(
+            {"url": f"{address}/mcp", "token_file": token_file},
+            [f"Serving {address}/mcp", f"Token: {token_file}", f"Memories land in: {held.home}"],
+            json=json,
+        )
         _listen(app, listening)
     finally:
         listening.close()
@@ -60,64 +91,208 @@ def run(words: list[str], *, json: bool = False) -> int:
     return 0
 
 
-class Asked:
-    """What a command line asks for."""
+def _serve_team(asked: "Asked", home: Scope, *, json: bool) -> int:
+    from engram.surfaces.telling import to_stream  # noqa: PLC0415 - for servers only
+    from engram.wiring import Orgs  # noqa: PLC0415 - the same
 
-    def __init__(self) -> None:
+    listening = _bound(asked.host, asked.port)
+    try:
+        url = asked.url or _address(listening)
+        orgs = Orgs(asked.store, home=home)
+        app = team(orgs, asked, url)
+        to_stream()
+        _announce(
+            {"url": f"{url}/mcp", "issuer": asked.issuer},
+            [f"Serving {url}/mcp", f"Tokens by: {asked.issuer}", f"Memories land in: {home}"],
+            json=json,
+        )
+        _listen(app, listening)
+        orgs.close()
+    finally:
+        listening.close()
+    return 0
+
+
+def _announce(told: dict[str, str], lines: list[str], *, json: bool) -> None:
+    if json:
+        import json as form  # noqa: PLC0415 - for machines only
+
+        print(form.dumps(told), flush=True)
+    else:
+        print(*lines, "Stop with Ctrl-C.", sep="\n", flush=True)
+
+
+class Asked:
+    """What a command line and the settings ask for."""
+
+    def __init__(self, settings: Settings) -> None:
         self.host, self.port, self.project, self.store = "127.0.0.1", PORT, "", ""
         self.profiles: list[Profile] = []
+        self.settings = settings
+        self.issuer = str(settings.get("oidc_issuer"))
+        self.audience = str(settings.get("oidc_audience"))
+        self.url = str(settings.get("public_url")).rstrip("/")
+
+    def check(self) -> None:
+        """Refuse what would serve the wrong people, or nobody.
+
+        Raises:
+            Invalid: saying which option is missing.
+        """
+        if not self.issuer and self.host not in LOOPBACK:
+            raise Invalid(
+                f"{self.host} is not this machine, and without identity nobody else is served.",
+                f"Use one of: {', '.join(LOOPBACK)}; or say who vouches for callers: --oidc-issuer URL.",
+            )
+        if self.issuer and self.host not in LOOPBACK and not self.url:
+            raise Invalid("A team's server needs its address.", "Say how others reach it: --url https://….")
+        if self.issuer and not self.audience and not self.url:
+            raise Invalid("Tokens must be meant for this server.", "Say how they call it: --audience NAME.")
 
 
 def _read(words: list[str]) -> Asked:
-    asked = Asked()
-    rest = list(words)
-    while rest:
-        name, equals, value = rest.pop(0).partition("=")
-        if name not in ("--host", "--port", "--project", "--profile", "--store"):
-            raise Invalid(f"There is no option {name!r} here.", "See engram serve --help.")
-        if not equals and not rest:
-            raise Invalid(f"{name} needs a value.", "See engram serve --help.")
-        value = value if equals else rest.pop(0)
-        if name == "--profile":
-            asked.profiles += [profile(each) for each in value.split(",")]
-        elif name == "--port":
-            if not value.isascii() or not value.isdigit() or int(value) > 65535:
-                raise Invalid(f"{value!r} is no port.", "Give a number from 0 to 65535.")
-            asked.port = int(value)
-        elif name == "--host":
-            if value not in LOOPBACK:
-                raise Invalid(f"{value} is not this machine.", f"Use one of: {', '.join(LOOPBACK)}.")
-            asked.host = value
-        elif name == "--project":
-            asked.project = value
-        else:
-            asked.store = value
+    asked = Asked(read(os.environ, _folder()))
+    said = valued("serve", words, OPTIONS)
+    for name, values in said.items():
+        if values and name not in ("--profile", "--port"):
+            setattr(asked, {"--oidc-issuer": "issuer"}.get(name, name[2:]), values[-1])
+    asked.profiles = [profile(each) for each in listed(said["--profile"])]
+    for port in said["--port"]:
+        if not port.isascii() or not port.isdigit() or int(port) > 65535:
+            raise Invalid(f"{port!r} is no port.", "Give a number from 0 to 65535.")
+        asked.port = int(port)
+    asked.check()
     return asked
 
 
-def application(held: Held, token: str, profiles: list[Profile]) -> Guard:
-    """The whole application: MCP at /mcp, a sign of life at /health, and the guard before both."""
+def _folder() -> str:
+    try:
+        return os.getcwd()
+    except FileNotFoundError:
+        return "/"
+
+
+def application(held: Held, token: str, profiles: list[Profile]) -> "Counting":
+    """The whole application for one machine: /v1, MCP at /mcp, signs of life, and the guard before all."""
+    from engram.surfaces.mcp.server import build  # noqa: PLC0415 - heavy; for servers only
+    from engram.surfaces.telling import Counting, Metrics  # noqa: PLC0415 - the same
+
+    metrics = Metrics()
+    app = _served(
+        build(held.engram, profiles), _speaker(held), metrics, lambda: held.engram().engine.events(limit=1)
+    )
+    return Counting(Guard(app, token), metrics)
+
+
+def team(orgs: "Orgs", asked: Asked, url: str) -> "Counting":
+    """The whole application for a team: the same, for whoever the provider vouches for.
+
+    Raises:
+        Invalid: when a setting cannot be what it says.
+    """
+    from engram.model.grants import Grants  # noqa: PLC0415 - heavy; for servers only
+    from engram.surfaces.identity import Claims, Identity  # noqa: PLC0415 - the same
+    from engram.surfaces.issuer import Issuer, bad_token  # noqa: PLC0415 - the same
+    from engram.surfaces.limits import Limits  # noqa: PLC0415 - the same
+    from engram.surfaces.mcp.server import build  # noqa: PLC0415 - the same
+    from engram.surfaces.team import Door  # noqa: PLC0415 - the same
+    from engram.surfaces.telling import CALLER, Counting, Metrics  # noqa: PLC0415 - the same
+
+    get, metrics = asked.settings.get, Metrics()
+    issuer = Issuer(asked.issuer, [asked.audience, url, f"{url}/mcp", f"{url}/v1"])
+
+    def opens_key(key: str) -> "Caller":
+        found = orgs.opened_by(key)
+        if found is None:
+            raise bad_token()
+        return found
+
+    def speaks(request: "Request") -> "Engram":
+        caller: Caller = request.scope[CALLER]
+        return orgs.engram(caller.org).speaking_for(caller, "http")
+
+    def speaks_to_agent(request: "Request") -> "Engram":
+        caller: Caller = request.scope[CALLER]
+        agent = caller._replace(human=False, agent=caller.agent or "agent")
+        return orgs.engram(caller.org).speaking_for(agent, "elicitation")
+
+    def ready() -> None:
+        orgs.check()
+        issuer.ready()
+
+    claims = Claims(*(get(name) for name in ("org_claim", "groups_claim", "workspaces_claim", "person_claim")))
+    identity = Identity(
+        issuer,
+        opens_key,
+        claims._replace(scope=get("required_scope")),
+        orgs.org,
+        Grants.read(get("grants")),
+        orgs.serves,
+    )
+    server = build(lambda: orgs.engram(orgs.org), asked.profiles, speaks=speaks_to_agent)
+    app = _served(server, speaks, metrics, ready, alone=True)
+    return Counting(Door(app, identity, url, Limits(get("requests_per_minute"))), metrics)
+
+
+def _served(
+    server: "Server[Any]", speaks: "Opens", metrics: "Metrics", ready: Callable[[], object], *, alone: bool = False
+) -> "App":
+    """What stands behind a guard. With `alone`, requests of MCP stand for themselves: none joins another's."""
     from mcp.server.transport_security import (  # noqa: PLC0415 - heavy; for servers only
         RequestBodyLimitMiddleware,
         TransportSecuritySettings,
     )
-    from starlette.requests import Request  # noqa: PLC0415 - the same
-    from starlette.responses import JSONResponse  # noqa: PLC0415 - the same
-    from starlette.routing import Route  # noqa: PLC0415 - the same
+    from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse  # noqa: PLC0415 - the same
+    from starlette.routing import Mount, Route  # noqa: PLC0415 - the same
 
-    from engram.surfaces.mcp.server import build  # noqa: PLC0415 - the same
+    from engram.surfaces import http  # noqa: PLC0415 - the same
 
-    async def health(request: Request) -> JSONResponse:
+    def health(request: "Request") -> JSONResponse:
         del request
         return JSONResponse({"status": "ok", "version": __version__})
 
-    app = build(held.engram, profiles).streamable_http_app(
+    def readiness(request: "Request") -> JSONResponse:
+        del request
+        try:
+            ready()
+        except EngramError as error:
+            return JSONResponse(error.body(), Unavailable.http_status)
+        return JSONResponse({"status": "ready"})
+
+    def counters(request: "Request") -> PlainTextResponse:
+        del request
+        return PlainTextResponse(metrics.text(), media_type="text/plain; version=0.0.4")
+
+    def openapi(request: "Request") -> RedirectResponse:
+        del request
+        return RedirectResponse(f"{http.BASE}/openapi.json", 307)
+
+    routes = [
+        Route("/health", health),
+        Route("/healthz", health),
+        Route("/readyz", readiness),
+        Route("/metrics", counters),
+        Route("/openapi.json", openapi),
+        Mount(http.BASE, http.application(speaks)),
+    ]
+    app = server.streamable_http_app(
         # The guard has checked host and origin already, by the stricter rule.
         transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
-        custom_starlette_routes=[Route("/health", health)],
+        custom_starlette_routes=cast("list[Route]", routes),
+        stateless_http=alone,
     )
     # The guard goes by what a request says of its length; a body that says nothing is counted as it comes.
-    return Guard(RequestBodyLimitMiddleware(app, MOST_BYTES), token)
+    return RequestBodyLimitMiddleware(app, MOST_BYTES)
+
+
+def _speaker(held: Held) -> "Opens":
+    """Who a request speaks for: the person whose token it carries, unless it says which agent it is."""
+
+    def opens(request: "Request") -> "Engram":
+        agent = request.headers.get("engram-agent", "")
+        return held.engram().for_agent(agent) if agent else held.engram().for_person("http")
+
+    return opens
 
 
 def _bound(host: str, port: int) -> socket.socket:
@@ -140,11 +315,18 @@ def _address(listening: socket.socket) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
-def _listen(app: Guard, listening: socket.socket) -> None:
+def _listen(app: "App", listening: socket.socket) -> None:
     import uvicorn  # noqa: PLC0415 - heavy; for servers only
 
     config = uvicorn.Config(
-        app, log_level="warning", access_log=False, server_header=False, timeout_graceful_shutdown=2
+        app,
+        log_level="warning",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        http="h11",
+        h11_max_incomplete_event_size=LARGEST_HEAD,
+        timeout_graceful_shutdown=2,
     )
     logging.getLogger("uvicorn.error").addFilter(_is_news)
     server = uvicorn.Server(config)

@@ -11,6 +11,8 @@ from engram.projects import edits
 from engram.projects.agents import AGENTS, Agent, Home, Target, launch, named
 from engram.projects.edits import Piece
 from engram.surfaces.journal import Journal, Record, digest, read_plain, write_plain
+from engram.surfaces.paper import count
+from engram.surfaces.showing import agreed, complain, diff_of, told
 
 NOTHING = b""
 STORE = "ENGRAM_STORE"
@@ -79,7 +81,7 @@ def run(words: list[str], *, json: bool) -> int:
     written = False
     if not json:
         screen.show()
-    if any(change.needed for change in changes) and (options & {"--yes", "-y"} or (not json and _agreed(changes))):
+    if any(change.needed for change in changes) and (options & {"--yes", "-y"} or (not json and agreed(changes))):
         changes, written = _carried_out(changes, journal, removing=removing), True
     elif not any(change.needed for change in changes):
         _noted(changes, journal)
@@ -217,17 +219,6 @@ def _pieces(targets: Iterable[Target]) -> tuple[Piece, ...]:
 # --- doing it ---
 
 
-def _agreed(changes: Sequence[Change]) -> bool:
-    """Whether a person at a terminal says yes."""
-    if not all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stdout)):
-        return False
-    count = sum(change.needed for change in changes)
-    try:
-        return input(f"Type yes to write {_files(count)}: ").strip().lower() == "yes"
-    except EOFError:
-        return False
-
-
 def _carried_out(changes: Sequence[Change], journal: Journal, *, removing: bool) -> list[Change]:
     """Every change made, or with what kept it from being made; an agent without its server gets nothing else."""
     done: list[Change] = []
@@ -307,14 +298,14 @@ class _Screen(NamedTuple):
             print(f"Name one: engram setup NAME. Known are {', '.join(agent.name for agent in AGENTS)}.")
         for change in self.changes:
             if change.needed:
-                shown = _folded(self._diff(change))
+                shown = _folded(list(diff_of(change, self._short(change.path))))
                 print("\n".join([*shown, *([change.remark] if change.remark else []), ""]))
         if self.remark and any(change.needed for change in self.changes):
             print(f"{self.remark}\n")
         sys.stdout.flush()  # what is said to standard error comes after it
         for change in self.changes:
             if change.error:
-                self._complain(change)
+                complain(change, self._short(change.path))
 
     def conclude(self, *, written: bool) -> None:
         """What was done, what was not, and what comes next."""
@@ -325,7 +316,7 @@ class _Screen(NamedTuple):
             print("\n".join([*([""] if needed else []), *self._left_alone(), *self._next(needed)]))
         elif needed:
             words = " ".join([*(["--remove"] if self.removing else []), *(agent.name for agent in self.agents)])
-            print(f"Nothing was written. To write {_files(len(needed))}: engram setup {words} --yes")
+            print(f"Nothing was written. To write {count(len(needed), 'file')}: engram setup {words} --yes")
         elif self.agents and not any(change.error for change in self.changes):
             print("Nothing to take out." if self.removing else "Nothing to change: all is set up.")
 
@@ -333,37 +324,27 @@ class _Screen(NamedTuple):
         """The same as JSON."""
         import json  # noqa: PLC0415 - set-up alone
 
-        files = [
-            {
-                "path": change.path,
-                "agents": list(change.agents),
-                "change": self._kind(change),
-                "diff": "\n".join(self._diff(change)) if change.needed else "",
-                **({"remark": change.remark} if change.remark else {}),
-                **({"error": change.error.body()} if change.error else {}),
-            }
-            for change in self.changes
-        ]
+        files = [told(each, self._short(each.path), agents=list(each.agents)) for each in self.changes]
         names = [agent.name for agent in self.agents]
-        told = {
+        answer = {
             "agents": names,
             "files": files,
             "written": written,
             **({"remark": self.remark} if self.remark else {}),
         }
-        print(json.dumps(told, ensure_ascii=False, indent=2))
+        print(json.dumps(answer, ensure_ascii=False, indent=2))
 
     def _left_alone(self) -> list[str]:
         """What was not done, after everything else: a refusal above a long diff is out of sight."""
         refused = [change for change in self.changes if change.error]
         if not refused:
             return []
-        count = "1 file was" if len(refused) == 1 else f"{len(refused)} files were"
+        were = "1 file was" if len(refused) == 1 else f"{len(refused)} files were"
         stopped = {name for change in refused for name in change.connects}
         titles = [agent.title for agent in self.agents if agent.name in stopped]
         lines = [f"  {self._short(change.path)}: {change.error.message}" for change in refused if change.error]
         without = [f"Not connected: {', '.join(titles)}. Without its server nothing else is written."]
-        return [f"{count} left alone:", *lines, *(without if titles else [])]
+        return [f"{were} left alone:", *lines, *(without if titles else [])]
 
     def _next(self, needed: Sequence[Change]) -> list[str]:
         touched = [agent for agent in self.agents if any(agent.name in change.agents for change in needed)]
@@ -380,42 +361,9 @@ class _Screen(NamedTuple):
             return "Removed"
         return "Restored" if self.removing and not change.remark else "Wrote"
 
-    def _kind(self, change: Change) -> str:
-        if change.error:
-            return "refused"
-        if not change.needed:
-            return "none"
-        return "create" if change.before is None else "remove" if change.after is None else "edit"
-
-    def _diff(self, change: Change) -> list[str]:
-        from difflib import unified_diff  # noqa: PLC0415 - set-up alone
-
-        before, after = (
-            (data or NOTHING).decode(errors="replace").splitlines(keepends=True)
-            for data in (change.before, change.after)
-        )
-        name = self._short(change.path)
-        names = [name if data is not None else os.devnull for data in (change.before, change.after)]
-        lines: list[str] = []
-        for line in unified_diff(before, after, names[0], names[1]):
-            lines.append(line.rstrip("\r\n"))
-            if not line.endswith("\n"):
-                lines.append("\\ No newline at end of file")
-        return lines
-
-    def _complain(self, change: Change) -> None:
-        assert change.error is not None
-        print(f"{self._short(change.path)} is left as it is. {change.error.message}", file=sys.stderr)
-        if change.error.hint:
-            print(f"  {change.error.hint}", file=sys.stderr)
-
     def _short(self, path: str) -> str:
         inside = path.startswith(self.home.folder + os.sep)
         return "~" + path[len(self.home.folder) :] if inside else path
-
-
-def _files(count: int) -> str:
-    return "1 file" if count == 1 else f"these {count} files"
 
 
 def _folded(diff: Sequence[str]) -> list[str]:

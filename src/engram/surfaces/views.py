@@ -1,8 +1,7 @@
 """`engram views`: what is remembered as a block in the files agents read; every change is shown first."""
 
 import os
-import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from engram import config
@@ -11,9 +10,10 @@ from engram.projects import views
 from engram.projects.detect import root_of
 from engram.surfaces.journal import read_plain, write_plain
 from engram.surfaces.paper import count, plain
+from engram.surfaces.showing import agreed, complain, diff_of, told
 
 if TYPE_CHECKING:
-    from engram.model.answers import Brief
+    from engram.model.answers import Brief, Routed
     from engram.service import Engram
 
 PRIVATE = 0o600
@@ -47,13 +47,6 @@ class Asked(NamedTuple):
     store: str = ""
 
 
-class Refreshed(NamedTuple):
-    """The files that were brought up to date, and what stood in the way of others."""
-
-    paths: tuple[str, ...] = ()
-    problems: tuple[str, ...] = ()
-
-
 def run(words: list[str], *, json: bool) -> int:
     """Usage: engram views [FILE ...] [--yes] [--remove] [--store PATH] [--json]
 
@@ -85,27 +78,38 @@ def run(words: list[str], *, json: bool) -> int:
     written = False
     if not json:
         screen.show()
-    if any(change.needed for change in changes) and (asked.yes or (not json and _agreed(changes))):
+    if any(change.needed for change in changes) and (asked.yes or (not json and agreed(changes))):
         changes, written = [_carried_out(change) for change in changes], True
     screen = screen._replace(changes=changes)
     (screen.tell if json else screen.conclude)(written=written)
     return next((change.error.exit_code for change in changes if change.error), 0)
 
 
-def refresh(engram: "Engram") -> Refreshed:
-    """Bring the blocks up to date that are there already; no other file is touched, and nobody is asked."""
-    from engram.operations.routing import agent_view  # noqa: PLC0415 - start-up
+def with_views(engram: "Engram", routed: "Routed") -> "Routed":
+    """The answer of a sync, with the agent files whose block drifted; applied, they are brought up to date.
 
+    Only files that carry a block already are touched, and nobody is asked.
+    """
+    from engram.model.answers import Drift  # noqa: PLC0415 - start-up
+    from engram.operations.routing import agent_view, next_step  # noqa: PLC0415 - start-up
+
+    coming = [] if routed.applied else [one.memory for one in routed.routes if one.action == "append"]
     try:
         root, found = _found(_working_folder())
         paths = [path for path in found if _carries(path, root)]
-        told = agent_view(engram.call()) if paths else None
+        view = agent_view(engram.call(), coming) if paths else None
     except EngramError as error:
-        return Refreshed((), (f"{error.message} {error.hint}".rstrip(),))
-    done = [_carried_out(_planned(path, told, root)) for path in paths]
-    return Refreshed(
-        tuple(change.path for change in done if change.needed),
-        tuple(f"{change.path}: {change.error.message}" for change in done if change.error),
+        return routed._replace(problems=(*routed.problems, f"{error.message} {error.hint}".rstrip()))
+    changes = [_planned(path, view, root) for path in paths]
+    if routed.applied:
+        changes = [_carried_out(change) for change in changes]
+    needed = [change for change in changes if change.needed]
+    drift = (*routed.drift, *(Drift(each.path, "\n".join(diff_of(each, each.path))) for each in needed))
+    return routed._replace(
+        drift=drift,
+        refreshed=(*routed.refreshed, *(each.path for each in needed)) if routed.applied else (),
+        problems=(*routed.problems, *(f"{each.path}: {each.error.message}" for each in changes if each.error)),
+        hint=next_step(routed.counts, drift, applied=routed.applied),
     )
 
 
@@ -218,17 +222,6 @@ def _carries(path: str, root: str) -> bool:
         return False
 
 
-def _agreed(changes: Sequence[Change]) -> bool:
-    """Whether a person at a terminal says yes."""
-    if not all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stdout)):
-        return False
-    many = sum(change.needed for change in changes)
-    try:
-        return input(f"Type yes to write {count(many, 'file')}: ").strip().lower() == "yes"
-    except EOFError:
-        return False
-
-
 def _carried_out(change: Change) -> Change:
     if not change.needed:
         return change
@@ -264,9 +257,9 @@ class _Screen(NamedTuple):
             print("Name the file to write: engram views AGENTS.md")
         for change in self.changes:
             if change.needed:
-                print("\n".join([*map(plain, self._diff(change)), ""]))
+                print("\n".join([*map(plain, diff_of(change, self._short(change.path))), ""]))
             elif change.error:
-                self._complain(change)
+                complain(change, self._short(change.path))
             elif change.remark:
                 print(f"{self._short(change.path)} is left as it is. {change.remark}")
 
@@ -278,7 +271,7 @@ class _Screen(NamedTuple):
                 if change.needed:
                     print(f"{'Removed' if change.after is None else 'Wrote'} {self._short(change.path)}")
                 elif change.error and change.before != change.after:  # it failed after it was shown
-                    self._complain(change)
+                    complain(change, self._short(change.path))
         elif needed:
             words = [*(self._short(change.path) for change in needed), *["--remove"] * self.asked.remove, "--yes"]
             print(f"Nothing was written. To write {count(len(needed), 'file')}: engram views {' '.join(words)}")
@@ -291,46 +284,10 @@ class _Screen(NamedTuple):
         """The same as JSON."""
         import json  # noqa: PLC0415 - start-up
 
-        files = [
-            {
-                "path": change.path,
-                "change": self._kind(change),
-                "diff": "\n".join(self._diff(change)) if change.needed else "",
-                **({"remark": change.remark} if change.remark else {}),
-                **({"error": change.error.body()} if change.error else {}),
-            }
-            for change in self.changes
-        ]
-        told = self.told
-        counts = {"memories": len(told.included), "left_out": told.left_out, "tokens": told.tokens} if told else {}
+        files = [told(change, self._short(change.path)) for change in self.changes]
+        view = self.told
+        counts = {"memories": len(view.included), "left_out": view.left_out, "tokens": view.tokens} if view else {}
         print(json.dumps({"files": files, **counts, "written": written}, ensure_ascii=False, indent=2))
-
-    def _kind(self, change: Change) -> str:
-        if change.error:
-            return "refused"
-        if not change.needed:
-            return "none"
-        return "create" if change.before is None else "remove" if change.after is None else "edit"
-
-    def _diff(self, change: Change) -> Iterator[str]:
-        from difflib import unified_diff  # noqa: PLC0415 - start-up
-
-        old, new = (
-            (data or b"").decode(errors="replace").splitlines(keepends=True)
-            for data in (change.before, change.after)
-        )
-        name = self._short(change.path)
-        names = [name if data is not None else os.devnull for data in (change.before, change.after)]
-        for line in unified_diff(old, new, names[0], names[1]):
-            yield line.rstrip("\r\n")
-            if not line.endswith("\n"):
-                yield "\\ No newline at end of file"
-
-    def _complain(self, change: Change) -> None:
-        assert change.error is not None
-        print(f"{self._short(change.path)} is left as it is. {change.error.message}", file=sys.stderr)
-        if change.error.hint:
-            print(f"  {change.error.hint}", file=sys.stderr)
 
     def _short(self, path: str) -> str:
         inside = path.startswith(os.path.join(self.folder, ""))

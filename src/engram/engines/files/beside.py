@@ -3,14 +3,14 @@
 import json
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
 from engram.engines.files.folder import AUDIT, DONE, LOG, QUEUE, REGISTRY, SNAPSHOTS, Folder, whole_lines
-from engram.engines.files.history import Line, Step
-from engram.engines.files.items import record_of, status_of
+from engram.engines.files.history import Line, State, Step
 from engram.engines.files.registry import clean
+from engram.model.items import record_of
 from engram.model.limits import print_time
 from engram.model.memory import CURATED, Memory
 from engram.model.pages import one_line
@@ -22,6 +22,8 @@ TOKEN = 16
 """How long the name of a snapshot is; those of another program are shorter, and are left alone."""
 
 _GENERATED = re.compile(r"^generated:.*$", re.MULTILINE)
+_MARK = re.compile(r"^(?:<{7}|>{7}|\|{7}|={7})(?: .*)?$\n?", re.MULTILINE)
+_SNAPSHOT = re.compile(rf"[0-9a-f]{{{TOKEN}}}\.(?:log\.)?bak")
 _DONE = {"promote": "promote", "reject": "reject", "undo": "undo"}
 
 
@@ -29,26 +31,45 @@ _DONE = {"promote": "promote", "reject": "reject", "undo": "undo"}
 
 
 def log_entries(line: Line, steps: Iterable[Step]) -> list[str]:
-    """What a line put in force by itself, as entries of memory-log.md."""
-    at = print_time(line.event.at)
-    return [
-        f"- [{step.after.kind}] {one_line(step.after.text)} <!-- id: {step.handle} ts: {at} -->\n"
-        for step in steps
-        if step.after and _by_itself(step.after) and not (step.before and _says_the_same(step.before, step.after))
-    ]
+    """What a line put in use by itself, as entries of memory-log.md; what it took out of use, struck out."""
+    at, entries = print_time(line.event.at), []
+    for step in steps:
+        before, after = step.before, step.after
+        if after and _in_use_by_itself(after):
+            if before and _in_use_by_itself(before) and before.text == after.text:
+                continue
+            kind, told = after.kind, one_line(after.text)
+        elif before and _in_use_by_itself(before) and not (after and _in_use(after)):
+            kind, told = before.kind, f"~~{one_line(before.text)}~~ {_fate(after)}"
+        else:
+            continue
+        entries.append(f"- [{kind}] {told} <!-- id: {step.handle} ts: {at} -->\n")
+    return entries
 
 
-def _by_itself(memory: Memory) -> bool:
-    return memory.status == "promoted" and not memory.approved_by
+def _in_use(memory: Memory) -> bool:
+    return memory.status == "promoted" and memory.forgotten_at is None and not memory.replaced_by
 
 
-def _says_the_same(before: Memory, after: Memory) -> bool:
-    return _by_itself(before) and before.text == after.text
+def _in_use_by_itself(memory: Memory) -> bool:
+    return _in_use(memory) and not memory.approved_by
+
+
+def _fate(memory: Memory | None) -> str:
+    """What became of a memory that is no longer in use, in a word."""
+    if memory is None or memory.status == "pending":
+        return "undone"
+    return "forgotten" if memory.forgotten_at else "replaced" if memory.replaced_by else "rejected"
+
+
+def missing_entries(text: str, entries: Iterable[str]) -> list[str]:
+    """The entries that the log lacks, each known by its id and time."""
+    return [entry for entry in entries if _end(entry) not in text]
 
 
 def logged(text: str, entries: Sequence[str], date: str) -> str:
     """The log with new entries at its top; those it has already are not written again."""
-    fresh = [entry for entry in entries if entry[entry.rindex("<!--") :] not in text]
+    fresh = missing_entries(text, entries)
     if not fresh:
         return text
     if not text.startswith("---\n"):
@@ -61,10 +82,66 @@ def logged(text: str, entries: Sequence[str], date: str) -> str:
     return f"{head}{LOG_TITLE}{''.join(fresh)}{rest}"
 
 
-def unlogged(text: str, handles: Iterable[str]) -> str:
-    """The log without a word about some memories, in our form of entries or another program's."""
-    marks = [mark for handle in handles for mark in (f"<!-- id: {handle} ts:", f", id {handle})")]
-    return "".join(line for line in text.splitlines(keepends=True) if not any(mark in line for mark in marks))
+def unlogged(text: str, steps: Iterable[Step], whose: Mapping[str, str]) -> str:
+    """The log without a word about some memories, in our form of entries or another program's.
+
+    An entry is known by its handle, unless `whose` (see `owners`) says of whom it is: a handle may have been given
+    to another one since, where two copies of a store were joined.
+    """
+    handles = {step.handle: step.id for step in steps}
+    about = re.compile(r"- .*(?:<!-- id: (mem-\d+) ts: \S+ -->|, id (mem-\d+)\))\s*")
+
+    def is_of_them(line: str) -> bool:
+        found = about.fullmatch(line)
+        named = handles.get(found[1] or found[2], "") if found else ""
+        return found is not None and whose.get(_end(line), named) in handles.values()
+
+    return "".join(line for line in text.splitlines(keepends=True) if not is_of_them(line))
+
+
+def owners(lines: Iterable[Line]) -> dict[str, str]:
+    """The id of the memory that each entry of the log tells of, by the entry's end."""
+    state = State()
+    told = [(line, step) for line in lines for step in state.steps(line)]
+    return {_end(entry): step.id for line, step in told for entry in log_entries(line, [step])}
+
+
+def _end(entry: str) -> str:
+    """By what an entry is known: its id and its time."""
+    return entry[entry.rindex("<!--") :].rstrip() if "<!--" in entry else ""
+
+
+def is_marked(text: str) -> bool:
+    """Whether git left its marks in a log that it could not merge."""
+    return bool(re.search(r"^<{7} ", text, re.MULTILINE))
+
+
+def unmarked(text: str) -> str:
+    """A log with both sides of each merge that git left open: it is only ever added to, so nothing contradicts."""
+    lines = [line for line in text.splitlines(keepends=True) if not _MARK.match(line)]
+    head, title, rest = "".join(lines).partition(LOG_TITLE)
+    dates = sorted(_GENERATED.findall(head))
+    for extra in dates[:-1]:
+        head = head.replace(f"{extra}\n", "", 1)
+    return with_entries(f"{head}{title}", rest.splitlines(keepends=True))
+
+
+def with_entries(text: str, lines: Iterable[str]) -> str:
+    """The log with further lines: entries among its own, each once and the newest first; all else below them."""
+    head, title, rest = text.partition(LOG_TITLE)
+    if not title:
+        return text + "".join(lines)
+    own = rest.splitlines(keepends=True)
+    every = [*own, *(line for line in dict.fromkeys(lines) if line.strip() and line not in own)]
+    entries = [line for line in every if line.startswith("- ")]
+    others = [line for line in every if not line.startswith("- ")]
+    return head + title + "".join([*sorted(entries, key=_moment, reverse=True), *others])
+
+
+def _moment(entry: str) -> str:
+    """When an entry was made: ours say so at their end, those of another program at their beginning."""
+    found = re.findall(r"\d{4}-\d\d-\d\dT[0-9:.]+Z", entry)
+    return (found[-1] if entry.rstrip().endswith("-->") else found[0]) if found else ""
 
 
 # the queue
@@ -83,39 +160,51 @@ def envelope(memory: Memory, handle: str, now: datetime) -> bytes:
     return (json.dumps(told, ensure_ascii=False, indent=2) + "\n").encode()
 
 
-def file_in_queue(folder: Folder, step: Step, now: datetime, *, erased: bool) -> None:
+def file_in_queue(folder: Folder, step: Step, now: datetime) -> None:
     """Bring the queue up to date with one memory: in it while it waits, in `_done` with its status afterwards."""
-    name = f"{step.handle}.json"
-    waiting, done = folder.read(QUEUE, name), folder.read(DONE, name)
-    if step.after is None:
-        for where in (QUEUE, DONE) if erased else (QUEUE,):
-            folder.remove(where, name)
-    elif waits(step.after):
-        if waiting is None or _told(waiting, "fact") != step.after.text:
-            folder.write(envelope(step.after, step.handle, now), QUEUE, name, durable=False)
-    elif waiting is not None:
-        folder.write(_closed(waiting, status_of(step.after, now)), DONE, name, durable=False)
+    name, after = f"{step.handle}.json", step.after
+    if after is None:
         folder.remove(QUEUE, name)
-    elif done is not None:
-        folder.write(_closed(done, status_of(step.after, now)), DONE, name, durable=False)
+        folder.remove(DONE, name)
+        return
+    waiting, done = folder.read(QUEUE, name), folder.read(DONE, name)
+    known = next((each for each in (waiting, done) if each and tells(each, after, step.handle)), None)
+    if waits(after):
+        if waiting is None or known is not waiting or status_told(waiting) != "pending":
+            folder.write(_enveloped(known, after, step.handle, now), QUEUE, name, durable=False)
+        folder.remove(DONE, name)  # what was decided about it was taken back
+    elif waiting is not None or done is not None or (step.before and waits(step.before)):
+        folder.write(_enveloped(known, after, step.handle, now), DONE, name, durable=False)
+        folder.remove(QUEUE, name)
 
 
-def _told(content: bytes, name: str) -> Any:  # noqa: ANN401 - any JSON
-    """A value of an envelope, ours or the older form with the memory inside."""
+def tells(content: bytes, memory: Memory, handle: str) -> bool:
+    """Whether an envelope, ours or the older form with the memory inside, says what this memory says."""
+    told = _record_in(content)
+    return [told.get(name) for name in ("id", "fact", "kind")] == [handle, memory.text, memory.kind]
+
+
+def status_told(content: bytes) -> str:
+    """The status that an envelope tells, or ""."""
+    return str(_record_in(content).get("status", ""))
+
+
+def _record_in(content: bytes) -> dict[str, Any]:
     try:
         told = json.loads(content)
-        return told.get("memory", told).get(name)
-    except (ValueError, AttributeError):
-        return None
+        record = told.get("memory", told)
+    except (ValueError, AttributeError, RecursionError):
+        return {}
+    return record if isinstance(record, dict) else {}
 
 
-def _closed(content: bytes, status: str) -> bytes:
-    """An envelope with its final status; one that cannot be read is kept as it is."""
-    try:
-        told = json.loads(content)
-        told.get("memory", told)["status"] = status
-    except (ValueError, AttributeError, TypeError):
-        return content
+def _enveloped(known: bytes | None, memory: Memory, handle: str, now: datetime) -> bytes:
+    """The envelope of a memory as it is now: one of another program keeps its form, and what else it says."""
+    if known is None:
+        return envelope(memory, handle, now)
+    told, record = json.loads(known), record_of(memory, handle, now)
+    inner = told.get("memory", told)
+    inner |= {name: value for name, value in record.items() if name in inner}
     return (json.dumps(told, ensure_ascii=False, indent=2) + "\n").encode()
 
 
@@ -161,7 +250,13 @@ def _operation(line: Line, step: Step) -> str:
         return action
     if step.after.learned_by == "harvest":
         return "harvest"
-    return "auto_append" if _by_itself(step.after) and action == "remember" else action
+    return "auto_append" if _in_use_by_itself(step.after) and action == "remember" else action
+
+
+def written_line(now: datetime, word: str, token: str | None) -> bytes:
+    """That a file was written although nothing was decided, as a line of audit.jsonl."""
+    row = {"ts": print_time(now), "op": word, "id": None, "tier": None, "undo_token": token}
+    return json.dumps(row).encode() + b"\n"
 
 
 def token_of(line: Line) -> str:
@@ -193,7 +288,7 @@ def snapshot(folder: Folder, token: str, names: Iterable[str]) -> None:
 
 def thin_out(folder: Folder, keep: int) -> None:
     """Press all snapshots but the newest, and let go of those beyond the number to keep."""
-    names = [name for name in folder.names(SNAPSHOTS) if len(name.partition(".")[0]) == TOKEN]
+    names = [name for name in folder.names(SNAPSHOTS) if _SNAPSHOT.fullmatch(name)]
     if len(names) <= 1:
         return
     aged = sorted(names, key=lambda name: os.lstat(folder.at(SNAPSHOTS, name)).st_mtime_ns, reverse=True)
@@ -225,10 +320,18 @@ def _press(folder: Folder, name: str) -> None:
     os.utime(folder.at(SNAPSHOTS, name), ns=(made, made))  # its age is that of what it holds
 
 
-def drop_snapshots(folder: Folder) -> None:
-    """Let go of every snapshot: what was purged may stand in any of them."""
+def drop_snapshots(folder: Folder, holds: Callable[[bytes], bool | None]) -> list[str]:
+    """Let go of every snapshot that holds what was purged; answers with those of which that cannot be told."""
+    unknown = []
     for name in folder.names(SNAPSHOTS):
-        folder.remove(SNAPSHOTS, name)
+        place = os.path.join(SNAPSHOTS, name)
+        plain = os.path.isfile(folder.at(place)) and not os.path.islink(folder.at(place))
+        told = holds(folder.read(place) or b"") if plain else None
+        if told is None:
+            unknown.append(place)
+        elif told:
+            folder.remove(place)
+    return unknown
 
 
 def read_log(folder: Folder) -> str:

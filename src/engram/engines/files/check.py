@@ -1,31 +1,36 @@
-"""Looking for what does not fit together: queue, body, trail, duplicates and copies; and mending it."""
+"""Looking for what does not fit together: history, queue, log, trail, duplicates and copies; and mending it."""
 
+import json
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator
 from datetime import datetime
+from functools import partial
 from typing import NamedTuple
 
 from engram.engines.files import beside
-from engram.engines.files.folder import AUDIT, EVENTS, LOG, QUEUE, Folder
+from engram.engines.files.folder import AUDIT, DONE, LOG, QUEUE, REGISTRY, Folder
 from engram.engines.files.history import Journal, Line, State, Step
 from engram.engines.files.reading import Reading
 from engram.engines.files.registry import Registry, body_of, sections
 from engram.model.change import Finding
+from engram.model.event import ADOPTED, BOOKKEEPING, intact
+from engram.model.hashing import sha256
+from engram.model.items import status_of
+from engram.model.memory import Memory
 
 FIX = "Mend it: engram doctor --fix"
 
-_COPY = re.compile(
-    r"(?P<stem>memory|memory-log|audit|events)"
-    r"(?: \(.*conflict.*\)|\.sync-conflict-.*|[-_ ]conflict(?:ed)?.*| \d+| \(\d+\)|~.*| copy.*)"
-    r"(?P<ending>\.md|\.jsonl)",
-    re.IGNORECASE,
-)
+_LEFT = r"(?: \(.*conflict.*\)|\.sync-conflict-.*|[-_ ]conflict(?:ed)?.*| \d+| \(\d+\)|~.*| copy.*)"
 """What sync tools call the other side of a conflict: Dropbox, Syncthing, iCloud, Nextcloud and others."""
 
+_COPY = re.compile(rf"(?P<stem>memory|memory-log|audit|events){_LEFT}(?P<ending>\.md|\.jsonl)", re.IGNORECASE)
+_QUEUED_COPY = re.compile(rf"mem-\d+{_LEFT}\.json", re.IGNORECASE)
 
-_ENTRY = re.compile(rb"- \[.*|- .*<!-- id: .*")
-"""A line of the log's list; an item of its frontmatter is none."""
+_ENTRY = re.compile(r"- \[.*|- .*<!-- id: .*|- .*, id mem-\d+\)\s*")
+"""A line of the log's list, ours or another program's; an item of its frontmatter is none."""
+
+_OF_ENTRY = re.compile(r"(?:<!-- id: (mem-\d+) ts: \S+ -->|, id (mem-\d+)\))\s*$")
 
 
 class View(NamedTuple):
@@ -39,57 +44,190 @@ class View(NamedTuple):
     now: datetime
 
 
-def findings(view: View) -> Iterator[Finding]:
+class Flaw(NamedTuple):
+    """Something that does not fit, and what mends it and says what it did; None where that is its writer's."""
+
+    finding: Finding
+    mend: Callable[[], str] | None = None
+
+
+def findings(view: View) -> list[Finding]:
     """What is wrong beside the index, in the order in which it is told."""
-    for line in view.journal.torn:
-        message = f"events.jsonl, line {line} is torn: what it told is not known."
-        yield Finding("history", message, "Compare with a backup; memories are as memory.md has them.")
-    yield from (finding for finding, _ in _queue(view))
+    return [flaw.finding for flaw in _flaws(view)]
+
+
+def mend(view: View) -> list[Finding]:
+    """Queue, log, trail and copies brought in order, a note for each; the registry is its writer's."""
+    flaws = list(_flaws(view))
+    return [note(flaw.finding.code, flaw.mend()) for flaw in flaws if flaw.mend]
+
+
+def note(code: str, message: str) -> Finding:
+    """What a repair did."""
+    return Finding(code, message, severity="note")
+
+
+def _flaws(view: View) -> Iterator[Flaw]:
+    yield from _history(view)
+    yield from _queue(view)
+    yield from _done(view)
     if drifted(view):
-        yield Finding("body", "The body of memory.md does not say what its items say.", FIX, fixable=True)
-    if missing := unaudited(view):
-        yield Finding("audit", f"{len(missing)} events are not in audit.jsonl.", FIX, fixable=True)
+        fresh = all(line.event.action == ADOPTED for line in view.journal.lines)
+        severity = "note" if fresh else "error"  # nothing is wrong with what another program left in its own form
+        told = "The body of memory.md does not say what its items say."
+        yield Flaw(Finding("body", told, FIX, severity=severity, fixable=True))
+    yield from _audit(view)
+    yield from _log(view)
     for span, item in view.found.twice:
         line = view.registry.line_of(span[0])
         message = f"memory.md, line {line}: {item.handle} is another memory's id."
-        yield Finding("duplicate", message, f"Keep both, the newer one under a new id: {FIX[9:]}", fixable=True)
-    for name in copies(view.folder):
-        target = _target(name)
-        by_hand = target == EVENTS or (target == LOG and _adds(view.folder, name) is None)
-        hint = f"Compare it with {target}, then remove it." if by_hand else f"Join it: {FIX[9:]}"
-        yield Finding("copy", f"{name} was left by a sync tool.", hint, severity="warning", fixable=not by_hand)
+        hint = f"Keep both, the newer one under a new id: {FIX[9:]}"
+        yield Flaw(Finding("duplicate", message, hint, fixable=True))
+    yield from _copies(view)
 
 
-def mend(view: View) -> None:
-    """Queue, trail and copies brought in order; what concerns the registry is its writer's."""
-    for _, step in _queue(view):
-        if step.after is None:
-            view.folder.remove(QUEUE, f"{step.handle}.json")
+# history
+
+
+def _history(view: View) -> Iterator[Flaw]:
+    kept = "Compare with a backup; memories are as memory.md has them."
+    for at in view.journal.torn:
+        yield Flaw(Finding("history", f"events.jsonl, line {at} is torn: what it told is not known.", kept))
+    for line in broken(view.journal):
+        told = f"Event {line.event.seq} ({line.event.id[:8]}) does not fit the chain: events.jsonl was changed."
+        yield Flaw(Finding("history", told, kept))
+    told_of = beside.audited(beside.read_audit(view.folder)) - {line.event.id for line in view.journal.lines}
+    if (lost := len(told_of) - len(view.journal.torn)) > 0:
+        event = _count(lost, "event")
+        told = f"audit.jsonl knows {event} that events.jsonl does not: history was cut, or replaced."
+        hint = "Put events.jsonl back from a backup; memories are as memory.md has them."
+        yield Flaw(Finding("history", told, hint, severity="warning"))
+
+
+def broken(journal: Journal) -> Iterator[Line]:
+    """The lines that do not fit their hash, their commitment or, where this store wrote them, their chain.
+
+    What came from another store may have gaps, for it sends only what is shared, and in any order.
+    """
+    mine = {line.event.replica for line in journal.lines if line.after.get("home")}
+    last: dict[str, tuple[int, str]] = {}
+    for line in journal.lines:
+        event = line.event
+        position, prev = last.get(event.replica, (0, ""))
+        linked = (event.position, event.prev) == (position + 1, prev) or event.replica not in mine
+        if not intact(event) or not linked or not _agrees(line):
+            yield line
+        last[event.replica] = (event.position, event.id)
+
+
+def _agrees(line: Line) -> bool:
+    """Whether what became of the records is not said otherwise than the payload, which the hash covers."""
+    puts = line.after.get("puts", {})
+    return not any(
+        edit.field not in BOOKKEEPING and puts.get(edit.id, {}).get("set", {}).get(edit.field, edit.new) != edit.new
+        for edit in (line.event.payload.edits if line.event.payload else ())
+    )
+
+
+# the queue
+
+
+def _queue(view: View) -> Iterator[Flaw]:
+    memories = {memory.handle: memory for memory in view.state.memories()}
+    filed = set()
+    for name, handle in _envelopes(view.folder, QUEUE):
+        if os.path.islink(view.folder.at(QUEUE, name)):
+            yield Flaw(Finding("queue", f"queue/{name} is a symbolic link.", "Replace it by the file itself."))
+        elif _QUEUED_COPY.fullmatch(name):
+            yield _queued_copy(view, QUEUE, name)
         else:
-            beside.file_in_queue(view.folder, step, view.now, erased=False)
-    state, rows, missing = State(), [], {line.event.id for line in unaudited(view)}
-    for line in view.journal.lines:
-        steps = state.steps(line)
-        if line.event.id in missing:
-            rows.append(beside.audit_lines(line, steps, snapshot=False))
-    if rows:
-        view.folder.append(b"".join(rows), AUDIT)
-    for name in copies(view.folder):
-        _join(view.folder, name)
+            yield from _misfiled(view, name, memories.get(handle))
+        filed.add(handle)
+    fresh = _untouched(view)
+    for handle, memory in memories.items():
+        if beside.waits(memory) and handle not in filed:
+            severity = "note" if memory.id in fresh else "error"
+            told = Finding("queue", f"{handle} waits, and is not in queue/.", FIX, severity=severity, fixable=True)
+            yield Flaw(told, partial(_file, view, Step(memory.id, handle, None, memory), "was put into queue/"))
 
 
-def _queue(view: View) -> Iterator[tuple[Finding, Step]]:
-    waiting = {m.handle: m for m in view.state.memories() if beside.waits(m)}
-    names = [name for name in view.folder.names(QUEUE) if name.endswith(".json")]
-    filed = {name.removesuffix(".json") for name in names if not name.startswith(".")}
-    for handle in sorted(waiting.keys() - filed):
-        memory = waiting[handle]
-        told = Finding("queue", f"{handle} waits, and is not in queue/.", FIX, fixable=True)
-        yield told, Step(memory.id, handle, None, memory)
-    known = {memory.handle: memory for memory in view.state.memories()}
-    for handle in sorted(filed - waiting.keys()):
-        told = Finding("queue", f"queue/{handle}.json is there, and nothing waits under it.", FIX, fixable=True)
-        yield told, Step(handle, handle, None, known.get(handle))
+def _misfiled(view: View, name: str, memory: Memory | None) -> Iterator[Flaw]:
+    """What is wrong with one file of the queue, if something is."""
+    if memory is None:
+        told = Finding("queue", f"queue/{name} is there, and nothing waits under it.", FIX, fixable=True)
+        yield Flaw(told, partial(_aside, view, QUEUE, name))
+    elif not beside.waits(memory):
+        told = Finding("queue", f"queue/{name} is there, and nothing waits under it.", FIX, fixable=True)
+        yield Flaw(told, partial(_file, view, Step(memory.id, memory.handle, None, memory), "went to queue/_done/"))
+    elif not beside.tells(view.folder.read(QUEUE, name) or b"", memory, memory.handle):
+        told = Finding("queue", f"queue/{name} does not say what waits under it.", FIX, fixable=True)
+        yield Flaw(told, partial(_refiled, view, QUEUE, name, memory))
+
+
+def _done(view: View) -> Iterator[Flaw]:
+    memories = {memory.handle: memory for memory in view.state.memories()}
+    for name, handle in _envelopes(view.folder, DONE):
+        memory, place = memories.get(handle), os.path.join(DONE, name)
+        if os.path.islink(view.folder.at(place)):
+            yield Flaw(Finding("queue", f"{place} is a symbolic link.", "Replace it by the file itself."))
+        elif _QUEUED_COPY.fullmatch(name):
+            yield _queued_copy(view, DONE, name)
+        elif memory and beside.waits(memory):
+            told = Finding("queue", f"{place} tells a decision that was taken back.", FIX, fixable=True)
+            step = Step(memory.id, handle, None, memory)
+            yield Flaw(told, partial(_file, view, step, "waits in queue/ again"))
+        elif memory and not _final(view.folder.read(place) or b"", memory, view.now):
+            told = Finding("queue", f"{place} tells another decision than history.", FIX, fixable=True)
+            yield Flaw(told, partial(_refiled, view, DONE, name, memory))
+
+
+def _final(content: bytes, memory: Memory, now: datetime) -> bool:
+    """Whether an envelope tells how a memory was decided; a release of another program leaves it pending there."""
+    stale = ("stale",) if memory.status == "promoted" else ()
+    return beside.status_told(content) in ("pending", memory.status, status_of(memory, now), *stale)
+
+
+def _envelopes(folder: Folder, place: str) -> list[tuple[str, str]]:
+    """The names of the files of a queue, and the handles they go by."""
+    names = [name for name in folder.names(place) if name.endswith(".json") and not name.startswith(".")]
+    return [(n, n.removesuffix(".json")) for n in names if not os.path.isdir(folder.at(place, n))]
+
+
+def _untouched(view: View) -> set[str]:
+    """Memories of another program that nothing was done to since they were taken in."""
+    adopted = {id for line in view.journal.lines if line.event.action == ADOPTED for id in line.event.subjects}
+    return adopted - {
+        id for line in view.journal.lines if line.event.action != ADOPTED for id in line.event.subjects
+    }
+
+
+def _file(view: View, step: Step, did: str) -> str:
+    beside.file_in_queue(view.folder, step, view.now)
+    return f"{step.handle} {did}."
+
+
+def _refiled(view: View, place: str, name: str, memory: Memory) -> str:
+    """Write an envelope anew; what stood there is kept aside."""
+    kept = view.folder.put_aside(place, name)
+    memory_waits = Step(memory.id, memory.handle, memory, memory)
+    if place == QUEUE:
+        beside.file_in_queue(view.folder, memory_waits, view.now)
+    else:
+        view.folder.write(beside.envelope(memory, memory.handle, view.now), place, name, durable=False)
+    return f"{place}/{name} was written anew; what stood there is .bak/{kept}."
+
+
+def _queued_copy(view: View, place: str, name: str) -> Flaw:
+    told = f"{place}/{name} was left by a sync tool."
+    finding = Finding("copy", told, f"Put it aside: {FIX[9:]}", severity="warning", fixable=True)
+    return Flaw(finding, partial(_aside, view, place, name))
+
+
+def _aside(view: View, place: str, name: str) -> str:
+    return f"{place}/{name} was put aside as .bak/{view.folder.put_aside(place, name)}."
+
+
+# the body
 
 
 def drifted(view: View) -> bool:
@@ -101,10 +239,89 @@ def drifted(view: View) -> bool:
     return {kind: sorted(lines) for kind, lines in said.items()} != {k: sorted(v) for k, v in wanted.items()}
 
 
-def unaudited(view: View) -> list[Line]:
-    """Lines of history that the trail knows nothing of."""
-    told = beside.audited(beside.read_audit(view.folder))
-    return [line for line in view.journal.lines if line.event.id not in told]
+# the audit trail
+
+
+def _audit(view: View) -> Iterator[Flaw]:
+    content = beside.read_audit(view.folder)
+    for at, line in enumerate(content.split(b"\n")[:-1], 1):
+        if line.strip() and not _is_object(line):
+            told = f"audit.jsonl, line {at} is no record."
+            hint = "It is kept, for the trail is only added to; compare with a backup."
+            yield Flaw(Finding("audit", told, hint, severity="warning"))
+    known = beside.audited(content)
+    missing = {line.event.id for line in view.journal.lines} - known
+    if missing:
+        told = f"audit.jsonl does not know {_count(len(missing), 'event')} of events.jsonl."
+        finding = Finding("audit", told, FIX, fixable=True)
+        yield Flaw(finding, partial(_audited_again, view, missing))
+
+
+def _audited_again(view: View, missing: set[str]) -> str:
+    state, rows = State(), []
+    for line in view.journal.lines:
+        steps = state.steps(line)
+        if line.event.id in missing:
+            rows.append(beside.audit_lines(line, steps, snapshot=False))
+    view.folder.append(b"".join(rows), AUDIT)
+    return f"audit.jsonl got what it lacked: {_count(len(missing), 'event')}."
+
+
+def _is_object(line: bytes) -> bool:
+    try:
+        return isinstance(json.loads(line), dict)
+    except (ValueError, RecursionError):
+        return False
+
+
+# the log
+
+
+def _log(view: View) -> Iterator[Flaw]:
+    if marks := marked(view.folder):
+        yield marks
+        return
+    text, state, entries = beside.read_log(view.folder), State(), list[str]()
+    for line in view.journal.lines:
+        steps = state.steps(line)
+        entries += beside.log_entries(line, steps) if line.event.action != ADOPTED else []
+    if missing := beside.missing_entries(text, entries):
+        gone = view.folder.stamp(LOG) is None
+        told = (
+            "memory-log.md is gone." if gone else f"memory-log.md lacks {_count(len(missing), 'entry', 'entries')}."
+        )
+        finding = Finding("log", told, FIX, severity="warning", fixable=True)
+        yield Flaw(finding, partial(_logged_again, view, missing))
+
+
+def _logged_again(view: View, missing: list[str]) -> str:
+    text = beside.logged(beside.read_log(view.folder), missing, view.now.date().isoformat())
+    _write_log(view.folder, beside.with_entries(text, ()))
+    return f"memory-log.md got what it lacked: {_count(len(missing), 'entry', 'entries')}."
+
+
+def marked(folder: Folder) -> Flaw | None:
+    """That git left its marks in the log, if it did; both sides stay, for the log is only ever added to."""
+    text = (folder.read(LOG) or b"").decode("utf-8", "replace").replace("\r\n", "\n")
+    if not beside.is_marked(text):
+        return None
+    finding = Finding("log", "memory-log.md has the marks of a merge.", f"Keep both sides: {FIX[9:]}", fixable=True)
+    return Flaw(finding, partial(_unmarked, folder, text))
+
+
+def _unmarked(folder: Folder, text: str) -> str:
+    _write_log(folder, beside.unmarked(text))
+    return "memory-log.md has both sides of the merge, without its marks."
+
+
+def _write_log(folder: Folder, text: str) -> None:
+    """Write the log; what stood there is kept aside."""
+    if old := folder.read(LOG):
+        beside.snapshot(folder, sha256(old).hexdigest()[: beside.TOKEN], [LOG])
+    folder.write(text.encode(), LOG)
+
+
+# copies
 
 
 def copies(folder: Folder) -> list[str]:
@@ -112,52 +329,54 @@ def copies(folder: Folder) -> list[str]:
     return [name for name in folder.names("") if _COPY.fullmatch(name) and not os.path.islink(folder.at(name))]
 
 
-def _target(name: str) -> str:
+def target_of(name: str) -> str:
     """The file that a copy is a copy of."""
     found = _COPY.fullmatch(name)
     assert found
     return found["stem"].lower() + found["ending"].lower()
 
 
-def _join(folder: Folder, name: str) -> None:
-    """Take the lines of a copy that the file itself lacks, then put it away; one with more than that stays."""
-    target = _target(name)
-    if target == AUDIT:
-        folder.append(b"".join(line + b"\n" for line in _fresh(folder, name)), AUDIT)
-    elif target == LOG and (entries := _adds(folder, name)) is not None:
-        folder.write(_sorted_log(beside.read_log(folder), entries).encode(), LOG)
-    else:
-        return  # compared by a person; items of a registry are taken in by whoever writes it
-    folder.remove(name)
+def _copies(view: View) -> Iterator[Flaw]:
+    joins = {AUDIT: _joined_trail, LOG: _joined_log}
+    for name in copies(view.folder):
+        target = target_of(name)
+        by_hand = target not in (*joins, REGISTRY)
+        hint = f"Compare it with {target}, then remove it." if by_hand else f"Join it: {FIX[9:]}"
+        told = f"{name} was left by a sync tool."
+        finding = Finding("copy", told, hint, severity="warning", fixable=not by_hand)
+        yield Flaw(finding, partial(joins[target], view, name) if target in joins else None)
 
 
-def _fresh(folder: Folder, name: str) -> list[bytes]:
-    """The lines of a copy that the file itself lacks."""
-    known = set((folder.read(_target(name)) or b"").splitlines())
-    return [line for line in (folder.read(name) or b"").splitlines() if line.strip() and line not in known]
+def _joined_trail(view: View, name: str) -> str:
+    """Take the lines of a copy of the trail that the trail lacks; nothing else is in it."""
+    known = set(beside.read_audit(view.folder).splitlines())
+    lines = (view.folder.read(name) or b"").splitlines()
+    fresh = [line for line in dict.fromkeys(lines) if line.strip() and line not in known]
+    view.folder.append(b"".join(line + b"\n" for line in fresh), AUDIT)
+    view.folder.remove(name)
+    return f"{_count(len(fresh), 'line')} of {name} went into audit.jsonl."
 
 
-def _adds(folder: Folder, name: str) -> list[str] | None:
-    """The entries that a copy of the log adds to it; None where it says anything else that would be lost."""
-    fresh = [line for line in _fresh(folder, name) if not line.startswith(b"generated:")]
-    if not all(_ENTRY.fullmatch(line) for line in fresh):
-        return None
-    try:
-        return [f"{line.decode()}\n" for line in fresh]
-    except UnicodeDecodeError:
-        return None
+def _joined_log(view: View, name: str) -> str:
+    """Take the entries of a copy of the log; whatever else it says is kept aside, unless it was purged."""
+    text = (view.folder.read(name) or b"").decode("utf-8", "replace").replace("\r\n", "\n")
+    lines = [line for line in text.splitlines(keepends=True) if _ENTRY.fullmatch(line.rstrip("\n"))]
+    purged = [line for line in lines if _is_purged(line, view.state)]
+    fresh = [line for line in lines if "\ufffd" not in line and line not in purged]
+    log = beside.read_log(view.folder)
+    joined = beside.with_entries(log, [line if line.endswith("\n") else f"{line}\n" for line in fresh])
+    if joined != log:
+        _write_log(view.folder, joined)
+    if purged:
+        view.folder.remove(name)  # what was purged lies nowhere, not even aside
+        return f"Entries of {name} went into memory-log.md; it told of what was purged, and is gone."
+    return f"Entries of {name} went into memory-log.md; all of it is .bak/{view.folder.put_aside(name)}."
 
 
-def _sorted_log(text: str, entries: Sequence[str]) -> str:
-    """The log with entries of another copy among its own, the newest first."""
-    head, title, rest = text.partition(beside.LOG_TITLE)
-    if not title:
-        return text + "".join(entries)
-    lines = [line for line in rest.splitlines(keepends=True) if line.startswith("- ")]
-    others = "".join(line for line in rest.splitlines(keepends=True) if not line.startswith("- "))
-    return head + title + "".join(sorted({*lines, *entries}, key=_moment, reverse=True)) + others
+def _is_purged(entry: str, state: State) -> bool:
+    found = _OF_ENTRY.search(entry)
+    return bool(found) and state.erased("", found[1] or found[2]) if found else False
 
 
-def _moment(entry: str) -> str:
-    found = re.search(r"\d{4}-\d\d-\d\dT[0-9:.]+Z", entry)
-    return found[0] if found else ""
+def _count(number: int, one: str, many: str = "") -> str:
+    return f"{number} {one if number == 1 else many or one + 's'}"

@@ -7,15 +7,16 @@ from typing import NamedTuple
 from engram.engines.files import history
 from engram.engines.files.folder import Stamp
 from engram.engines.files.history import Line, Step
-from engram.engines.files.items import AGES, Item, print_item, status_of
+from engram.engines.files.mark import Mark
 from engram.engines.files.registry import Registry, body_of, respoken
-from engram.engines.files.scalars import print_word
 from engram.model.change import ABSENT, Change
 from engram.model.codec import encode
 from engram.model.event import Event
+from engram.model.items import AGES, Item, print_item, status_of
 from engram.model.memory import Memory
 from engram.model.record import replace
 from engram.model.refs import print_handle
+from engram.model.scalars import print_word
 
 Span = tuple[int, int]
 
@@ -24,6 +25,7 @@ class Draft(NamedTuple):
     """A line of history, the registry it goes out from, and what it does to memories."""
 
     line: Line
+    more: tuple[Line, ...]  # what was taken over or sealed in the same commit, after that line
     registry: Registry
     stamp: Stamp | None
     steps: list[Step]
@@ -49,16 +51,17 @@ def draft(
     spans = _spans(registry, known | _numbers_of(gone, registry, now))
     items = _items(registry, spans, now)
     before = {id: item.memory for id, item in items.items()}
-    line = history.line_of(event, change, numbers, {id: encode(each) for id, each in before.items()}, home)
+    documents = {id: encode(each) for id, each in before.items()}
+    line, *more = history.lines_of(event, change, numbers, documents, home)
     handles = {id: item.handle for id, item in items.items()}
     handles |= {id: print_handle("memory", n) for id, n in [*erased.items(), *((id, numbers[id]) for id in after)]}
     ids = dict.fromkeys([*after, *gone, *erased])
     steps = [Step(id, handles[id], before.get(id), after.get(id)) for id in ids if id in handles]
     others = {id: item.others for id, item in items.items() if item.others}
-    return Draft(line, registry, stamp, steps, others, spans)
+    return Draft(line, tuple(more), registry, stamp, steps, others, spans)
 
 
-def spliced(drafted: Draft, now: datetime, memories: Callable[[], Sequence[Memory]]) -> str:
+def spliced(drafted: Draft, now: datetime, mark: Mark, memories: Callable[[], Sequence[Memory]]) -> str:
     """The registry's text with the items as they are now; on a new day, all that time has changed as well."""
     registry, date, steps = drafted.registry, now.date().isoformat(), drafted.steps
     before, after = ([m for m in each if m] for each in ([s.before for s in steps], [s.after for s in steps]))
@@ -76,7 +79,7 @@ def spliced(drafted: Draft, now: datetime, memories: Callable[[], Sequence[Memor
             changes[span] = text
         elif text:
             added.append(text)
-    return registry.spliced(changes, added, date, body)
+    return registry.spliced(changes, added, date=date, mark=mark, body=body)
 
 
 def _numbers_of(ids: Sequence[str], registry: Registry, now: datetime) -> dict[str, int]:

@@ -1,15 +1,15 @@
 """The files engine: reads are answered by the index, which follows the text; writes are its scribe's."""
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from engram.engines.files.folder import PATIENCE, Folder
 from engram.engines.files.index import Index, Shelf
 from engram.errors import Corrupt, Unavailable
-from engram.model.change import Change, Commit, Finding, Token
+from engram.model.change import Change, Commit, Drifted, Finding, Token
 from engram.model.codec import Record, RecordType
 from engram.model.event import Event
 from engram.model.filter import Access, Filter
@@ -18,6 +18,7 @@ from engram.model.query import Backlog, Census, Hit, Page, Query, Space
 from engram.model.scope import Scope
 
 if TYPE_CHECKING:
+    from engram.engines.files.mending import Mender
     from engram.engines.files.scribe import Scribe
 
 PATIENCE_OF_READS = 3.0
@@ -39,23 +40,29 @@ class FilesEngine:
         clock: Callable[[], datetime],
         new_id: Callable[[], str],
         claims_of: Callable[[Memory], tuple[str, ...]],
+        scrub: Callable[[Memory], tuple[dict[str, Any], tuple[str, ...]]],
+        kind_of: Callable[[str], tuple[int, str]],
         snapshots: int = SNAPSHOTS_KEPT,
         lenient: bool = False,
         trace: Callable[[str], None] = lambda _: None,
     ) -> None:
         """Open the store, making it where there is none, and bring its index up to date.
 
-        `lenient` opens a store that others may read, so that it can be mended.
+        `scrub` takes out of a memory what must not be kept, and `kind_of` tells care and decay of a kind: rules for
+        what a person writes into the text. `lenient` opens a store that others may read, or whose text cannot be
+        read, so that it can be mended.
 
         Raises:
             Invalid: when the path is no folder.
-            Corrupt: when others may read it, a link leads out of it, or its schema is unknown.
+            Corrupt: when others may read it, a link leads out of it, its schema is unknown, or its text cannot be
+                read and never could.
             Unavailable: when it cannot be made. A full disk stops no reading of what is there.
         """
         self._folder = Folder(os.fspath(path))
         self._folder.make()
         self.path = self._folder.path
         self._clock, self._new_id, self._claims_of = clock, new_id, claims_of
+        self._scrub, self._kind_of = scrub, kind_of
         self._snapshots, self._trace = snapshots, trace
         self._pen: Scribe | None = None
         self._require_private(lenient=lenient)
@@ -63,6 +70,8 @@ class FilesEngine:
         self.features = self._shelf.index.features
         try:
             self._bring_up_to_date(PATIENCE)
+            if not lenient:
+                self._require_state()
         except BaseException:
             self.close()
             raise
@@ -72,6 +81,11 @@ class FilesEngine:
             raise Corrupt(f"{self._folder.at(link)} is a symbolic link.", "Replace it by the file itself.")
         for loose in [] if lenient else self._folder.loose():
             raise Corrupt(loose.sentence, f"Make it private: {loose.command}  (or run `engram doctor --fix`)")
+
+    def _require_state(self) -> None:
+        """Where the text cannot be read, the last good state answers: an empty one would be a lie."""
+        if self._shelf.problem and not self._shelf.index.events(limit=1):
+            raise self._shelf.problem.error()
 
     # reading
 
@@ -131,6 +145,10 @@ class FilesEngine:
             after=after, subject=subject, batch=batch, token=token, newest=newest, limit=limit
         )
 
+    def replica(self) -> str:
+        """See `ports.Engine.replica`."""
+        return self._read().replica()
+
     def close(self) -> None:
         """See `ports.Engine.close`."""
         self._shelf.index.close()
@@ -140,6 +158,21 @@ class FilesEngine:
         of_index: dict[str, str] = getattr(self._shelf.index, "facts", dict)()
         return {"index": self._shelf.path, **of_index, "schema": "memory.v1"}
 
+    def notices(self) -> list[Finding]:
+        """What whoever asks should know: each happening once, and what is wrong for as long as it is."""
+        told, self._shelf.notices = self._shelf.notices, []
+        return [*told, *([self._shelf.problem.finding()] if self._shelf.problem else [])]
+
+    form = "files"
+
+    def copy_to(self, folder: str, progress: Callable[[int, int, str], None]) -> Mapping[str, int]:
+        """See `ports.Copies.copy_to`."""
+        from engram.engines.files.copying import copy  # noqa: PLC0415 - start-up
+
+        with self._folder.locked():
+            self._scribe().settle_or_look()
+            return copy(self._folder, folder, progress)
+
     # writing
 
     def commit(self, change: Change) -> Commit:
@@ -148,7 +181,11 @@ class FilesEngine:
 
     def check(self, *, repair: bool = False) -> list[Finding]:
         """See `ports.Engine.check`."""
-        return self._scribe().check(repair=repair)
+        return self._mender().check(repair=repair)
+
+    def pages(self, *, write: bool = False) -> list[Drifted]:
+        """See `ports.Paged.pages`."""
+        return self._mender().pages(write=write)
 
     def _read(self) -> Index:
         """The index, up to date with the texts: whoever wrote them."""
@@ -173,7 +210,23 @@ class FilesEngine:
                 clock=self._clock,
                 new_id=self._new_id,
                 claims_of=self._claims_of,
+                scrub=self._scrub,
+                kind_of=self._kind_of,
                 snapshots=self._snapshots,
                 trace=self._trace,
             )
         return self._pen
+
+    def _mender(self) -> "Mender":
+        """Whoever looks after the files: made anew for each look, for nothing of it is kept."""
+        from engram.engines.files.mending import Mender  # noqa: PLC0415 - start-up
+
+        return Mender(
+            self._scribe(),
+            self._folder,
+            self._shelf,
+            clock=self._clock,
+            new_id=self._new_id,
+            scrub=self._scrub,
+            kind_of=self._kind_of,
+        )

@@ -1,5 +1,6 @@
 """The folder of a store: who may read it, how its files are read and written whole, and its one lock."""
 
+import errno
 import json
 import os
 import stat
@@ -121,12 +122,12 @@ class Folder:
         """
         try:
             handle = os.open(self.at(*names), os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+            with os.fdopen(handle, "rb") as file:
+                return file.read()
         except FileNotFoundError:
             return None
         except OSError as error:
             raise self._refused(self.at(*names), error) from None
-        with os.fdopen(handle, "rb") as file:
-            return file.read()
 
     def names(self, folder: str) -> list[str]:
         """What lies in one of its folders, sorted."""
@@ -194,9 +195,36 @@ class Folder:
         return stamp
 
     def remove(self, *names: str) -> None:
-        """Take a file away, if it is there."""
-        with suppress(FileNotFoundError):
+        """Take a file away, if it is there.
+
+        Raises:
+            Unavailable: when it cannot be.
+        """
+        try:
             os.unlink(self.at(*names))
+        except (FileNotFoundError, IsADirectoryError):
+            return
+        except OSError as error:
+            raise self._refused(self.at(*names), error) from None
+
+    def put_aside(self, *names: str) -> str:
+        """Move a file among the snapshots, under a name that nothing there has; answers with that name.
+
+        Raises:
+            Unavailable: when it cannot be moved.
+        """
+        self._own_folder(self.at(SNAPSHOTS))
+        stem, ending = os.path.splitext(names[-1])
+        name, n = names[-1], 1
+        while os.path.lexists(self.at(SNAPSHOTS, name)):
+            n += 1
+            name = f"{stem} ({n}){ending}"
+        try:
+            os.chmod(self.at(*names), 0o600)
+            os.replace(self.at(*names), self.at(SNAPSHOTS, name))
+        except OSError as error:
+            raise self._refused(self.at(*names), error) from None
+        return name
 
     def sweep(self) -> None:
         """Take away what a crash left before it got its name; under the lock, nothing else can be."""
@@ -227,10 +255,26 @@ class Folder:
     def _refused(self, path: str, error: OSError) -> Corrupt | Unavailable:
         if os.path.islink(path):
             return Corrupt(f"{path} is a symbolic link.", "Replace it by the file itself.")
+        if isinstance(error, IsADirectoryError):
+            return Corrupt(f"{path} is a folder.", "Move it away: a file belongs there.")
+        if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS) and not os.access(self.path, os.W_OK):
+            return Unavailable(
+                f"The store {self.path} can only be read here. Nothing was written.",
+                "Reading goes on. To write, check the permissions of the folder.",
+            )
         return Unavailable(
             f"{path} cannot be used: {error.strerror}. Nothing was written.",
             "Check the disk's free space and the permissions of the folder.",
         )
+
+    def require_writable(self) -> None:
+        """Refuse to write where only some of the files could be.
+
+        Raises:
+            Unavailable: when nothing can be put into the folder.
+        """
+        if not os.access(self.path, os.W_OK):
+            raise self._refused(self.path, PermissionError(errno.EACCES, os.strerror(errno.EACCES)))
 
     # the lock
 
@@ -238,8 +282,10 @@ class Folder:
     def locked(self, patience: float = PATIENCE) -> Iterator[None]:
         """Be the only one who writes: no other thread, and no other process.
 
+        In a folder that can only be read nobody writes by this, and nobody else does meanwhile.
+
         Raises:
-            Unavailable: when another one holds the store for too long, or the folder is read-only.
+            Unavailable: when another one holds the store for too long.
         """
         if not self._guard.acquire(timeout=patience):
             raise _busy(self.path)
@@ -259,10 +305,7 @@ class Folder:
     def _take(self, patience: float) -> int:
         import fcntl  # noqa: PLC0415 - start-up: a read of a store that did not move takes no lock
 
-        try:
-            handle = os.open(self.at(LOCK), os.O_CREAT | os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-        except OSError as error:
-            raise self._refused(self.at(LOCK), error) from None
+        handle = self._lock_file()
         until, pause = time.monotonic() + patience, 0.0005
         while True:
             try:
@@ -275,6 +318,21 @@ class Folder:
                 pause = min(pause * 1.5, 0.02)
             else:
                 return handle
+
+    def _lock_file(self) -> int:
+        flags = os.O_NOFOLLOW | os.O_CLOEXEC
+        try:
+            try:
+                return os.open(self.at(LOCK), os.O_CREAT | os.O_RDWR | flags, 0o600)
+            except OSError as error:
+                if error.errno not in (errno.EACCES, errno.EPERM, errno.EROFS):
+                    raise
+            try:
+                return os.open(self.at(LOCK), os.O_RDONLY | flags)
+            except FileNotFoundError:  # nobody ever wrote here
+                return os.open(self.path, os.O_RDONLY | flags)
+        except OSError as error:
+            raise self._refused(self.at(LOCK), error) from None
 
 
 def _stamp(told: os.stat_result) -> Stamp:
@@ -317,6 +375,6 @@ def whole_lines(content: bytes) -> bytes:
     end = content.rfind(b"\n") + 1
     try:
         whole = isinstance(json.loads(content[end:]), dict)
-    except ValueError:
+    except (ValueError, RecursionError):
         whole = False
     return content + b"\n" if whole else content[:end]

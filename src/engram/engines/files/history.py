@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from engram.engines.files.folder import whole_lines
 from engram.errors import Corrupt
 from engram.model.change import Change, Past, Token
-from engram.model.codec import Document, Record, RecordType, decode, encode, type_of
+from engram.model.codec import RECORDS, Document, Record, RecordType, decode, encode, type_of
 from engram.model.event import BOOKKEEPING, Edit, Event, Head, Payload
 from engram.model.memory import Memory
 from engram.model.refs import handle_number, print_handle
@@ -41,6 +41,13 @@ class Line(NamedTuple):
         """What asked for it, where that had a name."""
         return Token(*self.after["token"]) if self.after.get("token") else None
 
+    @property
+    def memories(self) -> dict[str, Mapping[str, Any]]:
+        """What it put of memories, by id; empty for one that it dropped or erased."""
+        puts = {id: put for id, put in self.after.get("puts", {}).items() if put["type"] == "memory"}
+        drops = [id for type, id in self.after.get("drops", ()) if type == "memory"]
+        return {id: {} if put.get("gone") else put for id, put in puts.items()} | {id: {} for id in drops}
+
 
 def parse(content: bytes, seq: int) -> Line:
     """Read a line; its place in the file is its `seq`.
@@ -64,7 +71,7 @@ def parse(content: bytes, seq: int) -> Line:
 
 def _is_put(put: Mapping[str, Any]) -> bool:
     """Whether this can be what became of a record."""
-    known = put["type"] in ("memory", "session", "relation") and isinstance(put["n"], int)
+    known = put["type"] in RECORDS and isinstance(put["n"], int)
     return known and (bool(put.get("gone")) or isinstance(put["set"], dict))
 
 
@@ -91,7 +98,7 @@ def read_journal(content: bytes) -> Journal:
                 _require_schema(json.loads(raw)["schema"])
                 continue
             lines.append(parse(raw, len(lines) + 1))
-        except (ValueError, KeyError, TypeError, AttributeError):
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             torn.append(at)
     return Journal(lines, torn)
 
@@ -121,6 +128,21 @@ def line_of(
         "home": home,
     }
     return Line(event, {name: value for name, value in after.items() if value})
+
+
+def lines_of(
+    event: Event, change: Change, numbers: Mapping[str, int], before: Mapping[str, Document], home: str
+) -> list[Line]:
+    """The lines of a commit whose last event this is. What was taken over comes first, and is no word of our own.
+
+    The first line tells what became of the records: where a crash tears off the others, events are missing, which
+    can be told again, and no record.
+    """
+    if not change.past:
+        return [line_of(event, change, numbers, before, home)]
+    told = [(each, "") for each, _ in change.past.events] + ([(event, home)] if change.draft else [])
+    first = line_of(told[0][0], change, numbers, before, told[0][1])
+    return [first, *(Line(each, {"home": mine} if mine else {}) for each, mine in told[1:])]
 
 
 def _put(record: Record, number: int, before: Document | None, edits: Iterable[Edit]) -> dict[str, Any]:
@@ -167,14 +189,16 @@ class State:
     """What all lines together tell: every record, its number and claims, and the tokens that are known."""
 
     def __init__(self) -> None:
-        self.documents: dict[RecordType, dict[str, Document]] = {"memory": {}, "session": {}, "relation": {}}
-        self.numbers: dict[RecordType, dict[str, int]] = {"memory": {}, "session": {}, "relation": {}}
+        self.documents: dict[RecordType, dict[str, Document]] = {type: {} for type in RECORDS}
+        self.numbers: dict[RecordType, dict[str, int]] = {type: {} for type in RECORDS}
         self.given: dict[RecordType, int] = {}
         self.claims: dict[str, list[str]] = {}
         self._holders: dict[tuple[RecordType, int], str] = {}
         self._erased: dict[str, int] = {}
         self._claimed: dict[str, str] = {}
         self._records: dict[str, Record] = {}  # as far as they were asked for
+        self.renumbered = False
+        """Whether a record got another number than it had: an older one of another copy has it."""
 
     def tell(self, line: Line) -> None:
         """Go on by one line. A record whose beginning stood in a torn line stays unknown: the registry has it."""
@@ -189,10 +213,12 @@ class State:
             self.given[type] = max(self.given.get(type, 0), put["n"])
             if put.get("gone"):
                 self._erased |= {id: put["n"]} if type == "memory" else {}
+                if put.get("held"):
+                    self._keep_number(type, id, put["n"])
             elif put.get("whole") or id in self.documents[type]:
                 self.documents[type][id] = self.document_after(id, put, edits.get(id, ()))
                 self._records.pop(id, None)
-                self._number(type, id, put["n"])
+                self._number(type, id, put["n"], moved=bool(put.get("moved")))
         claims = line.after.get("claims", {})
         for id in claims:
             self._release(id)
@@ -216,14 +242,38 @@ class State:
             document.pop(name, None)
         return document
 
-    def _number(self, type: RecordType, id: str, n: int) -> None:
-        """A number that another record has by now (two copies of a store were joined) gives way to the next."""
+    def _number(self, type: RecordType, id: str, n: int, *, moved: bool) -> None:
+        """Where two copies of a store were joined, of two records with one number the newer gets the next."""
         if id in self.numbers[type]:
-            return
-        if (type, n) in self._holders:
+            if not moved:
+                return
+            self.renumbered = True
+            del self._holders[type, self.numbers[type].pop(id)]
+        holder = self._holders.get((type, n))
+        if holder and self._made(type, holder) > self._made(type, id):
+            self._holders[type, n] = id
+            self.numbers[type][id] = n
+            self._records.pop(holder, None)
+            self.renumbered, id = True, holder
+        if holder:
             n = self.given[type] = self.given[type] + 1
         self.numbers[type][id] = n
         self._holders[type, n] = id
+
+    def _keep_number(self, type: RecordType, id: str, n: int) -> None:
+        """What was erased keeps the number that it had: whoever had to take another one then does so again."""
+        holder = self._holders.get((type, n), id)
+        self._holders[type, n] = id
+        if holder != id and holder in self.documents[type]:
+            self.renumbered = True
+            self._records.pop(holder, None)
+            given = self.given[type] = self.given[type] + 1
+            self.numbers[type][holder] = given
+            self._holders[type, given] = holder
+
+    def _made(self, type: RecordType, id: str) -> str:
+        """When a record was made; one that was erased is before all others."""
+        return str(self.documents[type].get(id, {}).get("created_at", ""))
 
     def record(self, type: RecordType, id: str) -> Record:
         """A record as it is now, with its handle."""
@@ -265,7 +315,7 @@ class State:
     def whole(self, lines: Iterable[Line], head: Head | None) -> Change:
         """Everything as one Change, for an index that knows nothing yet."""
         lines = list(lines)
-        types: tuple[RecordType, ...] = ("memory", "session", "relation")
+        types = tuple(RECORDS)
         puts = [self.record(type, id) for type in types for id in self.documents[type]]
         return Change(
             draft=None,  # type: ignore[arg-type] # nothing is sealed: the past is taken over
@@ -293,17 +343,21 @@ class State:
 
 def without(lines: Iterable[Line], ids: set[str]) -> list[Line]:
     """The lines with every word about some records taken out; who stays is told in full where a payload went."""
-    state, kept = State(), []
+    lines = list(lines)
+    state, told, at_last = State(), [], _told(lines).numbers
     for line in lines:
         after, event, edits = dict(line.after), line.event, _by_record(line.event)
         touched = bool(ids & set(event.subjects))
         puts = {}
         for id, put in after.get("puts", {}).items():
-            if id in ids:
-                puts[id] = {"type": put["type"], "n": put["n"], "gone": True}
+            if id in ids and not put.get("gone"):
+                number = at_last[put["type"]].get(id)
+                puts[id] = {"type": put["type"], "n": number or put["n"], "gone": True}
+                puts[id] |= {"held": True} if number else {}
             elif touched and not put.get("gone"):
                 whole = state.document_after(id, put, edits.get(id, ()))
-                puts[id] = {"type": put["type"], "n": put["n"], "set": whole, "whole": True}
+                kept = {name: put[name] for name in ("type", "n", "moved") if name in put}
+                puts[id] = {**kept, "set": whole, "whole": True}
             else:
                 puts[id] = put
         state.tell(line)
@@ -312,18 +366,26 @@ def without(lines: Iterable[Line], ids: set[str]) -> list[Line]:
         if touched:
             after.pop("token", None)
             event = event._replace(payload=None)
-        kept.append(Line(event, {name: value for name, value in after.items() if value}))
-    return kept
+        told.append(Line(event, {name: value for name, value in after.items() if value}))
+    return told
 
 
 def numbers_of(ids: Iterable[str], lines: Iterable[Line]) -> dict[str, int]:
     """The numbers that memories had, of those that are gone as well."""
-    wanted, found = set(ids), dict[str, int]()
+    wanted, found, lines = set(ids), dict[str, int](), list(lines)
     for line in lines:
         for id, put in line.after.get("puts", {}).items():
             if id in wanted and put["type"] == "memory":
                 found[id] = put["n"]
-    return found
+    at_last = _told(lines).numbers["memory"]  # two copies that were joined may have given one number twice
+    return {id: at_last.get(id, n) for id, n in found.items()}
+
+
+def _told(lines: Iterable[Line]) -> State:
+    state = State()
+    for line in lines:
+        state.tell(line)
+    return state
 
 
 def head_of(lines: Iterable[Line], home: str) -> Head | None:

@@ -62,6 +62,8 @@ class Index(Protocol):
         limit: int = 100,
     ) -> list[Event]: ...
 
+    def replica(self) -> str: ...  # noqa: D102
+
     def check(self, *, repair: bool = False) -> list[Finding]: ...  # noqa: D102
 
     def close(self) -> None: ...  # noqa: D102
@@ -86,6 +88,8 @@ class Shelf:
         """The state of the texts that the index is known to be made of."""
         self.problem: Problem | None = None
         """What was wrong with the texts in that state."""
+        self.notices: list[Finding] = []
+        """What happened on the way and is not told yet."""
         self.index = self._open()
         self._number = self._file_number()
 

@@ -1,21 +1,42 @@
 """A registry against history: which items a person changed, added or took out, and which a crash left behind."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from engram.engines.files.history import State
-from engram.engines.files.items import Item, print_item, status_of
+from engram.engines.files.history import Line, State
+from engram.engines.files.mark import knows
+from engram.engines.files.problem import Problem, Unreadable
 from engram.engines.files.registry import Registry
+from engram.errors import Invalid
+from engram.model.change import NONE as NOTHING
 from engram.model.change import Change
 from engram.model.codec import Document, decode, encode
 from engram.model.event import BOOKKEEPING, Draft, Payload, edits_between
-from engram.model.memory import Memory
+from engram.model.items import OURS, Item, is_stripped, print_item, status_of
+from engram.model.limits import EARLIEST
+from engram.model.memory import CURATED, Memory
 from engram.model.record import replace
 from engram.model.refs import handle_number, print_handle
+from engram.model.scope import GLOBAL
 
 Span = tuple[int, int]
 ClaimsOf = Callable[[Memory], tuple[str, ...]]
+Scrub = Callable[[Memory], tuple[dict[str, Any], tuple[str, ...]]]
+"""The fields of a memory without what must not be kept, and what kinds of it were there."""
+
+KindOf = Callable[[str], tuple[int, str]]
+"""The tier of a kind, and how long it stays fresh."""
+
+PERSON = "manual"
+"""Who approved what was promoted with an editor."""
+
+DEFAULT_KIND, CERTAIN = "fact", 1.0
+"""What a person's new item is where it does not say: as if they had said it to `remember`."""
+
+OURS_ALONE = frozenset(OURS.values()) - {"status", "approved_by", "verified_at", "created_at", "held_for"}
+"""Fields of which the twelve keys say nothing."""
 
 SYSTEM = BOOKKEEPING | {"apart", "held_for"}
 """Fields that only we set: where an item does not say them, that is no edit."""
@@ -29,6 +50,15 @@ class Edited(NamedTuple):
     number: int | None = None
 
 
+class Base(NamedTuple):
+    """The state that a text was made from, as far as history went on since."""
+
+    newer: Mapping[str, Document] = {}  # memories that moved on → what the text may know of them
+    dropped: Mapping[str, str] = {}  # handle → id of those that are gone since
+    stale: bool = False  # the text's mark does not know all of it
+    sure: bool = False  # its mark says what it was made from
+
+
 class Reading(NamedTuple):
     """What was found in a registry."""
 
@@ -39,52 +69,106 @@ class Reading(NamedTuple):
     gone: list[Span]  # items of memories that history has dropped
     edited: list[Edited]
     twice: list[tuple[Span, Item]]  # items whose id another one has
+    kept: set[str]  # memories of which something newer held against an older text
+    taken_out: set[str]  # memories whose item a person took out
+    promoted: set[str]  # memories that a person put in force
 
 
-def read(
-    registry: Registry,
-    state: State,
-    before: Mapping[str, Document],
-    now: datetime,
-    dropped: frozenset[str] = frozenset(),
-) -> Reading:
-    """Compare every item with what history tells.
+def base_of(registry: Registry, lines: Sequence[Line]) -> Base:
+    """What a text was made from: by its mark, and where it has none by the newest memory that stands in it.
 
-    `before` has the documents that memories had before lines of history that may not have reached the registry yet,
-    and `dropped` the handles of those that are gone by them.
+    A text without a mark comes from a program that drops keys of others, or from a store that we have not written
+    to yet. It knows every line up to the one that made its newest item: what was made later is not missed in it.
+    """
+    mark = registry.mark
+    unknown = [line for line in lines if not knows(mark, line.event)]
+    stale, sure = bool(mark) and any(line.memories for line in unknown), len(unknown) < len(lines)
+    if not sure:
+        unknown = list(lines[_last_made(registry.names(), lines) :])
+    moved = {id: None for line in unknown for id in line.memories}
+    if not moved:
+        return Base(stale=stale, sure=sure)
+    left, state = {line.event.id for line in unknown}, State()
+    for line in lines:
+        if line.event.id not in left:
+            state.tell(line)
+    known = state.documents["memory"]
+    gone = [id for line in unknown for id, put in line.memories.items() if not put and id in known]
+    handles = {print_handle("memory", state.numbers["memory"][id]): id for id in gone}
+    return Base({id: known.get(id, {}) for id in moved}, handles, stale=True, sure=sure)
+
+
+def _last_made(names: set[str], lines: Sequence[Line]) -> int:
+    """How many lines there are up to the one that made the newest memory of these names."""
+    last, made = 0, set[str]()
+    for n, line in enumerate(lines, 1):
+        for id, put in line.memories.items():
+            if put and id not in made:
+                made.add(id)
+                if id in names or print_handle("memory", put["n"]) in names:
+                    last = n
+    return last
+
+
+def read(registry: Registry, state: State, base: Base, now: datetime, kind_of: KindOf) -> Reading:
+    """Compare every item with what history tells, and with what the text was made from.
 
     Raises:
         Unreadable: for the first item that makes no sense.
     """
-    found = Reading({}, {}, set(), set(), [], [], [])
+    found = Reading({}, {}, set(), set(), [], [], [], set(), set(), set())
     by_number = {n: id for id, n in state.numbers["memory"].items()}
     new: list[tuple[Span, Item]] = []
+    strange: list[tuple[Span, Item]] = []
     taken = set(by_number)
     for span in registry.blocks():
-        known = _known_as_written(registry, span, state, by_number, now)
-        if known:
-            found.spans[known] = span
+        untouched = _known_as_written(registry, span, state, by_number, now)
+        if untouched and untouched not in found.spans:
+            found.spans[untouched] = span
             continue
         item = registry.item(span, now)
         item = item._replace(memory=_resolved(item.memory, by_number))
         id = _whose(item, state, by_number)
         if id and id not in found.spans:
-            found.spans[id] = span
-            if item.others:
-                found.others[id] = item.others
-            _compare(found, state, id, item, before)
-            if item.status != status_of(item.memory, now) and item.status != "superseded":
-                found.aged.add(id)
-        elif item.handle in dropped:
+            _meet(found, state, id, span, item, base, now)
+        elif _is_gone(item, state, base):
             found.gone.append(span)
         elif id or number_of(item) in taken:
-            found.twice.append((span, item))
+            strange.append((span, item))
         else:
             new.append((span, item))
             taken.add(number_of(item))
-    _take_in(found, state, new)
-    _miss(found, state, before, now)
+    for span, item in strange:
+        id = by_number.get(handle_number("memory", item.handle) or 0, "")
+        known = state.memory(id) if id not in found.spans else None
+        if known and known.text == item.memory.text:
+            _meet(found, state, id, span, item, base, now)  # its uid was changed
+            found.behind.add(id)
+        else:
+            found.twice.append((span, item))
+    _take_in(found, state, new, kind_of, now)
+    _miss(found, state, base, now)
     return found
+
+
+def _meet(found: Reading, state: State, id: str, span: Span, item: Item, base: Base, now: datetime) -> None:  # noqa: PLR0917 - one item, and all that it is held against
+    """An item of a memory that is known."""
+    found.spans[id] = span
+    if item.others:
+        found.others[id] = item.others
+    _compare(found, state, id, item, base, now)
+    if item.status != status_of(item.memory, now) and item.status != "superseded":
+        found.aged.add(id)
+
+
+def _is_gone(item: Item, state: State, base: Base) -> bool:
+    """Whether an item tells of a memory that was erased, or dropped since the text was made and left as it was."""
+    if state.erased(item.memory.id, "" if item.named else item.handle):
+        return True
+    id = item.memory.id if item.named else base.dropped.get(item.handle, "")
+    if id not in base.dropped.values() or id in state.documents["memory"]:
+        return False
+    return not differences(base.newer[id], encode(replace(item.memory, id=id)))
 
 
 def _known_as_written(
@@ -113,17 +197,25 @@ def number_of(item: Item) -> int:
     return (handle_number("memory", item.handle) or 0) if item.handle else -id(item)
 
 
-def _compare(found: Reading, state: State, id: str, item: Item, before: Mapping[str, Document]) -> None:
+def _compare(found: Reading, state: State, id: str, item: Item, base: Base, now: datetime) -> None:  # noqa: PLR0917 - as above
     memory = state.memory(id)
     assert memory
     said = encode(replace(item.memory, id=id))
     if print_handle("memory", state.numbers["memory"][id]) != item.handle:
         found.behind.add(id)
-    if not _moved(encode(memory), said):
-        return
-    if id in before:
-        by_hand = _moved(before[id], said)
+    if is_stripped(item, memory, now):
+        unsaid = OURS_ALONE - item.further
+        said = {name: value for name, value in said.items() if name not in unsaid}
+        said |= {name: value for name, value in encode(memory).items() if name in unsaid}
         found.behind.add(id)
+    other = by_hand = differences(encode(memory), said)
+    if not other:
+        return
+    if id in base.newer:
+        by_hand = other & differences(base.newer[id], said)
+        found.behind.add(id)
+        if other - by_hand:
+            found.kept.add(id)
         if not by_hand:
             return
         document = {**encode(memory), **{name: said[name] for name in by_hand if name in said}}
@@ -133,12 +225,23 @@ def _compare(found: Reading, state: State, id: str, item: Item, before: Mapping[
     after = replace(after, apart=memory.apart)
     if after.status == memory.status:
         after = replace(after, held_for=memory.held_for)
+    elif after.status == "promoted":
+        after = _promoted(memory, after, now)
+        found.promoted.add(id)
+        found.behind.add(id)
     if not item.settled:
         found.behind.add(id)
     found.edited.append(Edited(memory, after))
 
 
-def _moved(before: Document, after: Document) -> set[str]:
+def _promoted(before: Memory, after: Memory, now: datetime) -> Memory:
+    """What a person put in force with an editor: approved and seen today, and held for nothing any more."""
+    seen = now if after.verified_at == before.verified_at else after.verified_at
+    return replace(after, held_for="", branch="", approved_by=after.approved_by or PERSON, verified_at=seen)
+
+
+def differences(before: Document, after: Document) -> set[str]:
+    """The fields in which two forms of a memory differ, but for those that only we set."""
     return {name for name in {**before, **after} if before.get(name) != after.get(name)} - SYSTEM
 
 
@@ -148,8 +251,10 @@ def _resolved(memory: Memory, by_number: Mapping[int, str]) -> Memory:
     return replace(memory, replaced_by=by_number[number]) if number in by_number else memory
 
 
-def _take_in(found: Reading, state: State, new: Iterable[tuple[Span, Item]]) -> None:
-    """Items nobody knew yet; those without an id get the next one."""
+def _take_in(
+    found: Reading, state: State, new: Iterable[tuple[Span, Item]], kind_of: KindOf, now: datetime
+) -> None:
+    """Items nobody knew yet; those without an id get the next one, and what they lack by their kind."""
     last = state.given.get("memory", 0)
     numbered = [(span, item, handle_number("memory", item.handle) or 0) for span, item in new]
     last = max([last, *(n for _, _, n in numbered)])
@@ -159,7 +264,7 @@ def _take_in(found: Reading, state: State, new: Iterable[tuple[Span, Item]]) -> 
         n = given
         if not n:
             n = last = last + 1
-        memory = _resolved(item.memory, own)
+        memory = _completed(_resolved(item.memory, own), item.lacks, kind_of, now)
         if memory.id in ids:
             memory = replace(memory, id=f"{memory.id[:-8]}{n:08x}")
         ids.add(memory.id)
@@ -171,23 +276,88 @@ def _take_in(found: Reading, state: State, new: Iterable[tuple[Span, Item]]) -> 
         found.edited.append(Edited(None, replace(memory, revision=1), n))
 
 
-def _miss(found: Reading, state: State, before: Mapping[str, Document], now: datetime) -> None:
+def _completed(memory: Memory, lacks: frozenset[str], kind_of: KindOf, now: datetime) -> Memory:
+    """A person's new item with what it does not say: care and decay by its kind, the rest as if said now."""
+    kind = DEFAULT_KIND if "kind" in lacks else memory.kind
+    tier, decay = kind_of(kind)
+    told: dict[str, Any] = {"kind": kind}
+    told |= {"tier": tier} if "risk_tier" in lacks else {}
+    told |= {"decay": decay} if "decay" in lacks else {}
+    told |= {"confidence": CERTAIN} if "confidence" in lacks else {}
+    told |= {"created_at": now, "updated_at": now} if "learned_at" in lacks else {}
+    curated = told.get("tier", memory.tier) == CURATED
+    if memory.status == "pending" and not memory.held_for and curated:
+        told["held_for"] = "curated_kind"
+    return replace(memory, **told)
+
+
+def _miss(found: Reading, state: State, base: Base, now: datetime) -> None:
     """Memories without an item: not written yet, or taken out by a person, which forgets them."""
+    strange = {item.handle for _, item in found.twice}  # another memory stands in the place of its own
     for id in state.documents["memory"]:
         if id in found.spans:
             continue
         memory = state.memory(id)
         assert memory
-        if id in before:
+        alive = memory.forgotten_at is None and memory.status != "rejected"
+        if id in base.newer or memory.handle in strange:
             found.behind.add(id)
-        elif memory.forgotten_at is None and memory.status != "rejected":
+            if alive and id in base.newer:
+                found.kept.add(id)
+        elif alive:
             after = replace(memory, forgotten_at=now, revision=memory.revision + 1)
             found.edited.append(Edited(memory, after))
             found.behind.add(id)
+            found.taken_out.add(id)
+
+
+def scrubbed(found: Reading, scrub: Scrub) -> dict[str, tuple[str, ...]]:
+    """Take what must not be kept out of what a person wrote; answers what was taken out, by memory.
+
+    What stood there before stays as it was: only words that are new are looked at.
+
+    Raises:
+        Unreadable: when it stands where it cannot be taken out.
+    """
+    removed: dict[str, tuple[str, ...]] = {}
+    for n, (before, after, number) in enumerate(found.edited):
+        known = before is not None and before.scope == after.scope
+        try:
+            clean, kinds = scrub(replace(after, scope=GLOBAL) if known else after)
+        except Invalid as error:
+            raise Unreadable(Problem("memory.md", 1, error.message, error.hint)) from None
+        said = {name for name in clean if getattr(before, name, None) != getattr(after, name)}
+        fresh = {name: clean[name] for name in said if getattr(after, name) != clean[name]}
+        if fresh:
+            found.edited[n] = Edited(before, replace(after, **fresh), number)
+            found.behind.add(after.id)
+            removed[after.id] = kinds
+    # A crash may have left the words in the text after they were taken in without what was taken out.
+    found.edited[:] = [e for e in found.edited if not e.before or differences(encode(e.before), encode(e.after))]
+    for id, others in found.others.items():  # remarks, and keys of other programs
+        with suppress(Invalid):
+            clean, kinds = scrub(Memory(**_REMARKS, text="\n".join(others)))
+            if kinds:
+                found.others[id] = tuple(clean["text"].split("\n"))
+                found.behind.add(id)
+                removed[id] = (*removed.get(id, ()), *kinds)
+    return removed
+
+
+_REMARKS: dict[str, Any] = {"id": "remarks", "owner": "", "created_at": EARLIEST, "updated_at": EARLIEST}
+"""What a text needs to be looked at as if it were a memory's."""
 
 
 def change_of(
-    edited: list[Edited], state: State, claims_of: ClaimsOf, *, now: datetime, batch: str, salt: str, action: str
+    edited: list[Edited],
+    state: State,
+    claims_of: ClaimsOf,
+    *,
+    now: datetime,
+    batch: str,
+    salt: str,
+    action: str,
+    note: Mapping[str, Any] = NOTHING,
 ) -> Change:
     """What a person's hand did, as one Change. Whom another memory leaves no place stands apart."""
     held = {claim: id for id, claims in state.claims.items() for claim in claims}
@@ -195,7 +365,8 @@ def change_of(
     held = {claim: id for claim, id in held.items() if id not in touched}
     puts, claims = [], {}
     for each in edited:
-        after = replace(each.after, updated_at=now) if each.before else each.after
+        moved = each.before and edits_between(each.before, each.after)
+        after = replace(each.after, updated_at=now) if moved else each.after
         wanted = claims_of(after)
         if any(held.get(claim, after.id) != after.id for claim in wanted):
             after = replace(after, apart=True)
@@ -206,7 +377,9 @@ def change_of(
         puts.append(after)
     steps = zip((each.before for each in edited), puts, strict=True)
     edits = tuple(edit for before, after in steps for edit in edits_between(before, after))
-    payload = Payload(edits, {"confirmed": "file"}, salt)  # whoever writes this file is a person, or acts as one
+    payload = Payload(
+        edits, {"confirmed": "file", **note}, salt
+    )  # whoever writes this file is a person, or acts as one
     return Change(
         draft=Draft(
             action=action,

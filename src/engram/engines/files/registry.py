@@ -1,27 +1,36 @@
 """The text of memory.md: found by a quick look at its lines, changed by splicing, and never dumped whole."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from engram.engines.files.items import Item, Style, read_item
+from engram.engines.files.mark import Mark, parse_mark, print_mark
 from engram.engines.files.problem import Problem, Unreadable
-from engram.engines.files.scalars import read_scalar
 from engram.errors import Corrupt, Invalid
+from engram.model.items import Item, Style, halves, read_item
+from engram.model.limits import EARLIEST
 from engram.model.memory import Memory, standing
 from engram.model.pages import facts, one_line
+from engram.model.scalars import Stray, read_scalar
 
 SCHEMA = "memory.v1"
+RESTORE = "Put it back, or take the text from before the last write: .bak/ has it."
 FENCE = "---\n"
 EMPTY = "---\nschema: memory.v1\ngenerated: {date}\nitems: []\n---\n\n{body}"
 
-_SCHEMA = re.compile(r"^schema:[ \t]*(.*)$", re.MULTILINE)
-_GENERATED = re.compile(r"^generated:[ \t]*(['\"]?)(\d{4}-\d\d-\d\d)\1[ \t]*$", re.MULTILINE)
-_ITEMS = re.compile(r"^items:[ \t]*(\[\]|null|~)?[ \t]*$\n?", re.MULTILINE)
+_SCHEMA = re.compile(r"^(['\"]?)schema\1[ \t]*:[ \t]*(.*)$", re.MULTILINE)
+_GENERATED = re.compile(r"^(['\"]?)generated\1[ \t]*:[ \t]*(['\"]?)(.*?)\2([ \t]*(?:#.*)?)$", re.MULTILINE)
+_MARK = re.compile(r"^(['\"]?)as_of\1[ \t]*:[ \t]*(.*)\n", re.MULTILINE)
+_ITEMS = re.compile(r"^(['\"]?)items\1[ \t]*:[ \t]*(\[\]|null|~)?[ \t]*$\n?", re.MULTILINE)
+_ITEMS_KEY = re.compile(r"^(['\"]?)items\1[ \t]*:.*$", re.MULTILINE)
 _DASH = re.compile(r"^( *)-(?= |$)", re.MULTILINE)
-_ID = re.compile(r" *- id: ['\"]?(mem-\d+)['\"]?\n")
-_TOP = re.compile(r"\n(?=[A-Za-z_])")
+_ID = re.compile(r" *- (['\"]?)id\1[ \t]*:[ \t]*['\"]?(mem-\d+)['\"]?[ \t]*\n")
+_NAMES = re.compile(r"^ *(?:- +)?(['\"]?)(u?id)\1[ \t]*:[ \t]*['\"]?([^'\"\s]+)['\"]?[ \t]*$", re.MULTILINE)
+_TOP = re.compile(r"\n(?=[A-Za-z_'\"])")
+_LINE = re.compile(r"(?:[A-Za-z_][\w .-]*|'[^']+'|\"[^\"]+\")[ \t]*:(?:[ \t]|$)|[ \t#]|- |$")
+"""What a line of a mapping looks like: a key, something below one, a remark, or nothing."""
+
 _MARKS = ("\n<<<<<<< ", "\n=======\n", "\n>>>>>>> ", "\n||||||| ")
 """What git leaves where it could not merge."""
 
@@ -41,6 +50,11 @@ class Registry(NamedTuple):
         return self.text[: self.start]
 
     @property
+    def front(self) -> str:
+        """The whole frontmatter."""
+        return self.text[: self.close]
+
+    @property
     def body(self) -> str:
         """What stands below the frontmatter."""
         return self.text[self.close + len(FENCE) :].lstrip("\n")
@@ -48,8 +62,26 @@ class Registry(NamedTuple):
     @property
     def generated(self) -> str:
         """The day of the last write, or ""."""
-        found = _GENERATED.search(self.head)
-        return found[2] if found else ""
+        found = _GENERATED.search(self.head) or _GENERATED.search(self.tail)
+        return found[3] if found else ""
+
+    @property
+    def tail(self) -> str:
+        """What stands below the items in the frontmatter."""
+        return self.text[self.end : self.close]
+
+    @property
+    def mark(self) -> dict[str, int]:
+        """How much of history the text knows; empty where it does not say. Two lines of a merge count both."""
+        return parse_mark(" ".join(found[2] for part in (self.head, self.tail) for found in _MARK.finditer(part)))
+
+    def names(self) -> set[str]:
+        """What all its items are called, by a quick look: the uid of each, or its id where it has none."""
+        names = set()
+        for span in self.blocks():
+            named = {found[2]: found[3] for found in _NAMES.finditer(self.text, *span)}
+            names.add(named.get("uid") or named.get("id", ""))
+        return names
 
     def line_of(self, at: int) -> int:
         """The number of the line at a place of the text."""
@@ -71,8 +103,8 @@ class Registry(NamedTuple):
                 return at + 1, (after + 1 if after >= 0 else self.end)
         if self.text.find(handle, self.start, self.end) < 0:
             return None
-        key = re.compile(rf"^{self.style.indent}  id:[ \t]*['\"]?{handle}['\"]?[ \t]*$", re.MULTILINE)
-        if found := key.search(self.text, self.start, self.end):  # its id does not come first
+        key = rf"^{self.style.indent}(?:  |- )['\"]?id['\"]?[ \t]*:[ \t]*['\"]?{handle}['\"]?[ \t]*(?:#.*)?$"
+        if found := re.compile(key, re.MULTILINE).search(self.text, self.start, self.end):  # as others write it
             return next((span for span in self.blocks() if span[0] <= found.start() < span[1]), None)
         return None
 
@@ -89,7 +121,7 @@ class Registry(NamedTuple):
             at = self.text.find(f"{pad}status: ", begin, end)
             id = _ID.match(self.text, begin, end)
             if id and at >= 0:
-                yield (begin, end), id[1], self.text[at + len(pad) + 8 : self.text.index("\n", at + 1)].strip()
+                yield (begin, end), id[2], self.text[at + len(pad) + 8 : self.text.index("\n", at + 1)].strip()
 
     def item(self, span: tuple[int, int], now: datetime) -> Item:
         """The item at a place.
@@ -101,19 +133,23 @@ class Registry(NamedTuple):
             return read_item(self.text[span[0] : span[1]], self.style, now)
         except Invalid as error:
             key = error.message.partition(" ")[0]  # what is wrong with a value begins with its key
-            at = self.text.find(f"\n{self.style.indent}  {key}:", *span)
-            line = self.line_of(at + 1 if at >= 0 else span[0])
+            named = re.compile(rf"^{self.style.indent}(?:  |- )['\"]?{re.escape(key)}['\"]?[ \t]*:", re.MULTILINE)
+            at = named.search(self.text, *span)
+            line = self.line_of(at.start() if at else span[0]) + (error.n if isinstance(error, Stray) else 0)
             raise Unreadable(Problem("memory.md", line, error.message, error.hint)) from None
 
-    def spliced(self, changes: Mapping[tuple[int, int], str], added: Iterable[str], date: str, body: str) -> str:
-        """The text with some items replaced (or, by "", taken out), others added, and another body."""
+    def spliced(
+        self, changes: Mapping[tuple[int, int], str], added: Iterable[str], *, date: str, mark: Mark, body: str
+    ) -> str:
+        """The text with some items replaced (or, by "", taken out), others added, another mark and another body."""
         pieces, at = [], self.start
         for (begin, end), text in sorted(changes.items()):
             pieces += [self.text[at:begin], text]
             at = end
         items = _spaced([*pieces, self.text[at : self.end], *added], self.style)
         head = _ITEMS.sub("items:\n" if items else "items: []\n", self.head, count=1)
-        return f"{_dated(head, date)}{items}{self.text[self.end : self.close]}{FENCE}\n{body}"
+        head, tail = _dated(head, self.tail, date, mark)
+        return f"{head}{items}{tail}{FENCE}\n{body}"
 
 
 def _spaced(pieces: Sequence[str], style: Style) -> str:
@@ -128,12 +164,24 @@ def _spaced(pieces: Sequence[str], style: Style) -> str:
     return f"{joined.rstrip(chr(10))}\n" if joined.strip() else ""
 
 
-def _dated(head: str, date: str) -> str:
-    if not _SCHEMA.search(head):
+def _dated(head: str, tail: str, date: str, mark: Mark) -> tuple[str, str]:
+    """What stands around the items, with schema, day and mark: each once, wherever the file has it."""
+    head, tail = _MARK.sub("", head), _MARK.sub("", tail)
+    if not _SCHEMA.search(head) and not _SCHEMA.search(tail):
         head = head.replace(FENCE, f"{FENCE}schema: {SCHEMA}\n", 1)
-    if not _GENERATED.search(head):
-        return _SCHEMA.sub(lambda found: f"{found[0]}\ngenerated: {date}", head, count=1)
-    return _GENERATED.sub(lambda found: f"generated: {found[1]}{date}{found[1]}", head, count=1)
+    as_of = f"\nas_of: {print_mark(mark)}" if mark else ""
+
+    def again(found: re.Match[str]) -> str:
+        return f"{found[1]}generated{found[1]}: {found[2]}{date}{found[2]}{found[4]}{as_of}"
+
+    for n, part in enumerate(parts := [head, tail]):
+        if _GENERATED.search(part):
+            parts[n] = _GENERATED.sub(again, part, count=1)
+            return parts[0], parts[1]
+    dated = f"generated: {date}{as_of}\n"
+    schema = _SCHEMA.search(head)
+    at = schema.end() + 1 if schema else len(FENCE)
+    return f"{head[:at]}{dated}{head[at:]}", tail
 
 
 def clean(content: bytes, name: str) -> str:
@@ -157,37 +205,111 @@ def read_registry(text: str, name: str = "memory.md") -> Registry:
         Corrupt: when its schema is unknown.
     """
     if not text.startswith(FENCE):
-        raise Unreadable(Problem(name, 1, "it does not begin with ---", "Restore it from a backup."))
+        raise Unreadable(Problem(name, 1, "it does not begin with ---", RESTORE))
     close = text.find(f"\n{FENCE}", len(FENCE) - 1)
     if close < 0 and text.endswith("\n---"):
         text, close = f"{text}\n", len(text) - 4
     if close < 0:
         last = text.count("\n") + 1
-        raise Unreadable(Problem(name, last, "the frontmatter is not ended by ---", "Restore it from a backup."))
+        raise Unreadable(Problem(name, last, "the frontmatter is not ended by ---", RESTORE))
     close += 1
     if marks := [at for mark in _MARKS if (at := text.find(mark, 0, close)) >= 0]:
         line = text.count("\n", 0, min(marks)) + 2
-        raise Unreadable(Problem(name, line, "a merge left its marks", "Keep one of the two sides."))
+        raise Unreadable(Problem(name, line, "a merge left its marks", "Take in both sides: engram doctor --fix."))
     _require_schema(text[:close], name)
     return _with_items(text, close, name)
 
 
-def _require_schema(head: str, name: str) -> None:
-    found = _SCHEMA.search(head)
-    schema = read_scalar([found[1]]) if found else SCHEMA
-    if schema != SCHEMA:
+def sides(text: str) -> tuple[str, str] | None:
+    """The two texts that a merge could not join, or None where it left no marks."""
+    if not any(mark in f"\n{text}" for mark in _MARKS[::2]):
+        return None
+    ours, theirs, now = [], [], "both"
+    for line in text.splitlines(keepends=True):
+        if line.startswith("<<<<<<< "):
+            now = "ours"
+        elif line.startswith("||||||| ") and now == "ours":
+            now = "neither"
+        elif line.rstrip("\n") == "=======" and now in ("ours", "neither"):
+            now = "theirs"
+        elif line.startswith(">>>>>>> ") and now == "theirs":
+            now = "both"
+        else:
+            ours += [line] if now in ("both", "ours") else []
+            theirs += [line] if now in ("both", "theirs") else []
+    return "".join(ours), "".join(theirs)
+
+
+def unjoined(text: str) -> str:
+    """The text with every item that a merge made of two parted again (see `items.halves`), and all of it readable.
+
+    Raises:
+        Unreadable: when it is no registry, or an item makes no sense in any case.
+        Corrupt: when its schema is unknown.
+    """
+    registry = read_registry(text)
+    pieces, at = [], 0
+    for begin, end in registry.blocks():
+        pair = halves(registry.text[begin:end], registry.style)
+        pieces += [registry.text[at:begin], *(pair or (registry.text[begin:end],))]
+        at = end
+    parted = read_registry("".join([*pieces, registry.text[at:]]))
+    for span in parted.blocks():
+        parted.item(span, EARLIEST)
+    return parted.text
+
+
+def schema_of(text: str) -> str:
+    """The schema that a frontmatter names, or "" where it names none."""
+    found = _SCHEMA.search(text)
+    return str(read_scalar([found[2]]) or "") if found else ""
+
+
+def _require_schema(front: str, name: str) -> None:
+    schema = schema_of(front)
+    if schema not in (SCHEMA, *MIGRATIONS):
+        newer = re.fullmatch(r"memory\.v(\d+)", schema)
         raise Corrupt(
             f"{name} has schema {schema}; this Engram knows {SCHEMA}. It was left untouched.",
-            "Upgrade Engram on this machine.",
+            "Upgrade Engram on this machine."
+            if newer and int(newer[1]) > 1
+            else f"Engram has no way from it to {SCHEMA}: restore the file from .bak/ or a backup.",
         )
+
+
+# older forms
+
+
+def _named(text: str) -> str:
+    """From before there were schemas: the same items, and no word about their form."""
+    return text.replace(FENCE, f"{FENCE}schema: {SCHEMA}\n", 1)
+
+
+MIGRATIONS: Mapping[str, Callable[[str], str]] = {"": _named}
+"""Older schema → the step that makes the next one's text of it. A new schema adds the step from the one before."""
+
+
+def migrated(text: str, name: str = "memory.md") -> str:
+    """The text in the form of today, by as many steps as it takes; the same text where there is nothing to do.
+
+    Raises:
+        Unreadable: when it is no registry.
+        Corrupt: when its schema is unknown.
+    """
+    while (schema := schema_of(read_registry(text, name).front)) != SCHEMA:
+        text = MIGRATIONS[schema](text)
+    return text
 
 
 def _with_items(text: str, close: int, name: str) -> Registry:
     items = _ITEMS.search(text, 0, close)
     if items is None:
-        if other := re.search(r"^items:.*$", text[:close], re.MULTILINE):
+        if other := _ITEMS_KEY.search(text, 0, close):
             line = text.count("\n", 0, other.start()) + 1
             raise Unreadable(Problem(name, line, "items is no list", "Write one item a line, or []."))
+        for n, each in enumerate(text[:close].split("\n")[1:], 2):
+            if not _LINE.match(each):
+                raise Unreadable(Problem(name, n, "the frontmatter is no list of keys", "Write one key a line."))
         text = f"{text[:close]}items: []\n{text[close:]}"
         return _with_items(text, close + len("items: []\n"), name)
     start = items.end()

@@ -2,36 +2,25 @@
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 
-from engram.engines.files import beside, history, reading, traces
-from engram.engines.files import check as checks
+from engram.engines.files import beside, history, notices, reading, traces
 from engram.engines.files.draft import Draft, draft, spliced
-from engram.engines.files.folder import (
-    AUDIT,
-    EVENTS,
-    LOG,
-    REGISTRY,
-    SNAPSHOTS,
-    Folder,
-    Stamp,
-)
+from engram.engines.files.folder import AUDIT, EVENTS, LOG, REGISTRY, SNAPSHOTS, Folder, Stamp
 from engram.engines.files.history import Journal, Line, State, Step
 from engram.engines.files.index import Shelf
-from engram.engines.files.items import Item, print_item
+from engram.engines.files.mark import advanced
 from engram.engines.files.problem import Unreadable
-from engram.engines.files.reading import ClaimsOf, Edited, Reading
-from engram.engines.files.registry import (
-    EMPTY,
-    Registry,
-    body_of,
-    clean,
-    read_registry,
-)
+from engram.engines.files.reading import ClaimsOf, Edited, KindOf, Reading, Scrub
+from engram.engines.files.registry import EMPTY, FENCE, Registry, body_of, clean, migrated, read_registry
 from engram.errors import Corrupt, EngramError, Unavailable
+from engram.model.change import NONE as NOTHING
 from engram.model.change import Change, Commit, Finding
-from engram.model.codec import Document, encode
+from engram.model.codec import encode
+from engram.model.event import ADOPTED, EDITED
 from engram.model.hashing import sha256
+from engram.model.items import print_item
 from engram.model.memory import Memory
 from engram.model.record import replace
 from engram.model.refs import print_handle
@@ -39,11 +28,12 @@ from engram.model.refs import print_handle
 POINTS = ("begun", "appended", "indexed", "kept aside", "registry", "log", "queue", "audited")
 """The named points of a commit, in order: what crash tests kill at. From "appended" on, all of it is kept."""
 
-ADOPTED = "adopted"
-"""The event by which a store of another program is taken in: nothing of it is written."""
-
 TRIES = 5
 """How often a registry that somebody edits meanwhile is read anew."""
+
+
+class _OnlySealed(Exception):
+    """No error: an event was sealed and written, and the index follows later."""
 
 
 class Scribe:
@@ -57,128 +47,52 @@ class Scribe:
         clock: Callable[[], datetime],
         new_id: Callable[[], str],
         claims_of: ClaimsOf,
+        scrub: Scrub,
+        kind_of: KindOf,
         snapshots: int,
         trace: Callable[[str], None],
     ) -> None:
         self._folder, self._shelf = folder, shelf
         self._clock, self._new_id, self._claims_of = clock, new_id, claims_of
+        self._scrub, self._kind_of = scrub, kind_of
         self._keep, self._trace = snapshots, trace
         # A copied or synced folder is another one: what is written in it goes on with a chain of its own.
         place = f"{os.uname().nodename}\0{os.stat(folder.path).st_ino}"
         self._home = sha256(place.encode()).hexdigest()[:12]
-
-    def check(self, *, repair: bool = False) -> list[Finding]:
-        """See `ports.Engine.check`."""
-        loose = self._folder.loose(deep=True)
-        for each in loose if repair else []:
-            os.chmod(each.path, each.wanted)
-        findings = [
-            Finding("modes", each.sentence, f"Make it private: {each.command}", fixable=True)
-            for each in ([] if repair else loose)
-        ]
-        with self._folder.locked():
-            if (behind := self.settle_or_look(force=True)) and not repair:
-                findings.append(Finding("behind", behind.message, behind.hint))
-            if self._shelf.problem:
-                return [*findings, self._shelf.problem.finding()]
-            if repair:
-                self._mend()
-            return [*findings, *self._check_index(repair=repair), *checks.findings(self._view())]
-
-    def _check_index(self, *, repair: bool) -> list[Finding]:
-        """What is wrong with the index: it is made anew; with history itself: that stays, and is told."""
-        found = self._shelf.index.check()
-        derived = [each for each in found if each.code != "history"]
-        if repair and derived:
-            self._shelf.renew()
-            self.settle(force=True)
-            found = self._shelf.index.check()
-        again = "Make the index anew: engram doctor --fix"
-        return [e if e.code == "history" else e._replace(hint=again, fixable=True) for e in found]
-
-    def _view(self) -> checks.View:
-        journal, state, registry, now = self._journal(), self._state(), self._registry(), self._clock()
-        return checks.View(self._folder, journal, state, registry, reading.read(registry, state, {}, now), now)
-
-    def _mend(self) -> None:
-        """Give duplicates and the items of conflict copies ids of their own, write the body anew, and the rest."""
-        view = self._view()
-        twins = [(item, "") for _, item in view.found.twice]
-        twins += [(item, name) for name in checks.copies(self._folder) for item in self._items_of(name)]
-        self._part(view, twins)
-        view = self._view()
-        if checks.drifted(view):
-            text = self._renewed(view.registry, view.state, view.found, view.now)
-            self._shelf.stamp(REGISTRY, self._folder.write(text.encode(), REGISTRY))
-        checks.mend(view)
-        self.settle(force=True)
-
-    def _items_of(self, name: str) -> list[Item]:
-        """The items of a conflict copy of the registry; of anything else none."""
-        if not name.lower().startswith("memory") or name.lower().startswith("memory-log"):
-            return []
-        try:
-            copy = read_registry(clean(self._folder.read(name) or b"", name), name)
-            return [copy.item(span, self._clock()) for span in copy.blocks()]
-        except (Unreadable, Corrupt):
-            return []
-
-    def _part(self, view: checks.View, twins: Sequence[tuple[Item, str]]) -> None:
-        """Keep both of two memories that came under one id: the one that came later gets an id of its own."""
-        known = {memory.id: memory for memory in view.state.memories()}
-        texts = {(memory.handle, memory.text) for memory in known.values()}
-        n, edited = view.state.given.get("memory", 0), []
-        erased = {name for item, name in twins if view.state.erased(item.memory.id, item.handle)}
-        for item, _ in twins:
-            if (item.handle, item.memory.text) in texts or view.state.erased(item.memory.id, item.handle):
-                continue  # the same memory, and nothing to part; or one that is gone for good
-            n += 1
-            id = item.memory.id if item.named and item.memory.id not in known else self._new_id()
-            known[id] = item.memory
-            texts.add((item.handle, item.memory.text))
-            edited.append(Edited(None, replace(item.memory, id=id, revision=1), n))
-        found = view.found._replace(edited=edited)
-        found.behind.update(each.after.id for each in edited)
-        found.gone.extend(span for span, _ in view.found.twice)
-        stamp = self._folder.stamp(REGISTRY)
-        told = [self._take_in(found, view.state, adopted=False)] if edited else []
-        if edited or found.gone:
-            self._rewrite(view.registry, stamp, view.state, found, told)
-        for _, name in twins:
-            if name in erased and name and self._folder.stamp(name):
-                os.remove(self._folder.at(name))  # what was purged lies nowhere, not even aside
-            elif name and self._folder.stamp(name):
-                os.replace(self._folder.at(name), self._aside(name))
-
-    def _aside(self, name: str) -> str:
-        os.makedirs(self._folder.at(SNAPSHOTS), mode=0o700, exist_ok=True)
-        os.chmod(self._folder.at(name), 0o600)
-        return self._folder.at(SNAPSHOTS, name)
 
     # writing
 
     def commit(self, change: Change) -> Commit:
         """See `ports.Engine.commit`."""
         with self._folder.locked():
+            self._folder.require_writable()
             self.settle()
             if self._shelf.problem:
                 raise self._shelf.problem.error()
             self._trace("begun")
-            told = self._journal().lines if change.erase else []
-            done, drafted = self._log(change, history.numbers_of(change.erase, told))
+            told = self.journal().lines if change.erase else []
+            done, drafted = self._log(change, told)
             if drafted is None:
                 return done  # a token that was known
+            gone = traces.erased(told, drafted.steps, change.erase)
             try:
-                self._project(drafted)
+                self._project(drafted, gone, beside.owners(told))
             except (Unavailable, Corrupt, OSError):
                 self._shelf.seen = None  # it is committed: what follows from it is made up for at the next turn
-            if done.traces is None:
-                return done
-            needles = traces.needles(told, drafted.steps, change.erase)
-            return done._replace(traces=done.traces + traces.left(self._folder.path, needles, self._state()))
+            return self._with_traces(done, gone) if change.erase else done
 
-    def _log(self, change: Change, erased: Mapping[str, int]) -> tuple[Commit, Draft | None]:
-        """Check the Change, write its line and let the index follow; all or nothing."""
+    def _with_traces(self, done: Commit, gone: traces.Erased) -> Commit:
+        """What a commit did, with what is left of what it erased, and what could not be looked into."""
+        unknown = beside.drop_snapshots(self._folder, gone.in_snapshot)
+        dark = [f"{name} cannot be looked into: remove it if it may hold what was erased." for name in unknown]
+        if done.traces is None:
+            return done._replace(places=tuple(dark))
+        found, places = traces.left(self._folder, gone, self.journal(), self.state())
+        every = dict.fromkeys([*done.places, *places, *dark])
+        return done._replace(traces=done.traces + found, places=tuple(every))
+
+    def _log(self, change: Change, past: Sequence[Line]) -> tuple[Commit, Draft | None]:
+        """Check the Change, write its line and let the index follow; all or nothing. An erasure knows the past."""
         drafts: list[Draft] = []
         done: Commit | None = None
         size = (self._folder.stamp(EVENTS) or (0, 0, 0))[1]
@@ -187,12 +101,13 @@ class Scribe:
             nonlocal done
             stamp = self._folder.stamp(REGISTRY)
             drafted = draft(
-                *(self._registry(), stamp, told.event, change, numbers),
+                *(self.registry(), stamp, told.event, change, numbers),
                 home=self._home,
                 now=self._clock(),
-                erased=erased,
+                erased=history.numbers_of(change.erase, past),
             )
-            self._append(drafted.line, set(change.erase))
+            gone = traces.erased(past, drafted.steps, change.erase) if change.erase else None
+            self._append([drafted.line, *drafted.more], gone)
             drafts.append(drafted)
             done = told
             self._trace("appended")
@@ -219,41 +134,55 @@ class Scribe:
             return False
         return True
 
-    def _append(self, line: Line, erase: set[str]) -> None:
-        if erase:
-            kept = history.without(self._journal().lines, erase)
-            stamp = self._folder.write(
-                b"".join([history.HEADER, *(each.print() for each in kept), line.print()]), EVENTS
-            )
+    def _append(self, lines: Sequence[Line], gone: traces.Erased | None = None) -> None:
+        text = b"".join(line.print() for line in lines)
+        if gone:
+            journal, content = self.journal(), self._folder.read(EVENTS) or history.HEADER
+            kept = history.without(journal.lines, set(gone.ids))
+            told = traces.rewritten(content, journal, kept, gone) + text
+            stamp = self._folder.write(told, EVENTS)
         else:
             new = self._folder.stamp(EVENTS) is None
-            stamp = self._folder.append((history.HEADER if new else b"") + line.print(), EVENTS)
+            stamp = self._folder.append((history.HEADER if new else b"") + text, EVENTS)
         self._shelf.stamp(EVENTS, stamp)
 
     # what follows from a line
 
-    def _project(self, drafted: Draft) -> None:
+    def _project(self, drafted: Draft, gone: traces.Erased, whose: Mapping[str, str]) -> None:
         """Bring the other files up to date with one line, by splicing."""
         line, steps = drafted.line, drafted.steps
         if steps:
-            text = spliced(drafted, self._clock(), lambda: self._state().memories())
+            mark = drafted.registry.mark
+            events = [line.event] if mark else [each.event for each in self.journal().lines]
+            text = spliced(drafted, self._clock(), advanced(mark, events), lambda: self.state().memories())
             if self._folder.stamp(REGISTRY) != drafted.stamp:
                 self._shelf.seen = None  # somebody edits it: read all of it again
                 self.settle()
                 return
             if line.after.get("erase"):
                 self._folder.sweep()
-                beside.drop_snapshots(self._folder)
+                beside.drop_snapshots(self._folder, gone.in_snapshot)
             else:
                 beside.snapshot(self._folder, beside.token_of(line), [REGISTRY])
             self._trace("kept aside")
             self._shelf.stamp(REGISTRY, self._folder.write(text.encode(), REGISTRY))
             self._trace("registry")
-        self._follow([(line, steps)])
+        more = ((each, list[Step]()) for each in drafted.more)
+        self._follow([(line, steps), *more], whose=whose)
         self._shelf.mark()
 
-    def _follow(self, told: Sequence[tuple[Line, list[Step]]]) -> None:
-        """Log, queue and audit trail, in this order: the last line of the trail says how far all of them are."""
+    def _follow(
+        self,
+        told: Sequence[tuple[Line, list[Step]]],
+        *,
+        secret: bool = False,
+        whose: Mapping[str, str] = NOTHING,
+    ) -> None:
+        """Log, queue and audit trail, in this order: the last line of the trail says how far all of them are.
+
+        There is no snapshot of a text that held what must not be kept (`secret`). An erasure knows `whose` the
+        entries of the log are.
+        """
         now, rows = self._clock(), []
         text = old = beside.read_log(self._folder)
         for line, steps in told:
@@ -261,8 +190,8 @@ class Scribe:
             if not as_it_was:
                 text = beside.logged(text, beside.log_entries(line, steps), now.date().isoformat())
             if erased:
-                text = beside.unlogged(text, [step.handle for step in steps if step.id in erased])
-            kept = bool(steps) and not erased and not as_it_was
+                text = beside.unlogged(text, [step for step in steps if step.id in erased], whose)
+            kept = bool(steps) and not erased and not as_it_was and not secret
             rows.append(beside.audit_lines(line, steps, snapshot=kept))
         if text != old:
             if old and not any(line.after.get("erase") for line, _ in told):
@@ -271,7 +200,7 @@ class Scribe:
         self._trace("log")
         for line, steps in told:
             for step in steps if line.event.action != ADOPTED else ():
-                beside.file_in_queue(self._folder, step, now, erased=step.id in line.after.get("erase", ()))
+                beside.file_in_queue(self._folder, step, now)
         self._trace("queue")
         self._folder.append(b"".join(rows), AUDIT, durable=False)
         self._trace("audited")
@@ -312,9 +241,10 @@ class Scribe:
         try:
             self.settle(force=force)
         except Unavailable as error:
-            lines, state = self._journal().lines, self._state()
+            lines, state = self.journal().lines, self.state()
             if not lines:
-                raise
+                self._look(error)
+                return error
             try:
                 self._let_index_follow(lines, state)
             except Unavailable:
@@ -323,33 +253,78 @@ class Scribe:
             return error
         return None
 
+    def _look(self, refused: Unavailable) -> None:
+        """Let an index of this process tell what another program's registry says: nothing can be written here.
+
+        Raises:
+            Corrupt: when it cannot be read.
+            Unavailable: the reason given, when there is no registry.
+        """
+        if self._folder.stamp(REGISTRY) is None:
+            raise refused
+        try:
+            read = reading.read(self.registry(), State(), reading.Base(), self._clock(), self._kind_of)
+            found = self._with_logged(read, State())
+        except Unreadable as error:
+            raise error.problem.error() from None
+        self._shelf.make_do()
+        self._shelf.index.commit(self._change_of(self._held(found.edited), State(), ADOPTED, {}, self._new_id()))
+        self._shelf.seen = self._folder.fingerprint()
+
     def _reconcile(self) -> bool:
         """One attempt to settle; False when the registry moved meanwhile."""
         self._folder.sweep()
-        lines = self._journal().lines
+        lines = self.journal().lines
         done = beside.last_audited(beside.read_audit(self._folder))
         at = next((n for n, line in enumerate(lines, 1) if line.event.id == done), 0)
-        state, told, before = State(), list[tuple[Line, list[Step]]](), dict[str, Document]()
+        state = State()
         for line in lines[:at]:
             state.tell(line)
-        for line in lines[at:]:
-            steps = state.steps(line)
-            told.append((line, steps))
-            for step in steps:
-                before.setdefault(step.id, encode(step.before) if step.before else {})
-        self._let_index_follow(lines, state)
-        if self._folder.stamp(REGISTRY) is None:
+        steps = [(line, state.steps(line)) for line in lines[at:]]
+        self._let_index_follow(lines, state)  # first of all: where the text cannot be read, history answers
+        self._migrate()
+        absent = self._folder.stamp(REGISTRY) is None
+        if absent:
             self._shelf.stamp(REGISTRY, self._folder.write(self._empty().encode(), REGISTRY))
-            before |= {id: {} for id in state.documents["memory"]}
+            if lines:
+                self._folder.append(beside.written_line(self._clock(), "rewrite", None), AUDIT)
+                self._tell(notices.written_again())
         stamp = self._folder.stamp(REGISTRY)
-        registry = self._registry()
-        dropped = frozenset(step.handle for _, steps in told for step in steps if step.after is None)
-        found = reading.read(registry, state, before, self._clock(), dropped)
+        registry = self.registry()
+        base = reading.base_of(registry, lines)
+        found = reading.read(registry, state, base, self._clock(), self._kind_of)
         found = self._with_logged(found, state)
         adopted = not lines and bool(found.edited)
+        removed = {} if adopted else reading.scrubbed(found, self._scrub)
         if found.edited:
-            told.append(self._take_in(found, state, adopted=adopted))
-        return self._rewrite(registry, stamp, state, found, told)
+            steps.append(self.take_in(found, state, adopted=adopted, removed=removed))
+            self._tell(notices.history_gone() if adopted and done else None)
+        if at == len(lines) and not absent:  # what did not reach it before a crash is no older text
+            self._tell(notices.older_text(found.kept))
+        self._tell(notices.taken_out(removed, state))
+        return self.rewrite(registry, stamp, state, found, steps, stale=base.stale, secret=bool(removed))
+
+    def _tell(self, notice: Finding | None) -> None:
+        """Let whoever asks next know."""
+        if notice and notice not in self._shelf.notices:
+            self._shelf.notices.append(notice)
+
+    def _migrate(self) -> None:
+        """Bring texts of an older schema to the one of today: each is kept aside first and written whole.
+
+        Whoever is killed on the way leaves a text in the old form or in the new one; the next turn goes on.
+        """
+        for name in (LOG, REGISTRY):
+            content = self._folder.read(name)
+            text = clean(content, name) if content else ""
+            if not text or (name == LOG and not text.startswith(FENCE)):
+                continue  # a log may have no frontmatter
+            new = migrated(text, name)
+            if new != text:
+                self.keep_text(text)
+                self._trace("kept before migrating")
+                self._shelf.stamp(name, self._folder.write(new.encode(), name))
+                self._trace("migrated")
 
     def _with_logged(self, found: Reading, state: State) -> Reading:
         """Items that stand in the log's frontmatter alone are taken in too."""
@@ -361,7 +336,7 @@ class Scribe:
             return found
         known = State()
         known.given = {"memory": max([state.given.get("memory", 0), *(e.number or 0 for e in found.edited)])}
-        more = reading.read(log, known, {}, self._clock())
+        more = reading.read(log, known, reading.Base(), self._clock(), self._kind_of)
         ids = {*state.documents["memory"], *(each.after.id for each in found.edited)}
         numbers = {*state.numbers["memory"].values(), *(each.number for each in found.edited)}
         fresh = [each for each in more.edited if each.after.id not in ids and each.number not in numbers]
@@ -383,33 +358,85 @@ class Scribe:
             earlier = State()
             for line in lines[:n]:
                 earlier.tell(line)
-            for line in lines[n:]:
-                self._shelf.index.commit(earlier.one(line, head))
+            earlier.renumbered = False
+            follows = [earlier.one(line, head) for line in lines[n:]]
+            if earlier.renumbered:  # an index keeps the numbers it gave
+                self._shelf.renew()
+                follows = [state.whole(lines, head)]
+            for change in follows:
+                self._shelf.index.commit(change)
 
-    def _take_in(self, found: Reading, state: State, *, adopted: bool) -> tuple[Line, list[Step]]:
+    def take_in(
+        self,
+        found: Reading,
+        state: State,
+        *,
+        adopted: bool = False,
+        removed: Mapping[str, tuple[str, ...]] = NOTHING,
+        batch: str = "",
+    ) -> tuple[Line, list[Step]]:
         """Make what a person's hand did one event."""
-        edited = found.edited
-        if adopted:
-            edited = [each._replace(after=self._as_held(each)) for each in edited]
-        now = self._clock()
-        change = reading.change_of(
-            edited,
-            state,
-            self._claims_of,
-            now=now,
-            batch=self._new_id(),
-            salt=self._new_id(),
-            action=ADOPTED if adopted else "edited",
-        )
+        edited = self._held(found.edited) if adopted else found.edited
+        kinds = [kind for each in removed.values() for kind in each]
+        note = {"taken_out": len(found.taken_out), "redacted": kinds}
+        change = self._change_of(edited, state, ADOPTED if adopted else EDITED, note, batch or self._new_id())
         lines: list[Line] = []
 
         def witness(done: Commit, numbers: Mapping[str, int]) -> None:
             before = {e.before.id: encode(e.before) for e in edited if e.before}
             lines.append(history.line_of(done.event, change, numbers, before, self._home))
-            self._append(lines[0], set())
+            self._append(lines)
 
-        self._shelf.index.commit(change, witness)
+        done = self._shelf.index.commit(change, witness)
+        self._tell(notices.forgotten(len(found.taken_out), done.event.seq))
+        self._tell(
+            notices.unasked(each.before for each in edited if each.before and each.before.id in found.promoted)
+        )
         return lines[0], state.steps(lines[0])
+
+    def _change_of(
+        self, edited: list[Edited], state: State, action: str, note: Mapping[str, object], batch: str
+    ) -> Change:
+        return reading.change_of(
+            edited,
+            state,
+            self._claims_of,
+            now=self._clock(),
+            batch=batch,
+            salt=self._new_id(),
+            action=action,
+            note={name: value for name, value in note.items() if value},
+        )
+
+    def _held(self, edited: list[Edited]) -> list[Edited]:
+        return [each._replace(after=self._as_held(each)) for each in edited]
+
+    def renumber(self, wanted: Mapping[str, int], state: State, batch: str) -> list[tuple[Line, list[Step]]]:
+        """Give memories other numbers, by one event if there are any; answers with its line.
+
+        An index keeps the numbers it gave, so it is made anew from the text.
+        """
+        memories = [memory for id in wanted if (memory := state.memory(id))]
+        if not memories:
+            return []
+        lines: list[Line] = []
+        edited = [Edited(memory, replace(memory, revision=memory.revision + 1)) for memory in memories]
+        note = {"renumbered": [memory.handle for memory in memories]}
+        change = self._change_of(edited, state, EDITED, note, batch)
+
+        def witness(done: Commit, numbers: Mapping[str, int]) -> None:
+            before = {memory.id: encode(memory) for memory in memories}
+            line = history.line_of(done.event, change, {**numbers, **wanted}, before, self._home)
+            for id in wanted:
+                line.after["puts"][id]["moved"] = True
+            self._append([line])
+            lines.append(line)
+            raise _OnlySealed
+
+        with suppress(_OnlySealed):
+            self._shelf.index.commit(change, witness)
+        self._let_index_follow(self.journal().lines, self.state())
+        return [(line, state.steps(line)) for line in lines]
 
     def _as_held(self, edited: reading.Edited) -> Memory:
         """What another program holds back, with its reason."""
@@ -417,32 +444,36 @@ class Scribe:
         reason = beside.held_for(self._folder, handle) if memory.status == "pending" else ""
         return replace(memory, held_for=reason) if reason else memory
 
-    def _rewrite(
+    def rewrite(
         self,
         registry: Registry,
         stamp: Stamp | None,
         state: State,
         found: Reading,
         told: list[tuple[Line, list[Step]]],
+        *,
+        stale: bool = False,
+        secret: bool = False,
     ) -> bool:
         """Write what is behind; what a person wrote well stays as it is. False when the registry moved."""
         now = self._clock()
         touched = any(steps for line, steps in told if line.event.action != ADOPTED)
-        if touched or found.behind or found.gone:
-            text = self._renewed(registry, state, found, now)
+        if touched or found.behind or found.gone or stale:
+            text = self.renewed(registry, state, found, now)
             if self._folder.stamp(REGISTRY) != stamp:
                 return False
             if text != registry.text:
-                if told:
+                if told and not secret:
                     beside.snapshot(self._folder, beside.token_of(told[-1][0]), [REGISTRY])
                 self._shelf.stamp(REGISTRY, self._folder.write(text.encode(), REGISTRY))
         if told:
-            if any(line.after.get("erase") for line, _ in told):
-                beside.drop_snapshots(self._folder)
-            self._follow(told)
+            if erase := [id for line, _ in told for id in line.after.get("erase", ())]:
+                gone = traces.erased((), [step for _, steps in told for step in steps], erase)
+                beside.drop_snapshots(self._folder, gone.in_snapshot)
+            self._follow(told, secret=secret)
         return True
 
-    def _renewed(self, registry: Registry, state: State, found: Reading, now: datetime) -> str:
+    def renewed(self, registry: Registry, state: State, found: Reading, now: datetime) -> str:
         """The registry with everything brought up to date: items that are behind, what time changed, the body."""
         changes, added, wanted = {}, [], found.behind | found.aged
         for memory in state.memories():
@@ -456,22 +487,37 @@ class Scribe:
             elif memory.id in found.behind:
                 added.append(text)
         changes |= dict.fromkeys(found.gone, "")
-        return registry.spliced(changes, added, now.date().isoformat(), body_of(state.memories(), now))
+        mark = advanced({}, (line.event for line in self.journal().lines))
+        date, body = now.date().isoformat(), body_of(state.memories(), now)
+        return registry.spliced(changes, added, date=date, mark=mark, body=body)
 
     # small things
 
-    def _registry(self) -> Registry:
+    def keep_text(self, text: str) -> str:
+        """Keep a text aside under a name of its own, before anything is made of it; returns the name."""
+        name = f"{sha256(text.encode()).hexdigest()[: beside.TOKEN]}.bak"
+        self._folder.write(text.encode(), SNAPSHOTS, name)
+        return name
+
+    def registry(self) -> Registry:
+        """The registry as it stands; an empty one where there is none.
+
+        Raises:
+            Unreadable: when it makes no sense.
+            Corrupt: when its schema is unknown.
+        """
         content = self._folder.read(REGISTRY)
         return read_registry(clean(content, REGISTRY) if content is not None else self._empty())
 
-    def _state(self) -> State:
+    def state(self) -> State:
         """Everything that history tells."""
         state = State()
-        for line in self._journal().lines:
+        for line in self.journal().lines:
             state.tell(line)
         return state
 
-    def _journal(self) -> Journal:
+    def journal(self) -> Journal:
+        """The lines of history, as far as they can be read."""
         return history.read_journal(self._folder.read(EVENTS) or b"")
 
     def _empty(self) -> str:

@@ -1,12 +1,14 @@
-"""What is left of a memory that was erased: pieces of its texts, looked for in the raw files."""
+"""What is erased, and what is left of it: told by its handles and by pieces of its texts, in the raw files."""
 
 import json
 import os
+import re
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
-from typing import Any
+from typing import Any, NamedTuple
 
-from engram.engines.files.history import Line, State, Step
+from engram.engines.files.folder import EVENTS, Folder
+from engram.engines.files.history import Journal, Line, State, Step
+from engram.model.change import noted_at
 from engram.model.codec import encode
 
 TELLING = ("text", "summary", "key", "tags", "citations")
@@ -15,32 +17,106 @@ TELLING = ("text", "summary", "key", "tags", "citations")
 SHORTEST = 8
 """Pieces of fewer characters occur by chance, and prove nothing."""
 
+PRESSED = b"\x1f\x8b"
 
-def needles(lines: Iterable[Line], steps: Iterable[Step], erase: Iterable[str]) -> list[bytes]:
-    """Pieces of the texts about to be erased, long enough to be telling."""
-    told, ids = set[str](), set(erase)
+
+class Erased(NamedTuple):
+    """What is erased: ids and handles, and pieces of its texts, as JSON writes them and as they are read."""
+
+    ids: frozenset[str]
+    handles: frozenset[str]
+    pieces: frozenset[str] = frozenset()
+    plain: frozenset[str] = frozenset()
+
+    def in_snapshot(self, content: bytes) -> bool | None:
+        """Whether a snapshot, ours or another program's, may hold it; None where that cannot be told."""
+        text = _unpacked(content)
+        if text is None:
+            return None
+        names = "|".join(map(re.escape, (*self.handles, *self.ids)))
+        if re.search(rf"(?<![\w-])(?:{names})(?![\w-])", text):
+            return True
+        flat = " ".join(text.replace("''", "'").replace('\\"', '"').split())
+        return any(piece in text for piece in self.pieces) or any(piece in flat for piece in self.plain)
+
+    def in_line(self, content: bytes) -> bool:
+        """Whether a line of history that cannot be read may hold it."""
+        text = content.decode("utf-8", "replace")
+        return any(piece in text for piece in (*self.ids, *self.pieces))
+
+
+def erased(lines: Iterable[Line], steps: Iterable[Step], ids: Iterable[str]) -> Erased:
+    """What is known of what is about to be erased."""
+    told, gone, handles = set[str](), frozenset(ids), set[str]()
     for line in lines:
         for edit in line.event.payload.edits if line.event.payload else ():
-            if edit.id in ids and edit.field in TELLING:
+            if edit.id in gone and edit.field in TELLING:
                 told.update(_strings([edit.old, edit.new]))
     for step in steps:
-        if step.before and step.id in ids:
-            told.update(_strings([encode(step.before).get(name) for name in TELLING]))
-    escaped = (json.dumps(text, ensure_ascii=False)[1:-1] for text in told)
-    pieces = {text[at : at + 48] for text in escaped for at in range(0, max(len(text) - 11, 1), 48)}
-    return [piece.encode() for piece in pieces if len(piece) >= SHORTEST]
+        if step.id in gone:
+            handles.add(step.handle)
+            told.update(_strings([encode(step.before).get(name) for name in TELLING] if step.before else []))
+    pieces = _pieces(json.dumps(text, ensure_ascii=False)[1:-1] for text in told)
+    return Erased(gone, frozenset(handles), pieces, _pieces(" ".join(text.split()) for text in told))
 
 
-def left(folder: str, wanted: Iterable[bytes], state: State) -> int:
-    """How many pieces can still be read in the folder's files; one that another record holds is no trace."""
-    held = json.dumps(state.documents, ensure_ascii=False).encode()
-    mine, found = [needle for needle in wanted if needle not in held], 0
-    for place, _, names in os.walk(folder):
+def rewritten(content: bytes, journal: Journal, kept: Iterable[Line], gone: Erased) -> bytes:
+    """The text of history with the lines that are kept in place of its own; a torn line stays if it may."""
+    left, out = iter(kept), []
+    torn = set(journal.torn)
+    for at, raw in enumerate(content.split(b"\n"), 1):
+        if at in torn:
+            out += [] if gone.in_line(raw) else [raw + b"\n"]
+        elif raw.strip() and b'"schema"' not in raw[:12]:
+            out += [line.print() for line in (next(left, None),) if line]
+        elif raw.strip():
+            out.append(raw + b"\n")
+    return b"".join([*out, *(line.print() for line in left)])
+
+
+def left(folder: Folder, gone: Erased, journal: Journal, state: State) -> tuple[int, list[str]]:
+    """How many pieces can still be read in the folder's files, and where; one that another record says is none."""
+    edits = [line.event.payload.edits for line in journal.lines if line.event.payload]
+    held = json.dumps([state.documents, edits], ensure_ascii=False)
+    mine = [piece.encode() for piece in gone.pieces if piece not in held]
+    found, places = 0, list[str]()
+    for name, content in _files(folder):
+        here = sum(piece in content for piece in mine)
+        found += here
+        if here and name == EVENTS:
+            notes = [(line.event.seq, line.event.payload.print()) for line in journal.lines if line.event.payload]
+            places += [noted_at(seq) for seq, told in notes if any(each.decode() in told for each in mine)]
+        elif here:
+            places.append(f"It is still in {name}: remove that file, or take it out by hand.")
+    return found, places
+
+
+def _files(folder: Folder) -> Iterator[tuple[str, bytes]]:
+    for place, _, names in os.walk(folder.path):
         for name in names:
-            with suppress(OSError), open(os.path.join(place, name), "rb") as file:
-                content = file.read()
-                found += sum(needle in content for needle in mine)
-    return found
+            path = os.path.join(place, name)
+            try:
+                with open(path, "rb") as file:
+                    yield os.path.relpath(path, folder.path), file.read()
+            except OSError:
+                continue
+
+
+def _unpacked(content: bytes) -> str | None:
+    """The text of a snapshot, pressed or not; None where it is none."""
+    import zlib  # noqa: PLC0415 - start-up: only an erasure needs it
+
+    try:
+        plain = zlib.decompress(content, 31) if content.startswith(PRESSED) else content
+        return plain.decode("utf-8-sig")
+    except (zlib.error, UnicodeDecodeError):
+        return None
+
+
+def _pieces(texts: Iterable[str]) -> frozenset[str]:
+    """Pieces of texts, long enough to be telling."""
+    pieces = {text[at : at + 48] for text in texts for at in range(0, max(len(text) - 11, 1), 48)}
+    return frozenset(piece for piece in pieces if len(piece) >= SHORTEST)
 
 
 def _strings(value: Any) -> Iterator[str]:  # noqa: ANN401 - any JSON

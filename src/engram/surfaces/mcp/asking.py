@@ -14,6 +14,7 @@ from engram.errors import Conflict
 from engram.interop.tools import Asks
 from engram.model.answers import Remembered
 from engram.model.caller import Caller
+from engram.model.change import Finding
 from engram.model.memory import Context, Memory
 from engram.model.scope import Scope
 from engram.service import Engram
@@ -66,6 +67,10 @@ class Watching:
         if isinstance(answer, Remembered):
             self._saved.append(answer)
         return answer
+
+    def notices(self) -> tuple[Finding, ...]:
+        """What the store has to say besides answers."""
+        return self._asks.notices()
 
     def made_in(self, context: Context) -> "Watching":
         """The same memory, in this context."""

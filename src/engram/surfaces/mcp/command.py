@@ -9,6 +9,7 @@ import anyio
 from engram.errors import Invalid
 from engram.interop.tools import Profile
 from engram.surfaces.mcp.holding import Held, leave
+from engram.surfaces.parsing import listed, valued
 
 
 def run(words: list[str], *, json: bool = False) -> int:
@@ -57,20 +58,11 @@ def read(words: list[str]) -> tuple[list[Profile], str]:
     Raises:
         Invalid: when it says something else, or a profile or a tool does not exist.
     """
-    said: dict[str, list[str]] = {"--profile": [], "--tools": [], "--store": []}
-    rest = list(words)
-    while rest:
-        name, equals, value = rest.pop(0).partition("=")
-        if name not in said:
-            raise Invalid(f"There is no option {name!r} here.", "See engram mcp --help.")
-        if not equals:
-            if not rest:
-                raise Invalid(f"{name} needs a value.", "See engram mcp --help.")
-            value = rest.pop(0)
-        said[name] += [value] if name == "--store" else [one.strip() for one in value.split(",") if one.strip()]
+    said = valued("mcp", words, ("--profile", "--tools", "--store"))
+    tools = listed(said["--tools"])
     # Agents of another system are started with its option alone, and by the same name of the command.
-    names = said["--profile"] or (["observations"] if said["--tools"] else [])
-    return narrowed([profile(each) for each in names], said["--tools"]), (said["--store"] or [""])[-1]
+    names = listed(said["--profile"]) or (["observations"] if tools else [])
+    return narrowed([profile(each) for each in names], tools), (said["--store"] or [""])[-1]
 
 
 def narrowed(profiles: list[Profile], words: list[str]) -> list[Profile]:

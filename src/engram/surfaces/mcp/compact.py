@@ -1,10 +1,11 @@
 """Answers as an agent reads them: what it needs to go on, in few tokens; the full record on request."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
 from engram.model import answers as a
+from engram.model.evidence import Check, told, verdict_of
 from engram.model.memory import Memory, standing
 from engram.model.text import tokens
 from engram.surfaces.shapes import shape
@@ -23,7 +24,10 @@ def compact(answer: Any) -> dict[str, Any]:  # noqa: ANN401 - any answer
         return _recalled(answer)
     if isinstance(answer, a.Shown):
         around = [{side: _part(getattr(line, side), at) for side in ("before", "after")} for line in answer.around]
-        return {"memories": [whole(one, at) for one in answer.memories], **({"around": around} if around else {})}
+        checks = answer.evidence or [()] * len(answer.memories)
+        pairs = zip(answer.memories, checks, strict=True)
+        told = [whole(one, at) | _evidence(found) | _judged(answer.marks.get(one.id, ())) for one, found in pairs]
+        return {"memories": told, **({"around": around} if around else {})}
     if isinstance(answer, a.Brief):
         return {"text": answer.text, **_without_empty({"tokens": answer.tokens, "left_out": answer.left_out})}
     said = {name: _part(value, at) for name, value in answer._asdict().items() if name != "at"}
@@ -60,11 +64,28 @@ def whole(memory: Memory, at: datetime) -> dict[str, Any]:
 
 def _recalled(answer: a.Recalled) -> dict[str, Any]:
     hits = [
-        {**row(hit.memory, answer.at), "score": round(hit.score, 3), "relevance": round(hit.relevance, 2)}
+        {
+            **row(hit.memory, answer.at),
+            "score": round(hit.score, 3),
+            "relevance": round(hit.relevance, 2),
+            **_evidence(hit.evidence),
+            **_judged(hit.marks),
+        }
         for hit in answer.hits
     ]
     rest = {"held_back": dict(answer.held_back), "weak": answer.weak, "behind": answer.behind, "hint": answer.hint}
     return {"hits": hits, **_without_empty(rest)}
+
+
+def _evidence(checks: Sequence[Check]) -> dict[str, Any]:
+    """The verdict on a memory, and on each of its citations that is not as it was."""
+    verdict = verdict_of(checks)
+    changed = told(check for check in checks if check.verdict not in ("fresh", "unreachable"))
+    return {"evidence": verdict, **({"citations_changed": changed} if changed else {})} if verdict else {}
+
+
+def _judged(marks: Sequence[str]) -> dict[str, Any]:
+    return {"relations": [*marks]} if marks else {}
 
 
 def _part(value: Any, at: datetime) -> Any:  # noqa: ANN401 - any part of an answer

@@ -5,7 +5,7 @@ from typing import Any
 from engram.interop.prompts import NOTHING, save_well, session_start, session_summary
 from engram.interop.tools import Asks, Resource
 from engram.interop.values import kept, loud
-from engram.model.pages import facts, page
+from engram.model.pages import facts, one_line, page
 
 MOST_FACTS = 1000
 
@@ -41,10 +41,23 @@ def project_page(asks: Asks, name: str) -> str:
     return _facts(asks, scope=f"project:{name}")
 
 
+def cited_page(asks: Asks, path: str) -> str:
+    """The memories that cite a file, or some of its lines: what to know before it is edited."""
+    answer = asks.ask("cited", path)
+    rows = []
+    for row in answer.memories:
+        said = "; ".join(f"{check.cite} is {check.said}" for check in row.evidence)
+        rows.append(
+            f"- {one_line(row.memory.summary or row.memory.text)} [{row.memory.handle}, {row.memory.kind}; {said}]"
+        )
+    return "\n".join([f"# {path}", "", *(rows or ["No memory cites it."]), ""])
+
+
 RESOURCES = (
     Resource("memory://recall", recall_page, "recall", "What a session should start with."),
     Resource("memory://facts", facts_page, "facts", "Every live memory in view, by kind."),
     Resource("memory://memory/{id}", memory_page, "memory", "One memory in full."),
+    Resource("memory://cited/{path}", cited_page, "cited", "The memories that cite a file: PATH or PATH:LINES."),
     Resource("memory://project/{name}", project_page, "project", "Every live memory of a project, by kind."),
 )
 

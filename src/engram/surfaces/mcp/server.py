@@ -20,13 +20,16 @@ from engram.interop.tools import Answer, Profile, Prompt, Resource, Tool
 from engram.service import Engram
 from engram.surfaces.mcp import asking
 from engram.surfaces.mcp.pages import RESOURCES
-from engram.surfaces.mcp.schemas import Arguments, arguments
 from engram.surfaces.mcp.tools import Native, native
+from engram.surfaces.schemas import Arguments, arguments
 
 T = TypeVar("T")
 Ctx = ServerRequestContext[Any, Any]
 Opens = Callable[[], Engram]
 """Gives the memory when it is first needed: a server lists its tools before any store is opened."""
+
+Speaks = Callable[[Any], Engram]
+"""Gives the memory to whoever sent an HTTP request, as its credentials said."""
 
 NAME = "engram"
 STATIC_MS = 3_600_000
@@ -96,20 +99,22 @@ def offered(profiles: Sequence[Profile], entries: Mapping[str, Entry]) -> dict[s
     return found
 
 
-def build(opens: Opens, profiles: Sequence[Profile] = ()) -> Server[Any]:
+def build(opens: Opens, profiles: Sequence[Profile] = (), *, speaks: Speaks | None = None) -> Server[Any]:
     """A server for this memory, with our own tools or those of the given profiles.
+
+    Where callers differ from request to request, `speaks` gives each its memory, and `opens` is not asked.
 
     Raises:
         Invalid: when two profiles have a tool of the same name.
     """
-    return _Desk(opens, profiles or (native(),)).server()
+    return _Desk(opens, profiles or (native(),), speaks).server()
 
 
 class _Desk:
     """Answers one client's requests; the work itself runs beside the event loop, one thread a request."""
 
-    def __init__(self, opens: Opens, profiles: Sequence[Profile]) -> None:
-        self._opens = opens
+    def __init__(self, opens: Opens, profiles: Sequence[Profile], speaks: Speaks | None) -> None:
+        self._opens, self._speaks = opens, speaks
         self._entries = registered(profiles)
         own = [one for profile in profiles for one in profile.resources]
         self._resources = own or list(RESOURCES)
@@ -144,6 +149,10 @@ class _Desk:
         server.middleware.append(RequestStateBoundary(RequestStateSecurity.ephemeral(), default_audience=NAME))
         return server
 
+    async def _opened(self, ctx: Ctx) -> Engram:
+        """The memory of whoever sends this request."""
+        return await _aside(self._opens if self._speaks is None else partial(self._speaks, ctx.request))
+
     async def _list_tools(self, ctx: Ctx, params: object) -> types.ListToolsResult:
         del ctx, params
         return types.ListToolsResult(tools=[entry.shown() for entry in self._entries.values()])
@@ -157,7 +166,7 @@ class _Desk:
             raise MCPError(types.INVALID_PARAMS, f"There is no tool {params.name!r}; there are: {known}.")
         try:
             if params.request_state is not None and params.input_responses is not None:
-                engram = await _aside(self._opens)
+                engram = await self._opened(ctx)
                 return await _settled(entry, engram, params.request_state, params.input_responses.get(asking.KEY))
             return await self._run(ctx, entry, entry.arguments.read(params.arguments))
         except Corrupt as error:
@@ -169,11 +178,11 @@ class _Desk:
         self, ctx: Ctx, entry: Entry, said: dict[str, Any]
     ) -> types.CallToolResult | types.InputRequiredResult:
         """Carry out a tool; where what it saved waits for a person, they are asked if the client can."""
-        engram = await _aside(self._opens)
+        engram = await self._opened(ctx)
         asks = asking.Watching(engram)
         answer = await _aside(partial(entry.tool.run, asks, **said))
         question = asks.question()
-        if question is None or not asking.can_ask(ctx.session.client_capabilities):
+        if question is None or engram.caller.alone or not asking.can_ask(ctx.session.client_capabilities):
             return _result(answer)
         if ctx.protocol_version in MODERN_PROTOCOL_VERSIONS:
             return types.InputRequiredResult(
@@ -208,14 +217,13 @@ class _Desk:
         )
 
     async def _read_resource(self, ctx: Ctx, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
-        del ctx
         uri = str(params.uri)
         found = next((match for one in self._resources if (match := _matched(one, uri)) is not None), None)
         if found is None:
             raise MCPError(types.INVALID_PARAMS, f"There is no resource {uri!r}.", {"uri": uri})
         resource, names = found
         try:
-            engram = await _aside(self._opens)
+            engram = await self._opened(ctx)
             text = await _aside(partial(resource.run, engram, **names))
         except NotFound as error:
             raise MCPError(types.INVALID_PARAMS, error.message, {"uri": uri, **error.body()}) from None
@@ -239,7 +247,6 @@ class _Desk:
         )
 
     async def _get_prompt(self, ctx: Ctx, params: types.GetPromptRequestParams) -> types.GetPromptResult:
-        del ctx
         try:
             prompt = self._prompts.get(params.name)
             if prompt is None:
@@ -247,7 +254,7 @@ class _Desk:
                 raise NotFound(f"There is no prompt {params.name!r}.", f"There are: {known}.")
             given = params.arguments or {}
             said = {name: given[name] for name, _ in prompt.arguments if name in given}
-            engram = await _aside(self._opens)
+            engram = await self._opened(ctx)
             text = await _aside(partial(prompt.run, engram, **said))
         except EngramError as error:
             raise MCPError(types.INVALID_PARAMS, error.message, error.body()) from None

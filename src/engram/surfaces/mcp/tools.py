@@ -9,9 +9,9 @@ from engram.model.memory import Memory
 from engram.service import OPERATIONS
 from engram.surfaces.mcp.compact import compact
 from engram.surfaces.mcp.pages import PROMPTS
-from engram.surfaces.mcp.schemas import Arguments, arguments
 from engram.surfaces.paper import Paper
 from engram.surfaces.render import render
+from engram.surfaces.schemas import Arguments, arguments
 
 SHOWN: Mapping[str, tuple[str, ...]] = {
     "remember": ("text", "kind", "scope", "key", "summary", "tag", "cite", "valid_until", "session"),
@@ -19,7 +19,7 @@ SHOWN: Mapping[str, tuple[str, ...]] = {
     "get": ("memory", "around"),
     "list": ("kind", "scope", "standing", "limit", "after"),
     "revise": ("memory", "text", "summary", "kind", "tag", "pinned"),
-    "verify": ("memory",),
+    "verify": ("memory", "repin"),
     "forget": ("memory", "reason"),
     "relate": ("memory", "other", "kind", "reason"),
     "judge": ("relation", "kind", "reason"),
@@ -71,7 +71,9 @@ class Native:
         if isinstance(limit := said.get("limit"), int):
             said["limit"] = min(limit, MOST)
         answer = asks.ask(self.name, **said)
-        return Answer(render(answer, WIDE), compact(answer))
+        warnings = [f"{each.message} {each.hint}".rstrip() for each in asks.notices()]
+        text = "\n\n".join([render(answer, WIDE), *(f"Warning: {each}" for each in warnings)])
+        return Answer(text, compact(answer) | ({"warnings": warnings} if warnings else {}))
 
 
 def settled(asks: Asks, memory: Memory, said: str) -> Answer:

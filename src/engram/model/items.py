@@ -5,19 +5,11 @@ what its twelve keys imply. Keys of other programs are kept as they are.
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
-from engram.engines.files.scalars import (
-    Fields,
-    print_quoted,
-    print_value,
-    print_word,
-    read_scalar,
-    remark_of,
-    split_fields,
-)
 from engram.errors import EngramError, Invalid
 from engram.model.codec import Document, decode, encode
 from engram.model.event import BOOKKEEPING
@@ -26,6 +18,15 @@ from engram.model.limits import EARLIEST, parse_decay, print_time
 from engram.model.memory import CURATED, Memory, Standing, standing
 from engram.model.record import replace
 from engram.model.refs import handle_number
+from engram.model.scalars import (
+    Fields,
+    print_quoted,
+    print_value,
+    print_word,
+    read_scalar,
+    remark_of,
+    split_fields,
+)
 from engram.model.scope import GLOBAL, Scope
 
 TWELVE = (
@@ -79,6 +80,8 @@ class Item(NamedTuple):
     others: tuple[str, ...] = ()
     named: bool = False  # it has a uid of its own
     settled: bool = True
+    lacks: frozenset[str] = frozenset()  # those of the twelve keys that it does not have
+    further: frozenset[str] = frozenset()  # the fields that further keys of ours tell
 
 
 def status_of(memory: Memory, now: datetime) -> str:
@@ -121,6 +124,23 @@ def print_item(memory: Memory, handle: str, now: datetime, style: Style, others:
     return f"{style.indent}- " + "".join(f"{line}\n" for line in (*lines, *others))[len(pad) :]
 
 
+def print_record(told: Mapping[str, Any], style: Style) -> str:
+    """A record alone as an item: its keys in their order, and nothing of ours beside."""
+    pad = f"{style.indent}  "
+    return f"{style.indent}- " + "".join(f"{pad}{name}: {_print(name, told[name])}\n" for name in told)[len(pad) :]
+
+
+def read_record(block: str, style: Style) -> dict[str, Any]:
+    """What an item says, key by key, as text or null; for whoever needs it as it stands.
+
+    Raises:
+        Invalid: when a line belongs to no key.
+    """
+    lines = block.rstrip("\n").split("\n")
+    lines[0] = lines[0].replace("-", " ", 1)
+    return {name: read_scalar(raw) for name, raw in split_fields(lines, len(style.indent) + 2) if name}
+
+
 def _print(name: str, value: Any) -> str:  # noqa: ANN401 - one of the twelve
     if value is None:
         return "null"
@@ -128,8 +148,8 @@ def _print(name: str, value: Any) -> str:  # noqa: ANN401 - one of the twelve
         return print_quoted(value)
     if name == "confidence":
         return f"{value:.2f}".removesuffix("0")
-    if name in ("source", "kind"):
-        return print_word(value)
+    if name in ("source", "kind", *LATER):
+        return print_word(str(value))
     return str(value)
 
 
@@ -159,20 +179,56 @@ def read_item(block: str, style: Style, now: datetime) -> Item:
         Invalid: naming the key and what is wrong with it.
     """
     width = len(style.indent) + 2
-    lines = block.rstrip("\n").split("\n")
-    lines[0] = lines[0].replace("-", " ", 1)
-    fields = split_fields(lines, width)
+    fields = split_fields(_lines_of(block), width)
     ours = {*TWELVE, *OURS, NEVER}
     values: dict[str, Any] = {}
     for name, raw in fields:
         if name in values:
-            raise Invalid(f"{name} stands twice.")
+            raise Invalid(f"{name} stands twice.", "Where a merge left both: engram doctor --fix keeps both.")
         if name in ours:
-            values[name] = read_scalar(raw)
+            values[name] = _value(name, raw)
     pad = " " * width
     others = [line for name, raw in fields if name not in ours for line in _kept(name, raw, pad)]
     others += [f"{pad}{remark}" for name, raw in fields if name in ours and (remark := remark_of(raw))]
     return _item(values, tuple(others), _later(fields), now)
+
+
+def halves(block: str, style: Style) -> tuple[str, str] | None:
+    """The two items that a merge made one of, whose keys stand twice; None where it is no such item.
+
+    Each has the keys that stand once, and of the others the first or the second.
+    """
+    pad = f"{style.indent}  "
+    try:
+        fields = split_fields(_lines_of(block), len(pad))
+    except Invalid:
+        return None
+    counts = Counter(name for name, _ in fields if name)
+    if not counts or max(counts.values()) != 2:
+        return None
+    pair = []
+    for side in (0, 1):
+        seen: Counter[str] = Counter()
+        lines: list[str] = []
+        for name, raw in fields:
+            if name and (counts[name] == 1 or seen[name] == side):
+                lines += [f"{pad}{name}: {raw[0]}".rstrip(), *raw[1:]]
+            seen[name] += 1
+        pair.append(f"{style.indent}- " + "".join(f"{line}\n" for line in lines)[len(pad) :])
+    return pair[0], pair[1]
+
+
+def _lines_of(block: str) -> list[str]:
+    """The lines of an item, without its dash."""
+    lines = block.rstrip("\n").split("\n")
+    return [lines[0].replace("-", " ", 1), *lines[1:]]
+
+
+def _value(name: str, raw: list[str]) -> Any:  # noqa: ANN401 - as it stands there
+    try:
+        return read_scalar(raw)
+    except Invalid as error:
+        raise Invalid(f"{name} cannot be read: {error.message}", error.hint) from None
 
 
 def _kept(name: str, raw: list[str], pad: str) -> list[str]:
@@ -183,12 +239,13 @@ def _kept(name: str, raw: list[str], pad: str) -> list[str]:
 
 
 def _later(fields: Fields) -> dict[str, Any]:
-    return {name: read_scalar(raw) for name, raw in fields if name in LATER}
+    return {name: _value(name, raw) for name, raw in fields if name in LATER}
 
 
 def _item(values: Mapping[str, Any], others: tuple[str, ...], later: Mapping[str, Any], now: datetime) -> Item:
     told = _checked({"learned_at": now.date().isoformat(), **values})
-    document = encode(_implied(told, later))
+    implied = encode(_implied(told, later))
+    document = dict(implied)
     for name, field in OURS.items():
         if name in values and (name not in ("state", *BOOKKEEPING) or values[name] is not None):
             document[field] = _typed(field, values[name])
@@ -197,16 +254,43 @@ def _item(values: Mapping[str, Any], others: tuple[str, ...], later: Mapping[str
     if values.get(NEVER) == "true" and told["decay"] == LONGEST_DECAY:
         document["decay"] = "none"
     _let_dates_speak(document, told)
-    try:
-        memory = decode("memory", document)
-    except EngramError as error:
-        raise Invalid(str(error.__cause__ or error.message)) from None
-    assert isinstance(memory, Memory)
+    memory = _decoded(document, implied, values)
     if not values.get("updated_at"):
         memory = replace(memory, updated_at=_last_moment(memory))
     meant = _as_told(memory, str(told["status"]), now)
     settled = meant is memory and bool(told["id"]) and {*TWELVE} <= values.keys()
-    return Item(str(told["id"] or ""), meant, str(told["status"]), others, "uid" in values, settled)
+    lacks = frozenset(name for name in TWELVE if values.get(name) is None)
+    further = frozenset(OURS[name] for name in values if name in OURS)
+    return Item(str(told["id"] or ""), meant, str(told["status"]), others, "uid" in values, settled, lacks, further)
+
+
+def _decoded(document: Document, implied: Document, values: Mapping[str, Any]) -> Memory:
+    """The memory of a document; `implied` is what it would be without our further keys.
+
+    Raises:
+        Invalid: naming the key that stands in the way.
+    """
+    try:
+        memory = decode("memory", document)
+    except EngramError as error:
+        if isinstance(why := error.__cause__, EngramError):
+            raise Invalid(why.message, why.hint) from None
+        for name, field in OURS.items():  # a value of a wrong kind says so in no words of ours
+            if name in values and field in document and not _fits(implied | {field: document[field]}):
+                raise Invalid(
+                    f"{name} cannot be {values[name]!r}.", "See what it may be in docs/format.md."
+                ) from None
+        raise Invalid("the item is no memory.", "See docs/format.md.") from None
+    assert isinstance(memory, Memory)
+    return memory
+
+
+def _fits(document: Document) -> bool:
+    try:
+        decode("memory", document)
+    except EngramError:
+        return False
+    return True
 
 
 def _typed(field: str, value: Any) -> Any:  # noqa: ANN401 - as JSON has it
@@ -215,6 +299,11 @@ def _typed(field: str, value: Any) -> Any:  # noqa: ANN401 - as JSON has it
         return int(value) if value.isascii() and value.isdigit() else value
     if field in ("apart", "pinned"):
         return {"true": True, "false": False}.get(value, value)
+    if field == "tags" and isinstance(value, str):
+        return [value]
+    wanted = _SHAPES.get(field)
+    if wanted and value is not None and not isinstance(value, wanted):
+        raise Invalid(f"{field} cannot be {value!r}.", "See docs/format.md.")
     return value
 
 
@@ -270,6 +359,11 @@ def _implied_id(told: Mapping[str, Any]) -> str:
     """An id for an item that has none of ours: the same wherever the same text is read first."""
     said = sha256(f"memory.v1 {told['id']} {told['learned_at']} {told['fact']}".encode()).hexdigest()
     return f"{said[:8]}-{said[8:12]}-8{said[13:16]}-a{said[17:20]}-{said[20:32]}"
+
+
+def is_stripped(item: Item, memory: Memory, now: datetime) -> bool:
+    """Whether a program that drops keys of others has written an item of this memory: our own would name it."""
+    return not item.named and memory.id != _implied_id(record_of(memory, item.handle, now))
 
 
 def _let_dates_speak(document: Document, told: Mapping[str, Any]) -> None:
@@ -329,6 +423,14 @@ def _text(value: Any) -> str:  # noqa: ANN401 - as above
     return value
 
 
+def _fact(value: Any) -> str:  # noqa: ANN401 - as above
+    """What is said, with a plain end of line for the one that no memory may hold."""
+    said = _text(value).replace("\x85", "\n")
+    if not said.strip():
+        raise ValueError
+    return said
+
+
 _DEFAULTS: dict[str, Any] = {
     "id": None,
     "fact": None,
@@ -343,7 +445,11 @@ _DEFAULTS: dict[str, Any] = {
     "risk_tier": "1",
     "dest": None,
 }
+_SHAPES: Mapping[str, type] = {"tags": list, "citations": list, "assets": list, "context": dict}
+"""Fields that are no single value."""
+
 _FORMS = {
+    "fact": "Write what is to be remembered.",
     "learned_at": "Write a date without a time, such as 2026-01-15.",
     "last_verified": "Write a date without a time, such as 2026-01-15, or null.",
     "confidence": "Write a number between 0 and 1.",
@@ -351,7 +457,7 @@ _FORMS = {
 }
 _READERS: dict[str, Any] = {
     "id": lambda value: value,
-    "fact": _text,
+    "fact": _fact,
     "kind": _text,
     "source": _text,
     "confidence": float,

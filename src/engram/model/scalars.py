@@ -7,12 +7,18 @@ from typing import Any
 
 from engram.errors import Corrupt, Invalid
 
-_KEY = re.compile(r"([A-Za-z_][A-Za-z0-9_-]*):(?:[ \t]+(.*))?$")
+_KEY = re.compile(r"(['\"]?)([A-Za-z_][A-Za-z0-9_-]*)\1[ \t]*:(?:[ \t]+(.*))?$")
+_OTHER_KEY = re.compile(r"('(?:''|[^'])*'|\"(?:\\.|[^\"\\])*\"|[^\W\d][^:#'\"\[\]{}]*?)[ \t]*:(?:[ \t]+(.*))?$")
+"""A key that is no plain word, in quotes or of several: somebody else's."""
+
 _PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_./@+-]*(?::[A-Za-z0-9_./@+-]+)*")
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z")
 _WORDS = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false", "null"})
 """What other readers take for something else than a word."""
+
+_BREAKS = re.compile("[\x85\u2028\u2029]")
+"""What YAML takes for the end of a line, and nobody else does."""
 
 _UNPRINTABLE = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 """What JSON lets stand and YAML does not, or takes for the end of a line."""
@@ -28,17 +34,19 @@ def split_fields(lines: list[str], indent: int) -> Fields:
     """The lines of one mapping by its keys, which stand at this indent.
 
     Raises:
-        Invalid: when a line belongs to no key.
+        Stray: when a line belongs to no key.
     """
     fields: Fields = []
-    for line in lines:
+    for n, line in enumerate(lines):
         if fields and _is_open(fields[-1][1]):  # whatever stands between quotes is part of the value
             fields[-1][1].append(line)
             continue
         inner = line[indent:] if line[:indent].strip() == "" else ""
-        key = _KEY.match(inner)
-        if key and not inner.startswith(" "):
-            fields.append((key[1], [key[2] or ""]))
+        key, other = _KEY.match(inner), _OTHER_KEY.match(inner)
+        if key:
+            fields.append((key[2], [key[3] or ""]))
+        elif other:
+            fields.append((other[1], [other[2] or ""]))
         elif not line.strip() or line.lstrip().startswith("#"):
             fields.append(("", [line]))
         elif fields and inner.startswith((" ", "\t", "- ")):
@@ -46,9 +54,19 @@ def split_fields(lines: list[str], indent: int) -> Fields:
                 _, blank = fields.pop()
                 fields[-1][1].extend(blank)
             fields[-1][1].append(line)
+        elif "\t" in line[: len(line) - len(line.lstrip())]:
+            raise Stray(n, "a tab stands before a key.", "Use spaces.")
         else:
-            raise Invalid(f"{line.strip()[:60]!r} is no key and no value.")
+            raise Stray(n, f"{line.strip()[:60]!r} is no key and no value.")
     return fields
+
+
+class Stray(Invalid):
+    """A line that belongs to no key, by its number among its lines."""
+
+    def __init__(self, n: int, message: str, hint: str = "") -> None:
+        super().__init__(message, hint)
+        self.n = n
 
 
 def _is_open(lines: list[str]) -> bool:
@@ -69,14 +87,18 @@ def read_scalar(lines: list[str]) -> Any:  # noqa: ANN401, PLR0911 - one for eac
         Invalid: when it cannot be read.
     """
     first = lines[0].strip(" \t")
+    if any(map(_BREAKS.search, lines)):
+        return _by_library(lines)
     if len(lines) == 1:
-        if first in ("", "null", "~", "Null", "NULL"):
+        if first in ("", "null", "~", "Null", "NULL") or first.startswith("!!null "):
             return None
         if first[0] == "'" and first.endswith("'") and len(first) > 1 and "'" not in first[1:-1].replace("''", ""):
             return first[1:-1].replace("''", "'")
         if first[0] in '"[{':
             try:
                 return json.loads(first)
+            except RecursionError:
+                raise Invalid("it is nested too deep.") from None
             except ValueError:
                 return _by_library(lines)
         if first[0] not in "'|>&*!%@`":
@@ -117,9 +139,11 @@ def _by_library(lines: list[str]) -> Any:  # noqa: ANN401 - as above
     loader = getattr(yaml, "CBaseLoader", yaml.BaseLoader)  # every value as text
     try:
         return yaml.load(text, Loader=loader)["value"]  # noqa: S506 - a base loader makes nothing but text
+    except RecursionError:
+        raise Invalid("it is nested too deep.") from None
     except yaml.YAMLError as error:
         reason = getattr(error, "problem", None) or "it is no YAML"
-        raise Invalid(f"the value cannot be read: {reason}") from None
+        raise Invalid(f"{reason}.") from None
 
 
 def print_quoted(text: str) -> str:

@@ -1,0 +1,103 @@
+"""Looking for damage in PostgreSQL: history against its hashes, and what is derived against the records."""
+
+import json
+from collections.abc import Iterator
+
+from engram.engines.audit import check_history, check_records
+from engram.engines.postgres_schema import MEMORY_COLUMNS, RECORD_COLUMNS, Part
+from engram.engines.postgres_write import Book, Worded, index_words, put_columns
+from engram.engines.rows import event_of
+from engram.model.change import Finding
+from engram.model.codec import RECORDS, decode, index
+from engram.model.event import Event
+from engram.model.memory import Memory
+from engram.model.refs import print_handle
+
+MEND = "Mend it: engram doctor --fix"
+
+DRIFTED = {
+    "claim": "SELECT count(*) FROM claim WHERE org = :org AND id NOT IN (SELECT id FROM memory)",
+    "vector": "SELECT count(*) FROM vector LEFT JOIN memory USING (org, n) LEFT JOIN space USING (org, s)"
+    " WHERE vector.org = :org AND (vector.p IS DISTINCT FROM memory.p OR space.s IS NULL"
+    " OR vector_dims(e) <> dim)",
+    # In each space a memory either has a vector or lacks one.
+    "lacking": "SELECT (SELECT count(*) FROM lacking LEFT JOIN memory USING (org, n) LEFT JOIN space USING (org, s)"
+    " WHERE lacking.org = :org AND (memory.n IS NULL OR space.s IS NULL))"
+    " + (SELECT count(*) FROM memory CROSS JOIN space WHERE memory.org = :org"
+    " AND EXISTS (SELECT 1 FROM vector WHERE vector.n = memory.n AND vector.s = space.s)"
+    " = EXISTS (SELECT 1 FROM lacking WHERE lacking.n = memory.n AND lacking.s = space.s))",
+    "place": "SELECT count(*) FROM memory LEFT JOIN place USING (org, p) WHERE memory.org = :org"
+    " AND (memory.owner, memory.visibility, memory.workspace, memory.scope, memory.place)"
+    " IS DISTINCT FROM (place.owner, place.visibility, place.workspace, place.scope, place.place)",
+    "carrier": "WITH counted AS (SELECT unnest(terms) AS term, p, count(*) AS count FROM worded() GROUP BY 1, 2)"
+    " SELECT count(*) FROM counted FULL JOIN (SELECT * FROM carrier WHERE org = :org) AS carrier USING (term, p)"
+    " WHERE counted.count IS DISTINCT FROM carrier.count",
+}
+"""What counts the rows that no longer say what the memories say."""
+
+
+def check_told(part: Part) -> list[Finding]:
+    """What does not agree with history: nothing mends that."""
+    docs = part.fetch("SELECT n, doc::text FROM memory WHERE org = :org")
+    kept = [(n, json.loads(doc)) for n, doc in docs]
+    mine = Book.replicas(part)
+    return [*check_history(_events(part), mine), *check_records(_events(part), kept, mine)]
+
+
+def check_derived(part: Part) -> list[Finding]:
+    """Records against what is derived from them: columns, words, claims and vectors."""
+    findings = [*_check_words(part)]
+    for type in RECORDS:
+        names = MEMORY_COLUMNS if type == "memory" else RECORD_COLUMNS
+        for n, doc, *kept in part.fetch(f"SELECT n, doc::text, {', '.join(names)} FROM {type} WHERE org = :org"):
+            if list(index(decode(type, json.loads(doc))).values()) != kept:
+                message = f"The columns of {print_handle(type, n)} differ from its document."
+                findings.append(Finding("columns", message, MEND, fixable=True))
+    for table, sql in DRIFTED.items():
+        row = part.first(sql)
+        if row and row[0]:
+            message = f"{row[0]} rows of {table} do not fit the memories."
+            findings.append(Finding(table, message, MEND, fixable=True))
+    return findings
+
+
+def mend_derived(part: Part, book: Book) -> Book:
+    """Make anew what is derived from the records: columns, places and words; and drop what belongs to none."""
+    for (n,) in part.fetch("SELECT n FROM worded()"):
+        part.run("SELECT drop_words(%s)", n)
+    part.run("DELETE FROM carrier WHERE org = :org")
+    book = book._replace(memories=0, words=0)
+    strays = "org = :org AND n NOT IN (SELECT n FROM memory)"
+    for table in ("vector", "lacking"):
+        part.run(f"DELETE FROM {table} WHERE {strays}")
+    part.run("DELETE FROM claim WHERE org = :org AND id NOT IN (SELECT id FROM memory)")
+    for type in RECORDS:
+        rows = part.fetch(f"SELECT n, doc::text FROM {type} WHERE org = :org ORDER BY n")
+        for n, doc in rows:
+            record = decode(type, json.loads(doc))
+            place = put_columns(part, record, n)
+            if isinstance(record, Memory):
+                book = index_words(part, book, n, record, place)
+    return book
+
+
+def _check_words(part: Part) -> Iterator[Finding]:
+    worded = {n: (terms, length) for n, _, terms, length in part.fetch("SELECT n, p, terms, length FROM worded()")}
+    wrong = 0
+    for n, doc in part.fetch("SELECT n, doc::text FROM memory WHERE org = :org"):
+        wanted = Worded.of(_memory(doc))
+        wrong += worded.pop(n, None) != (wanted.terms, wanted.length)
+    if wrong + len(worded):
+        message = f"{wrong + len(worded)} memories are not in the word index as they should be."
+        yield Finding("words", message, MEND, fixable=True)
+
+
+def _memory(doc: str) -> Memory:
+    memory = decode("memory", json.loads(doc))
+    assert isinstance(memory, Memory)
+    return memory
+
+
+def _events(part: Part) -> Iterator[Event]:
+    for row in part.fetch("SELECT seq, id, envelope, payload FROM event WHERE org = :org ORDER BY seq"):
+        yield event_of(row)

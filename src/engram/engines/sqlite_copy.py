@@ -1,0 +1,137 @@
+"""Copies of a SQLite store: made while others write, counted, and put in the place of another."""
+
+import json
+import os
+from collections.abc import Callable, Mapping
+from contextlib import closing, suppress
+
+import apsw
+
+from engram.engines import sqlite_file as files
+from engram.engines.sqlite_rows import fetch, meta, set_meta
+from engram.errors import EngramError, Unavailable
+
+NAME = "engram.db"
+"""What the store is called in a copy."""
+
+PAGES = 512
+"""How many pages are copied between two looks at the clock: two megabytes."""
+
+BESIDE = ("-wal", "-shm", "-journal")
+COUNTED = {"memories": "memory", "sessions": "session", "relations": "relation", "events": "event"}
+
+
+def copy(path: files.StrPath, folder: str, progress: Callable[[int, int, str], None]) -> Mapping[str, int]:
+    """Copy a store as it is at one moment into a folder, as a store that is yet to begin a chain of its own.
+
+    Whoever writes meanwhile neither waits nor is seen. Returns how many records of each type it has.
+
+    Raises:
+        Corrupt, Unavailable: when it cannot be read, or the copy not be written.
+    """
+    target = os.path.join(folder, NAME)
+    os.close(os.open(target, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+    with files.mapped(path), closing(files.connect(path)) as source, closing(apsw.Connection(target)) as copied:
+        # A snapshot that is held from beginning to end: else each commit of another would begin the copy anew.
+        source.execute("BEGIN")
+        fetch(source, "SELECT count(*) FROM meta")
+        with copied.backup("main", source, "main") as step:
+            while not step.done:
+                step.step(PAGES)
+                progress(step.page_count - step.remaining, step.page_count, "copying")
+        _part(copied)
+        return counts(copied)
+
+
+def _part(copied: apsw.Connection) -> None:
+    """Forget which file the store was in: no file that it ever comes to lie in takes it for itself."""
+    if kept := meta(copied, "book"):
+        head, numbers, _ = json.loads(kept)
+        set_meta(copied, "book", json.dumps([head, numbers, 0], separators=(",", ":")))
+
+
+def counts(db: apsw.Connection) -> dict[str, int]:
+    """How many records of each type, and how many events, a store has."""
+    return {name: int(fetch(db, f"SELECT count(*) FROM {table}")[0][0]) for name, table in COUNTED.items()}
+
+
+def tally(path: files.StrPath) -> dict[str, int]:
+    """The same of a store by its path.
+
+    Raises:
+        Corrupt, Unavailable: when it cannot be read.
+    """
+    with files.mapped(path), closing(files.connect(path)) as db:
+        return counts(db)
+
+
+def holds_anything(path: files.StrPath) -> bool:
+    """Whether there is something at a path that a person may miss: any store but an empty one of ours."""
+    if not os.path.lexists(path):
+        return False
+    try:
+        files.open_file(path, anywhere=True, lenient=True)
+        return any(tally(path).values())
+    except EngramError:
+        return True
+
+
+def put(folder: str, path: files.StrPath, aside: str) -> None:
+    """Put the store of a copy at a path; what is there gets the name `aside`, unless that is empty.
+
+    At every moment there is the old store at the path or the new one, whole.
+
+    Raises:
+        Unavailable: when another program has the old one open.
+        OSError: when the folder cannot be written.
+    """
+    made = os.path.join(folder, NAME)
+    if os.path.lexists(path):
+        _close_down(path)
+        if aside:
+            for suffix in ("", *BESIDE):
+                with suppress(FileNotFoundError):
+                    _second_name(f"{path}{suffix}", f"{aside}{suffix}")
+        # A log that stays behind would be taken for that of the new store.
+        for suffix in BESIDE:
+            with suppress(FileNotFoundError):
+                os.unlink(f"{path}{suffix}")
+        os.replace(made, path)
+    else:
+        os.makedirs(os.path.dirname(path) or ".", exist_ok=True, mode=0o700)
+        os.rename(made, path)
+    files.sync_folder(os.path.dirname(path) or ".")
+
+
+def _second_name(path: str, other: str) -> None:
+    try:
+        os.link(path, other)
+    except FileNotFoundError:
+        raise
+    except OSError:  # a file system without hard links
+        import shutil  # noqa: PLC0415 - start-up
+
+        shutil.copy2(path, other)
+
+
+def _close_down(path: files.StrPath) -> None:
+    """Let a store take its log in and be one file, which it can only be when nobody else has it open.
+
+    Raises:
+        Unavailable: when somebody has.
+    """
+    try:
+        files.open_file(path, anywhere=True, lenient=True)
+    except EngramError:
+        return  # no store of ours, or what is left of one: it is kept as it is
+    try:
+        with closing(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)) as db:
+            db.set_busy_timeout(2000)
+            db.pragma("journal_mode", "delete")
+            db.pragma("journal_mode", "wal")
+    except (apsw.BusyError, apsw.LockedError):
+        raise Unavailable(
+            f"Another program has the store {path} open.", "Stop the agents and servers that use it, and try again."
+        ) from None
+    except apsw.Error:
+        return  # damaged inside

@@ -1,0 +1,1 @@
+"""Citations against the world: whether what a memory cites is still there."""

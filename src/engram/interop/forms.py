@@ -1,0 +1,145 @@
+"""The forms in which other stores keep their memories: what lies at a path is looked at, and read as it is.
+
+A form is a module of FORMS with a `FORM`. Its reader goes through a store once, from beginning to end, keeps
+no more than one thing in hand, and says what it cannot read instead of stopping.
+"""
+
+import os
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from importlib import import_module
+from typing import NamedTuple
+from uuid import UUID, uuid5
+
+from engram.errors import Invalid
+from engram.interop.peers import PEERS
+from engram.model.codec import Traveller
+
+HEAD = 64 * 1024
+"""How many bytes of a file are looked at to tell its form."""
+
+MOST_NAMES = 1000
+"""How many entries of a folder or a zip are looked at."""
+
+UNDATED = datetime(1970, 1, 1, tzinfo=UTC)
+"""The time of what has none in its store: whoever takes it in puts the moment of doing so."""
+
+FORMS: tuple[str, ...] = (
+    "engram.interop.jsonl",
+    "engram.interop.memory_v1_folder",
+    "engram.interop.observations_file",
+    *PEERS,
+    "engram.interop.records_file",
+    "engram.interop.keyed_file",
+    "engram.interop.markdown",
+)
+"""The modules that each have a `FORM`, the more particular first; imported when a path is looked at."""
+
+_FOREIGN = UUID("6f1d3c52-6f0c-5b1e-9a57-0f6d0e8f4a11")
+
+
+class Foreign(NamedTuple):
+    """One thing of another store, in our words.
+
+    Its id is a `foreign_id`, its owner is empty, and its status as far as theirs tells: pending when it does not.
+    """
+
+    name: str
+    """How a person finds it there: "line 12", "observation 7"."""
+    record: Traveller
+    dropped: tuple[str, ...] = ()
+    """The names of their fields that have no place here."""
+
+
+class Problem(NamedTuple):
+    """Something that could not be read; the rest goes on."""
+
+    name: str
+    message: str
+
+
+class Source(NamedTuple):
+    """What lies at a path, looked at once."""
+
+    path: str
+    folder: bool
+    head: bytes
+    """The first 64 KiB; empty for a folder."""
+    names: tuple[str, ...]
+    """The entries of a folder, or of a zip: at most a thousand."""
+
+
+class Form(NamedTuple):
+    """A form that can be told by looking, and read."""
+
+    name: str
+    about: str
+    recognises: Callable[[Source], bool]
+    read: Callable[[Source], Iterator[Foreign | Problem]]
+    placed: bool = True
+    """Whether its records say where they hold; else they hold where they are taken in."""
+
+    ages: bool = False
+    """Whether its records say how long they hold and when they were checked; else they age from the import on."""
+
+
+def foreign_id(store: str, their_id: str) -> str:
+    """The id under which a thing of another store is known here: the same whenever it is read again."""
+    return str(uuid5(_FOREIGN, f"{store}\x1f{their_id}"))
+
+
+def look(path: str) -> Source:
+    """What lies at a path.
+
+    Raises:
+        Invalid: when nothing is there, or it cannot be read.
+    """
+    try:
+        if os.path.isdir(path):
+            with os.scandir(path) as entries:
+                names = sorted(entry.name for entry, _ in zip(entries, range(MOST_NAMES), strict=False))
+            return Source(path, folder=True, head=b"", names=tuple(names))
+        if not os.path.isfile(path):
+            what = "is no file" if os.path.lexists(path) else "is not there"
+            raise Invalid(f"{path} {what}.", "Check the path: give a file or a folder of another store.")
+        with open(path, "rb") as file:
+            head = file.read(HEAD)
+    except OSError as error:
+        raise Invalid(f"{path} cannot be read: {error.strerror}.", "Check the path and who may read it.") from None
+    return Source(path, folder=False, head=head, names=_zipped(path) if head.startswith(b"PK\x03\x04") else ())
+
+
+def known_forms() -> dict[str, Form]:
+    """Every form by its name, in the order in which they are tried."""
+    forms = [import_module(module).FORM for module in FORMS]
+    return {form.name: form for form in forms}
+
+
+def recognise(path: str, name: str = "") -> tuple[Source, Form]:
+    """What lies at a path, and the form it has: by looking, unless the form is named.
+
+    Raises:
+        Invalid: when nothing is there, or it is of no form that is known here.
+    """
+    source, forms = look(path), known_forms()
+    listed = f"Known are: {', '.join(forms)}."
+    if name and name not in forms:
+        raise Invalid(f"There is no form {name!r}.", listed)
+    if name:
+        return source, forms[name]
+    for form in forms.values():
+        if form.recognises(source):
+            return source, form
+    raise Invalid(
+        f"{path} is of no form that is known here.", f"{listed} Name it with --form if it is one of them."
+    )
+
+
+def _zipped(path: str) -> tuple[str, ...]:
+    from zipfile import BadZipFile, ZipFile  # noqa: PLC0415 - few sources are archives
+
+    try:
+        with ZipFile(path) as archive:
+            return tuple(archive.namelist()[:MOST_NAMES])
+    except (BadZipFile, NotImplementedError, ValueError):
+        return ()

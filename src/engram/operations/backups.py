@@ -1,0 +1,125 @@
+"""Backups: a copy of the whole store in one file, looked at, and put back."""
+
+import os
+
+from engram.errors import Conflict, Corrupt, Forbidden, Invalid, Unavailable
+from engram.model.answers import BackedUp, BackupReport, BackupRestored
+from engram.model.change import Finding
+from engram.operations import parameters as p
+from engram.operations.base import Call, operation
+from engram.ports import Vault
+
+
+@operation(
+    "GET /v1/backup",
+    "engram backup create ~/backups/",
+    "engram backup create before-upgrade.zip",
+    human=True,
+    local=True,
+)
+def backup_create(call: Call, path: p.BackupOut, *, overwrite: p.Overwrite = False) -> BackedUp:
+    """Write a copy of the whole store, as it is at this moment, to one file; others may go on writing."""
+    from engram.interop import backup_file as files  # noqa: PLC0415 - start-up
+
+    vault, form = _vault(call), getattr(call.engine, "form", "")
+    if not form:
+        raise Invalid("This store is kept in no file, and cannot be copied.", "Use engram export instead.")
+    target = _target(call, path, overwrite=overwrite)
+    with files.staging(target) as folder:
+        try:
+            counts = call.engine.copy_to(folder, call.progress)  # type: ignore[attr-defined] # it is one that copies
+        except OSError as error:
+            raise Unavailable(f"{target} cannot be written: {error.strerror}.", "Choose another place.") from None
+        facts: dict[str, str] = getattr(call.engine, "facts", dict)()
+        manifest = files.Manifest(call.now, vault.version(), form, facts.get("schema", ""), counts)
+        size = files.pack(folder, target, manifest, call.progress, overwrite=overwrite)
+    return BackedUp(call.now, target, size, form, counts)
+
+
+@operation("GET /v1/backup/verify", "engram backup verify before-upgrade.zip", human=True, local=True)
+def backup_verify(call: Call, path: p.BackupIn) -> BackupReport:
+    """Look whether a backup is whole: every hash, and the store in it, opened and checked."""
+    from tempfile import TemporaryDirectory  # noqa: PLC0415 - start-up
+
+    from engram.interop import backup_file as files  # noqa: PLC0415 - start-up
+
+    vault = _vault(call)
+    path = os.path.abspath(os.path.expanduser(path))
+    manifest = files.read_manifest(path)
+    with TemporaryDirectory(prefix="engram-") as folder:
+        try:
+            files.unpack(path, folder, call.progress)
+            findings = _findings(vault, manifest.engine, folder, manifest.counts)
+        except Corrupt as error:
+            findings = [Finding("damaged", error.message, error.hint)]
+    return BackupReport(
+        at=call.now,
+        path=path,
+        made_at=manifest.created_at,
+        version=manifest.version,
+        engine=manifest.engine,
+        counts=manifest.counts,
+        findings=tuple(findings),
+    )
+
+
+@operation(
+    "POST /v1/backup/restore",
+    "engram backup restore before-upgrade.zip",
+    "engram backup restore before-upgrade.zip --overwrite",
+    writes=True,
+    destructive=True,
+    human=True,
+    local=True,
+)
+def backup_restore(call: Call, path: p.BackupIn, *, overwrite: p.Replace = False) -> BackupRestored:
+    """Make a backup the store again; one that holds something is kept aside, and only with --overwrite."""
+    from engram.interop import backup_file as files  # noqa: PLC0415 - start-up
+
+    vault = _vault(call)
+    path = os.path.abspath(os.path.expanduser(path))
+    aside = f".before-restore-{call.now:%Y%m%dT%H%M%S}" if overwrite else ""
+    with files.staging(vault.place) as folder:
+        manifest = files.unpack(path, folder, call.progress)
+        call.progress(0, 1, "checking")
+        for finding in _findings(vault, manifest.engine, folder, manifest.counts):
+            raise Corrupt(f"The store in {path} is damaged: {finding.message}", "Use another backup.")
+        call.engine.close()  # what this process has open must not stand in its own way
+        call.progress(0, 1, "placing")
+        kept = vault.put(manifest.engine, folder, aside)
+        call.progress(1, 1, "placing")
+    return BackupRestored(call.now, path, manifest.created_at, call.store, manifest.counts, kept)
+
+
+def _vault(call: Call) -> Vault:
+    """Whoever copies a store copies what everybody keeps in it.
+
+    Raises:
+        Forbidden: when the caller is only one of several owners.
+    """
+    if call.caller.owner or call.vault is None:
+        raise Forbidden(
+            "A backup holds what everybody remembers.", "The person who runs the server makes it, on its machine."
+        )
+    return call.vault
+
+
+def _target(call: Call, path: str, *, overwrite: bool) -> str:
+    """The file to write, which is none of the store's."""
+    target = os.path.abspath(os.path.expanduser(path))
+    if os.path.isdir(target) or path.endswith(os.sep):
+        target = os.path.join(target, f"engram-{call.now:%Y%m%dT%H%M%S}.zip")
+    if os.path.realpath(target) == os.path.realpath(call.store):
+        raise Invalid(f"{path} is the store itself.", "Choose another file.")
+    if os.path.lexists(target) and not overwrite:
+        raise Conflict(f"{path} is there already.", "Choose another name, or add --overwrite.")
+    return target
+
+
+def _findings(vault: Vault, form: str, folder: str, counts: object) -> list[Finding]:
+    """What is wrong with an unpacked copy: as it is opened, checked and counted."""
+    found, findings = vault.check(form, folder)
+    errors = [each for each in findings if each.severity == "error"]
+    if dict(found) != counts:
+        errors.append(Finding("counts", f"It holds {dict(found)}, and should hold {counts}."))
+    return errors

@@ -1,0 +1,343 @@
+"""One look for conflicts: through a store page by page; what is suspected is proposed, and a model may be asked."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from typing import cast
+
+from engram.errors import Conflict, Unavailable
+from engram.model.answers import Conflicts, Pair
+from engram.model.change import Change
+from engram.model.filter import Filter, matches
+from engram.model.memory import Memory, standing
+from engram.model.relation import Relation
+from engram.operations.base import Call
+from engram.operations.candidates import MOST, gathering, is_compared, unjudged
+from engram.operations.memories import rivals_of
+from engram.operations.scopes import in_view
+from engram.ports import Embedder, Judge
+from engram.recall.meaning import catch_up, require_same
+from engram.recall.rivals import rivals
+from engram.rules import relations
+from engram.rules.candidates import suspicion
+from engram.rules.changes import compose
+from engram.rules.likeness import contradiction
+from engram.rules.relations import Verdict, pair_id
+
+PAGE = 100
+MOST_SCANNED = 5_000
+"""So many memories are gone through at a time; the next scan goes on there."""
+
+MOST_OPEN = 20
+"""So many of the newest memories are compared anew for a list: what their saves named is kept nowhere."""
+
+MOST_HELD = 50
+AT_ONCE = 8
+"""Pairs that a model is asked about in one request."""
+
+MOST_FAILURES = 3
+"""After so many answers in a row that were no use, a model is left alone."""
+
+KEPT = "kept"
+"""Goes on with what is kept, after a page of what is not."""
+
+TELLING = ("conflicts", "supersedes", "scoped")
+"""The proposals that a list shows: that two have nothing to do with one another is nothing to do."""
+
+Found = tuple[Memory, Memory, Verdict]
+
+
+class Run:
+    """One asking: does what was asked for, and counts it."""
+
+    def __init__(self, call: Call, scope: str, *, words: bool, dry_run: bool) -> None:
+        self.call, self.words, self.dry_run = call, words, dry_run
+        self.scope = in_view(call, scope, everywhere=not scope)
+        self.batch = call.new_id()
+        self.scanned = self.proposed = self.asked = self.tokens = 0
+        self.rest: str | None = None  # where a scan goes on
+        self.problems: list[str] = []
+        self.wrote = False
+        self.previewed: list[Pair] = []
+
+    # --- setting aside ---
+
+    def ignore(self, pair: str) -> None:
+        """Set a pair aside.
+
+        Raises:
+            Conflict: when it was judged.
+            NotFound: when there is no such pair.
+        """
+        if "~" in pair:
+            first, _, second = pair.partition("~")
+            ids = self.call.memory(first).id, self.call.memory(second).id
+        else:
+            found = self.call.engine.get("relation", [pair.strip()], self.call.access).values()
+            if not found:
+                raise Conflict(f"There is no pair {pair!r}.", "Name the two memories: FIRST~SECOND.")
+            known = cast("Relation", next(iter(found)))
+            ids = known.from_id, known.to_id
+        request = self.call.request(batch=self.batch)
+
+        def decide() -> tuple[Change, None]:
+            one, other = (self.call.memory(id) for id in ids)
+            return relations.ignore(one, other, self._known(one.id, other.id), request), None
+
+        if not self.dry_run:
+            self.call.settle(decide)
+            self.wrote = True
+
+    # --- scanning ---
+
+    def scan(self, after: str | None) -> None:
+        """Compare every memory of the caller's with its nearest, oldest first, and propose what is suspected."""
+        call, embedder = self.call, self._embedder()
+        total = call.engine.census((), call.access).total
+        where = Filter(**self.scope, owner=call.caller.owner, standings=("live",), now=call.now)
+        while True:
+            page = call.engine.scan("memory", where, call.access, after=after, limit=PAGE, oldest=True)
+            found = (one for memory in page.records for one in self._suspected(cast("Memory", memory), embedder))
+            # Two that suspect one another are one pair.
+            self._propose([*{frozenset((one[0].id, one[1].id)): one for one in found}.values()])
+            self.scanned += len(page.records)
+            call.progress(min(self.scanned, total), total, "comparing memories")
+            after = page.next
+            if after is None or self.scanned >= MOST_SCANNED:
+                break
+        self.rest = after
+
+    def _suspected(self, memory: Memory, embedder: Embedder | None) -> Iterator[Found]:
+        if not is_compared(self.call, memory):
+            return
+        found = rivals(gathering(self.call, memory, embedder, thorough=True), memory)
+        for one in unjudged(self.call, memory, found)[:MOST]:
+            pair = _newer_first(memory, one.memory)
+            yield *pair, Verdict("conflicts", _why(*pair) or one.why, "", one.score)
+
+    def _embedder(self) -> Embedder | None:
+        """What compares by meaning, once every memory has its vector; where that fails, words alone must do."""
+        call, embedder = self.call, None if self.words else self.call.embedder
+        if embedder is None:
+            return None
+        try:
+            require_same(call.engine.backlog(call.access), embedder.space)
+            lacking = call.engine.backlog(call.access)
+            if lacking.active is None or lacking.lacking:
+                catch_up(call.engine, embedder, call.access, most=MOST_SCANNED)
+        except (Conflict, Unavailable) as error:
+            self.problems.append(f"Compared by words alone: {error.message}")
+            return None
+        return embedder
+
+    def _propose(self, found: Sequence[Found]) -> None:
+        """Keep suspicions, unless somebody was faster."""
+        request = self.call.request(batch=self.batch)
+
+        def fresh() -> list[Found]:
+            return [one for one in found if self._known(one[0].id, one[1].id) is None]
+
+        def decide() -> tuple[Change, int]:
+            new = fresh()
+            return relations.propose(new, request), len(new)
+
+        if self.dry_run:
+            known = {one.pair for one in self.previewed}
+            pairs = [_pair(first, second, "proposed", said) for first, second, said in found]
+            self.previewed += [one for one in pairs if one.pair not in known]
+            self.proposed = len(self.previewed)
+        elif fresh():
+            _, count = self.call.settle(decide)
+            self.proposed += count
+            self.wrote = True
+
+    # --- asking ---
+
+    def ask(self, budget: int) -> None:
+        """Let the model say what it thinks of every proposal that no model was asked about."""
+        judge = self.call.harvesting.judge
+        assert judge is not None
+        failures = 0
+        waiting = self._unasked()
+        total = len(waiting)
+        for at in range(0, total, AT_ONCE):
+            some = waiting[at : at + AT_ONCE]
+            texts = [(first.text, second.text) for _, first, second in some]
+            if self.dry_run:
+                self.tokens += judge.cost(texts)
+                self.asked += len(some)
+                continue
+            said = judge.judge(texts, budget - self.tokens)
+            self.tokens += said.tokens
+            if said.problem:
+                self.problems.append(f"{said.problem} {said.hint}".strip())
+                failures += 1
+            else:
+                failures = 0
+                self.asked += len(said.verdicts)
+                self._advise(
+                    judge,
+                    [
+                        (some[one.pair], Verdict(one.kind, one.reason, "", one.confidence, judge.name))
+                        for one in said.verdicts
+                    ],
+                )
+            self.call.progress(min(at + AT_ONCE, total), total, "asking the model")
+            if said.over or failures >= MOST_FAILURES:
+                break
+
+    def _unasked(self) -> list[tuple[Relation, Memory, Memory]]:
+        """Proposals without a model's word, the newer memory of each first; in a dry run also what would be one."""
+        kept = [
+            (relation, *_newer_first(*pair))
+            for relation, *pair in self._pairs(self._relations())
+            if relation.status == "proposed" and not relation.model and self._in_use(*pair)
+        ]
+        for one in self.previewed:
+            relation = Relation(
+                id=one.pair,
+                from_id=one.first.id,
+                to_id=one.second.id,
+                kind="conflicts",
+                created_at=self.call.now,
+                updated_at=self.call.now,
+            )
+            kept.append((relation, one.first, one.second))
+        return kept
+
+    def _advise(self, judge: Judge, said: Sequence[tuple[tuple[Relation, Memory, Memory], Verdict]]) -> None:
+        """Keep a model's words as proposals; a pair that somebody judged meanwhile stays judged."""
+        request = self.call.request(batch=self.batch)
+
+        def decide() -> tuple[Change, None]:
+            steps = []
+            for (old, first, second), verdict in said:
+                known = self._known(old.from_id, old.to_id)
+                if known is not None and known.status == "proposed":
+                    steps.append(relations.advise(known, first, second, verdict, request))
+            return compose("advise", request, steps, note={"model": judge.name}), None
+
+        if said:
+            self.call.settle(decide)
+            self.wrote = True
+
+    # --- listing ---
+
+    def told(self, limit: int, after: str | None, *, settled: bool) -> Conflicts:
+        """Everything that was done, and a page of what waits for a verdict."""
+        pairs: list[Pair] = list(self.previewed[:limit])
+        if after is None and not self.dry_run:
+            pairs += islice(self._held(), limit)
+            known = {one.pair for one in pairs}
+            found = {one.pair: one for one in self._open() if one.pair not in known}
+            pairs += islice(found.values(), limit - len(pairs))
+            after = KEPT if len(pairs) == limit else None  # the page is full: what is kept comes on the next
+        else:
+            after = None if after == KEPT else after
+        while len(pairs) < limit and not self.previewed:
+            page = self.call.engine.scan(
+                "relation", self._mine(), self.call.access, after=after, limit=limit - len(pairs)
+            )
+            for relation, one, other in self._pairs(cast("tuple[Relation, ...]", page.records)):
+                if settled or self._is_open(relation, one, other):
+                    pairs.append(_kept(relation, one, other))
+            if (after := page.next) is None:
+                break
+        return Conflicts(
+            at=self.call.now,
+            pairs=tuple(pairs),
+            next=after,
+            scanned=self.scanned,
+            proposed=self.proposed,
+            asked=self.asked,
+            tokens=self.tokens,
+            problems=tuple(dict.fromkeys(self.problems)),
+            dry_run=self.dry_run,
+            batch=self.batch if self.wrote else "",
+            rest=self.rest or "",
+        )
+
+    def _held(self) -> Iterator[Pair]:
+        """What waits for review because it contradicts something that is in use."""
+        where = Filter(**self.scope, owner=self.call.caller.owner, standings=("pending",), now=self.call.now)
+        page = self.call.engine.scan("memory", where, self.call.access, limit=MOST_HELD)
+        for one in cast("tuple[Memory, ...]", page.records):
+            if one.held_for == "conflict":
+                for other in rivals_of(self.call, one):
+                    if other.id != one.id and (why := contradiction(other.text, one.text)):
+                        yield _pair(one, other, "held", Verdict("conflicts", why))
+
+    def _open(self) -> Iterator[Pair]:
+        """What the newest memories may be at odds with: what their saves named, and nobody has judged."""
+        call = self.call
+        where = Filter(**self.scope, owner=call.caller.owner, standings=("live",), now=call.now)
+        page = call.engine.scan("memory", where, call.access, limit=MOST_OPEN)
+        for memory in cast("tuple[Memory, ...]", page.records):
+            if is_compared(call, memory):
+                for one in unjudged(call, memory, rivals(gathering(call, memory), memory))[:MOST]:
+                    pair = _newer_first(memory, one.memory)
+                    yield _pair(*pair, "open", Verdict("conflicts", _why(*pair) or one.why, "", one.score))
+
+    def _is_open(self, relation: Relation, one: Memory, other: Memory) -> bool:
+        """Whether somebody may still want to do something about a pair."""
+        if not self._in_use(one, other):
+            return False
+        if relation.status == "proposed":
+            return relation.kind in TELLING
+        return (relation.kind, relation.status) == ("conflicts", "judged")
+
+    def _in_use(self, *pair: Memory) -> bool:
+        gone = ("forgotten", "rejected", "replaced", "expired")
+        return all(standing(one, self.call.now, self.call.caller.view) not in gone for one in pair)
+
+    def _mine(self) -> Filter:
+        return Filter(owner=self.call.caller.owner)
+
+    def _relations(self) -> Iterator[Relation]:
+        after = None
+        while True:
+            page = self.call.engine.scan("relation", self._mine(), self.call.access, after=after, limit=PAGE)
+            yield from cast("tuple[Relation, ...]", page.records)
+            if (after := page.next) is None:
+                return
+
+    def _pairs(self, some: Iterable[Relation]) -> Iterator[tuple[Relation, Memory, Memory]]:
+        """Relations with both their memories, where these may be read and one of them is in scope."""
+        here = Filter(**self.scope)
+        for relation in some:
+            ends = self.call.engine.get("memory", [relation.from_id, relation.to_id], self.call.access)
+            first, second = (cast("Memory | None", ends.get(id)) for id in (relation.from_id, relation.to_id))
+            if first and second and (matches(first, here) or matches(second, here)):
+                yield relation, first, second
+
+    def _known(self, one: str, other: str) -> Relation | None:
+        found = self.call.engine.get("relation", [pair_id(self.call.caller.owner, one, other)], self.call.access)
+        return cast("Relation", next(iter(found.values()))) if found else None
+
+
+def _newer_first(one: Memory, other: Memory) -> tuple[Memory, Memory]:
+    late = relations.newcomer(one, other)
+    return (one, other) if late is one else (other, one)
+
+
+def _why(newer: Memory, older: Memory) -> str:
+    """What is suspected of a pair, told from the newer to the older, whichever of them was looked at."""
+    found = suspicion(newer, older)
+    return found.why if found else ""
+
+
+def _pair(first: Memory, second: Memory, status: str, verdict: Verdict) -> Pair:
+    return Pair(
+        first,
+        second,
+        verdict.kind,
+        status,
+        verdict.reason,
+        verdict.confidence or 0.0,
+        f"{first.handle or first.id}~{second.handle or second.id}",
+        verdict.model,
+    )
+
+
+def _kept(relation: Relation, first: Memory, second: Memory) -> Pair:
+    said = Verdict(relation.kind, relation.reason, "", relation.confidence, relation.model)
+    return _pair(first, second, relation.status, said)

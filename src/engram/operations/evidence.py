@@ -1,0 +1,156 @@
+"""What memories rest on: evidence checks it, cited tells who cites a file, settle follows merged branches."""
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+
+from engram.errors import Invalid, Moved
+from engram.model.answers import Cited, Citing, Evidenced, Settled
+from engram.model.evidence import CHANGED, VERDICTS, WORST, Check
+from engram.model.filter import Filter
+from engram.model.memory import Citation, Memory
+from engram.operations import parameters as p
+from engram.operations.base import TRIES, Call, each, every, operation
+from engram.operations.citing import checked
+from engram.operations.routing import beside_of
+from engram.operations.scopes import in_view
+from engram.rules.settling import released
+from engram.rules.settling import settle as follow
+
+BATCH = 50
+"""Memories that are checked at a time, so that it can be told how far it has come."""
+
+
+@operation(
+    "GET /v1/evidence",
+    "engram evidence",
+    "engram evidence --fail-on drifted,gone",
+    "engram evidence --since origin/main --json",
+)
+def evidence(
+    call: Call, *, scope: p.InScope = "", since: p.SinceRevision = "", fail_on: p.FailOn = ()
+) -> Evidenced:
+    """Check whether what the memories of this project cite is still there.
+
+    Against the working tree, as recall does, but for all of them and of every kind. Nothing is changed by it.
+    """
+    unwanted = _verdicts(fail_on)
+    where = Filter(**in_view(call, scope), standings=("live", "stale"), now=call.now, view=call.caller.view)
+    citing = [one for one in every(call, where) if one.citations]
+    if since:
+        files = call.evidence.touched(since)
+        citing = [one for one in citing if any(cite.kind == "file" and cite.ref in files for cite in one.citations)]
+    rows: list[Citing] = []
+    for at in range(0, len(citing), BATCH):
+        part = citing[at : at + BATCH]
+        call.progress(at, len(citing), "Checking")
+        found = checked(call, part)
+        rows += [Citing(one, found.get(one.id, ())) for one in part]
+    call.progress(len(citing), len(citing), "Checking")
+    rows.sort(key=lambda row: WORST.index(row.verdict or "unreachable"))
+    counted = Counter(check.verdict for row in rows for check in row.evidence)
+    counts: dict[str, int] = {verdict: counted[verdict] for verdict in VERDICTS}
+    return Evidenced(
+        at=call.now,
+        memories=tuple(rows),
+        counts=counts,
+        failed=tuple(verdict for verdict in VERDICTS if verdict in unwanted and counted[verdict]),
+        since=since,
+        hint=_next_step(rows),
+    )
+
+
+@operation("GET /v1/cited", "engram cited src/api.py", "engram cited src/api.py:200-240")
+def cited(call: Call, file: p.FilePlace) -> Cited:
+    """Show which memories cite a file, or some of its lines; those on demand too.
+
+    What cites a file under the name it had before git renamed it is shown as well.
+    """
+    ref, locator = call.evidence.named(file)
+    where = Filter(**in_view(call, ""), standings=("live", "stale"), now=call.now, view=call.caller.view)
+    known = [one for one in every(call, where) if any(cite.kind == "file" for cite in one.citations)]
+    away = call.evidence.astray({cite.ref for one in known for cite in one.citations if cite.kind == "file"})
+    citing = [one for one in known if any(_is_of(cite, ref) or cite.ref in away for cite in one.citations)]
+    found = checked(call, citing)
+    rows = [Citing(one, _about(one, found[one.id], ref, _lines(locator))) for one in citing]
+    return Cited(at=call.now, file=ref, locator=locator, memories=tuple(row for row in rows if row.evidence))
+
+
+@operation("POST /v1/settle", "engram settle", "engram settle --dry-run", writes=True)
+def settle(call: Call, *, dry_run: p.DryRun = False) -> Settled:
+    """Bring in what was learned on branches that are merged now; ask about those that are gone.
+
+    What was made on a branch is live there only, until its commits or the text it cites are in the default branch.
+    Where the branch was deleted without that, a person decides. Nothing that reads does this by itself.
+    """
+    return settled(call, dry_run=dry_run)
+
+
+def settled(call: Call, *, dry_run: bool = False, tries: int = TRIES) -> Settled:
+    """Look at the branches of what is staged, and commit what follows; where somebody was faster, look again."""
+    where = Filter(standings=("staged",), owner=call.caller.owner, now=call.now)
+    staged = list(every(call, where))
+    fates = call.evidence.settled(staged) if staged else {}
+    merged = [one for one in staged if one.id in fates and fates[one.id].state == "merged"]
+    beside = {one.id: beside_of(call, released(one)) for one in merged}
+    change = follow(staged, fates, beside, call.policy, call.request())
+    answer = Settled(at=call.now, waiting=len(fates), elsewhere=len(staged) - len(fates), dry_run=dry_run)
+    if change is None:
+        return answer
+    try:
+        event = 0 if dry_run else call.engine.commit(change).event.seq
+    except Moved:
+        if tries == 1:
+            raise
+        return settled(call, tries=tries - 1)
+    asked = {one.id: one.handle for one in staged}
+    after = [one.known_as(asked[one.id]) for one in change.puts if isinstance(one, Memory) and one.id in asked]
+    promoted = tuple(one for one in after if one.status == "promoted")
+    held = tuple(one for one in after if one.status == "pending" and not one.branch)
+    return answer._replace(
+        promoted=promoted,
+        held=held,
+        waiting=answer.waiting - len(promoted) - len(held),
+        event=event,
+        hint="Decide about them: engram review." if held and not dry_run else "",
+    )
+
+
+def _is_of(citation: Citation, ref: str) -> bool:
+    return citation.kind == "file" and citation.ref == ref
+
+
+def _about(memory: Memory, checks: Sequence[Check], ref: str, asked: tuple[float, float]) -> tuple[Check, ...]:
+    """The checks of a memory's citations of a file, as far as they are about some of the lines asked for."""
+    found = []
+    for cite, check in zip(memory.citations, checks, strict=True):
+        low, high = _lines(check.lines or cite.locator)
+        if ref in (check.ref, cite.ref) and cite.kind == "file" and low <= asked[1] and asked[0] <= high:
+            found.append(check)
+    return tuple(found)
+
+
+def _lines(locator: str) -> tuple[float, float]:
+    """The first and the last line that a locator names; all of them where it names none."""
+    found = re.fullmatch(r"L?(\d{1,9})(?:-L?(\d{1,9}))?", locator)
+    return (int(found[1]), int(found[2] or found[1])) if found else (0, float("inf"))
+
+
+def _verdicts(said: Sequence[str]) -> set[str]:
+    """The verdicts that are not to be; `any` is every one but fresh.
+
+    Raises:
+        Invalid: when one does not exist.
+    """
+    names = {name.strip() for each_said in each(said) for name in each_said.split(",") if name.strip()}
+    bad = [verdict for verdict in VERDICTS if verdict != "fresh"]
+    if unknown := names - {*bad, "any"}:
+        raise Invalid(f"fail_on cannot be {min(unknown)!r}.", f"Use {', '.join(bad)}; or any.")
+    return set(bad) if "any" in names else names
+
+
+def _next_step(rows: Sequence[Citing]) -> str:
+    broken = next((row.memory for row in rows if row.verdict in CHANGED), None)
+    if broken is None:
+        return "" if rows else "Nothing here cites anything that could be checked."
+    return f"See what changed: engram verify {broken.handle}. It asks before anything is pinned anew."

@@ -1,0 +1,528 @@
+"""One exchange with a place: what others left there is taken in, and what is new here is left for them.
+
+Loaded only where somebody syncs. `docs/sync.md` says what lies in a place; rules of joining and carrying decide.
+"""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from engram.errors import Conflict, Corrupt, Invalid
+from engram.model.answers import Synced
+from engram.model.change import Change, Past
+from engram.model.event import Draft, Event, Head, Payload
+from engram.model.filter import ANYTHING, Filter
+from engram.model.relation import Relation
+from engram.operations.base import PAGE, Call, every
+from engram.operations.intake import Intake
+from engram.ports import Ledger
+from engram.rules import carrying, joining
+from engram.rules.carrying import Reach, Watch
+from engram.rules.joining import Trust
+from engram.sync import chunks, keys
+from engram.sync.chunks import Chunk, Header
+from engram.sync.place import Card, Place
+
+ACCEPTED, OWN, UNKNOWN, DROPPED = "accepted", "own", "unknown", "dropped"
+
+RESTATED_AT_ONCE = 50
+"""How many records one event tells whole."""
+
+MOST_TOLD = 20
+"""How many problems an answer names."""
+
+
+class Tally:
+    """What an exchange has done so far."""
+
+    def __init__(self) -> None:
+        self.wrote = self.sent = self.read = self.erased = 0
+        self.waiting: dict[str, int] = {}
+        self.problems: list[str] = []
+
+    def wait(self, why: str) -> None:
+        """One more event that waits, and why."""
+        self.waiting[why] = self.waiting.get(why, 0) + 1
+
+    def problem(self, words: str) -> None:
+        """Something that was skipped."""
+        if words not in self.problems:
+            self.problems.append(words)
+
+
+class Replicas:
+    """Whom this store has met, and whose word counts."""
+
+    def __init__(self, ledger: Ledger, owner: str) -> None:
+        self._known = ledger.part("replicas")
+        self._ledger, self._owner = ledger, owner
+
+    def meet(self, card: Card, at: str) -> bool:
+        """Take note of a replica; False when it now shows another key than the one it was first met with."""
+        trusted = [facts for facts in self._known.values() if facts["key"] == card.key]
+        as_before = trusted[0]["state"] if trusted else UNKNOWN  # a copied store has a new name, and its old key
+        state = OWN if card.key == self._ledger.key.public else as_before
+        known = self._known.setdefault(
+            card.replica, {"key": card.key, "device": card.device, "met": at, "state": state}
+        )
+        known["device"] = card.device
+        return bool(known["key"] == card.key)
+
+    def verify(self, replica: str) -> chunks.Verify | None:
+        """What checks the signatures of a replica; None when it has not introduced itself."""
+        known = self._known.get(replica)
+        return None if known is None else lambda content, signature: keys.verifies(known["key"], content, signature)
+
+    def trust(self) -> Trust:
+        """Whose word counts, as it stands."""
+        strangers = {
+            replica: int(known.get("until", 0))
+            for replica, known in self._known.items()
+            if known["state"] in (UNKNOWN, DROPPED)
+        }
+        return Trust(strangers, self._owner)
+
+
+class Found(NamedTuple):
+    """What lies in a place, as far as it can be believed."""
+
+    carried: frozenset[str]  # every record that somebody has told of here
+    mine: frozenset[str]  # those that this replica has told of
+    covered: tuple[tuple[int, int], ...]  # the stretches of our own history that were told
+    last: str  # our newest chunk
+    erased: frozenset[str]
+
+
+class Exchange:
+    """One exchange between a store and a place. Nothing is lost where it is stopped: the next one goes on."""
+
+    def __init__(self, call: Call, ledger: Ledger, place: Place, name: str, reach: Reach) -> None:
+        self._call, self._ledger, self._place, self._reach = call, ledger, place, reach
+        self._facts = ledger.part("places").setdefault(name, {})
+        self._replicas = Replicas(ledger, call.caller.owner)
+        self._read: dict[str, int] = dict.fromkeys(self._facts.get("read", ()), 1)
+        self._intake = Intake(call, self._replicas.trust)
+        self._purged: set[str] = set()
+        self._name = name
+        self.tally = Tally()
+
+    def run(self, *, dry: bool = False, take: bool = True, give: bool = True) -> Synced:
+        """Take in, give out, and take away the words of what was erased; in a dry run, only say what would be."""
+        for card in self._place.cards().values():
+            if card.replica != self._call.engine.replica() and not self._replicas.meet(card, str(self._call.now)):
+                mark = card.replica[:8]
+                self.tally.problem(f"Replica {mark} shows another key than before: the first one counts.")
+        if dry:
+            unread = self._unread()
+            self.tally.read = len(unread)
+        else:
+            self._look_at_own()
+        if take and not dry:
+            self._incoming()
+        stay = self._outgoing(dry=dry) if give else {}
+        if not (give or dry):
+            self._take_words_away(self._found())
+        if not dry:
+            self._facts["scope"], self._facts["at"] = str(self._reach.scope), str(self._call.now)
+        return self._told(stay, dry=dry)
+
+    def _told(self, stay: Mapping[str, int], *, dry: bool) -> Synced:
+        tally = self.tally
+        strangers = [id for id, known in self._ledger.part("replicas").items() if known["state"] == UNKNOWN]
+        waits = (("event waits" if n == 1 else "events wait", n, why) for why, n in tally.waiting.items())
+        return Synced(
+            at=self._call.now,
+            place=self._name,
+            scope=str(self._reach.scope),
+            wrote=tally.wrote,
+            sent=tally.sent,
+            read=tally.read,
+            applied=self._intake.applied,
+            erased=tally.erased,
+            waiting=tuple(f"{n:,} {what}: {why}." for what, n, why in waits),
+            problems=tuple(tally.problems[:MOST_TOLD]),
+            stayed=stay,
+            private=self._reach.private,
+            everywhere=self._reach.everywhere,
+            strangers=tuple(strangers),
+            dry_run=dry,
+        )
+
+    # taking in
+
+    def _unread(self) -> list[tuple[str, str]]:
+        """Chunks of others that were not taken in whole, in the order of their writers' history."""
+        found: list[tuple[int, str, str]] = []
+        own = self._call.engine.replica()
+        for replica in self._place.replicas():
+            for stray in self._place.strays(replica):
+                self.tally.problem(f"{replica[:8]}/{stray}: it is no chunk, and is left alone.")
+            for name in self._place.chunk_names(replica) if replica != own else ():
+                if name in self._read:
+                    continue
+                try:
+                    found.append((self._place.header(replica, name).last, replica, name))
+                except Invalid as error:
+                    self.tally.problem(f"{replica[:8]}/{name[:12]}: {error.message}; skipped.")
+        return [(replica, name) for _, replica, name in sorted(found)]
+
+    def _chunk(self, replica: str, name: str, *, words: bool = True) -> Chunk | None:
+        mine = replica == self._call.engine.replica()
+        verify = _signed_by(self._ledger.key.public) if mine else self._replicas.verify(replica)
+        if verify is None:
+            self.tally.problem(f"{replica[:8]}/{name[:12]}: its replica has not introduced itself; skipped.")
+            return None
+        try:
+            return self._place.chunk(replica, name, verify, words=words)
+        except Invalid as error:
+            self.tally.problem(f"{replica[:8]}/{name[:12]}: {error.message}; skipped.")
+            return None
+
+    def _incoming(self) -> None:
+        unread = self._unread()
+        trust = self._replicas.trust()
+        for replica, name in unread:  # an erasure counts before the words that it takes
+            chunk = self._chunk(replica, name, words=False)
+            for event in chunk.events if chunk else ():
+                if event.action == "purge" and trust.counts(event) and not joining.unready(event, self._call.now):
+                    self._intake.expect_erased(event.subjects)
+        self._report_forks(unread)
+        left, before = unread, len(unread) + 1
+        while left and len(left) < before:  # what waits for another chunk has its turn when that was read
+            before = len(left)
+            self.tally.waiting.clear()
+            left = [each for each in left if not self._take_in_chunk(*each, total=len(unread))]
+
+    def _report_forks(self, unread: Sequence[tuple[str, str]]) -> None:
+        for replica in dict.fromkeys(replica for replica, _ in unread):
+            ids: dict[int, str] = {}
+            for name in self._place.chunk_names(replica):
+                chunk = self._chunk(replica, name, words=False)
+                for event in chunk.events if chunk else ():
+                    if chunk and event.id in chunk.parts:
+                        continue
+                    if ids.setdefault(event.position, event.id) != event.id:
+                        self.tally.problem(
+                            f"Replica {replica[:8]} has two histories from {event.position} on: a store was copied."
+                            " Both are kept; the copy goes on under a new name when it syncs."
+                        )
+                        break
+
+    def _take_in_chunk(self, replica: str, name: str, *, total: int) -> bool:
+        """Take in what can be; True when nothing of the chunk is left to wait."""
+        chunk = self._chunk(replica, name)
+        if chunk is None:
+            return False
+        try:
+            waits = self._intake.take_in(chunk.events, chunk.parts)
+        except (Conflict, Corrupt, Invalid) as error:
+            self.tally.problem(f"{replica[:8]}/{name[:12]}: {error.message} It is tried again by the next sync.")
+            return False
+        for each in waits:
+            self.tally.wait(each.why)
+        if waits:
+            return False
+        self._read[name] = 1
+        self._facts["read"] = list(self._read)
+        self._ledger.keep()
+        self.tally.read += 1
+        self._call.progress(self.tally.read, total, "chunks read")
+        return True
+
+    # ourselves
+
+    def _look_at_own(self) -> None:
+        """Where another store writes under our name, it is a copy of ours, or we of it: we take a new name."""
+        own = self._call.engine.replica()
+        written = set(self._facts.get("written", ()))
+        strange = [name for name in self._place.chunk_names(own) if name not in written] if own else []
+        for name in strange:
+            chunk = self._chunk(own, name, words=False)
+            if chunk is None:
+                continue
+            whole = [event for event in chunk.events if event.id not in chunk.parts]
+            if all(any(e.id == event.id for e in self._intake.events_of(event.subjects[0])) for event in whole):
+                self._facts["written"] = [*self._facts.get("written", ()), name]
+                continue
+            self._rename(own)
+            return
+
+    def _rename(self, own: str) -> None:
+        request = self._call.request()
+        draft = Draft(
+            "renew", request.caller.name, request.now, (), owner=request.caller.owner, batch=request.batch,
+            payload=Payload((), {"was": own}, request.salt),
+        )  # fmt: skip
+        self._call.engine.commit(Change(draft=draft, past=Past((), Head(self._call.new_id()))))
+        self._facts["renamed"] = [*self._facts.get("renamed", ()), own]
+        self._facts["written"] = []
+        card = Card(own, self._ledger.key.public, self._call.syncing.device)
+        self._replicas.meet(card, str(self._call.now))
+        self.tally.problem(
+            f"Another store writes as {own[:8]}: one is a copy of the other. This one has a new name."
+        )
+
+    # giving out
+
+    def _outgoing(self, *, dry: bool) -> dict[str, int]:
+        ours = _Ours(self._call, self._reach)
+        found = self._found()
+        told, strange = self._to_restate(ours, found)
+        entering = ours.ids - found.carried - strange
+        start = 0
+        if told and not dry:
+            start = self._restate(sorted(told))
+        own = self._call.engine.replica()
+        if own and not dry:
+            self._give(own, ours, found, told=told, plain=entering - told, start=start)
+            self._take_words_away(found)
+            self._facts.pop("renamed", None)
+            self._facts["reach"] = [self._reach.private, self._reach.everywhere]
+        if dry:
+            self.tally.sent = len(entering & ours.memories)
+            unsent = self._carried(own, ours, found, told) if own else ()
+            self.tally.wrote = sum(1 for _ in unsent) + bool(told)
+        return ours.stayed
+
+    def _found(self) -> Found:
+        own, trust = self._call.engine.replica(), self._replicas.trust()
+        carried: set[str] = set()
+        mine: set[str] = set()
+        erased: set[str] = set()
+        headers: list[tuple[int, int, str]] = []
+        for replica in self._place.replicas():
+            if replica in trust.strangers:
+                continue
+            for name in self._place.chunk_names(replica):
+                chunk = self._chunk(replica, name, words=False)
+                if chunk is None:
+                    continue
+                subjects = {id for event in chunk.events for id in event.subjects}
+                carried |= subjects
+                erased |= {id for event in chunk.events if event.action == "purge" for id in event.subjects}
+                if replica == own:
+                    mine |= subjects
+                    headers.append((chunk.header.last, chunk.header.first, name))
+        headers.sort()
+        covered = tuple((first, last) for last, first, _ in headers if last)
+        last = headers[-1][2] if headers else ""
+        return Found(frozenset(carried), frozenset(mine), covered, last, frozenset(erased))
+
+    def _to_restate(self, ours: "_Ours", found: Found) -> tuple[set[str], set[str]]:
+        """The records that this place has to be told whole: their events would tell too little, or too much.
+
+        And those that are for a stranger to tell.
+        """
+        own = self._call.engine.replica()
+        entering = ours.ids - found.carried
+        end = _end(found.covered)
+        watch = Watch(self._reach, own, entering, self._replicas.trust().strangers)
+        again: set[str] = set()
+        renamed = set(self._facts.get("renamed", ()))
+        for event in self._intake.history(
+            0 if entering or renamed or _gaps(found.covered) else self._seq_of(own, end)
+        ):
+            watch.see(event)
+            inside = ours.ids.intersection(event.subjects)
+            if event.replica in renamed:
+                again |= inside
+            if event.replica != own or _is_covered(event.position, found.covered):
+                continue
+            again |= carrying.moves(event) & ours.ids
+            if event.position < end:
+                again |= inside
+            if event.action == "purge":
+                again |= self._companions(event) & ours.ids
+        for id in (
+            (ours.ids & found.carried) - found.mine - ours.memories
+        ):  # a word of ours that nobody was told yet
+            if any(event.replica == own and event.position <= end for event in self._intake.events_of(id)):
+                again.add(id)
+        was = self._facts.get("reach", [False, False])
+        if (self._reach.private and not was[0]) or (self._reach.everywhere and not was[1]):
+            again |= ours.ids & found.mine if found.mine else set()
+        told = (watch.broken & entering) | (again & found.carried) | (again & watch.broken)
+        told |= {id for id, ends in ours.relations.items() if id in entering and ends & told}
+        told |= {id for each in told & ours.memories for id in self._pointing_to(each)} & ours.ids
+        return told - watch.strange, watch.strange
+
+    def _pointing_to(self, id: str) -> set[str]:
+        """Memories that name another: nobody was told so while that one stayed home."""
+        clauses = (Filter(replaced_by=id), Filter(amends=id))
+        return {memory.id for clause in clauses for memory in every(self._call, clause)}
+
+    def _companions(self, purge: Event) -> set[str]:
+        """Records that had an event in common with what was purged: its words went with the others'."""
+        return {id for gone in purge.subjects for event in self._intake.events_of(gone) for id in event.subjects}
+
+    def _restate(self, ids: Sequence[str]) -> int:
+        """Tell records whole, by events of our own; returns the number of the first."""
+        first = 0
+        trust = self._replicas.trust()
+        for at in range(0, len(ids), RESTATED_AT_ONCE):
+            some = ids[at : at + RESTATED_AT_ONCE]
+            current = self._intake.records(some)
+            states = {id: joining.state_of(id, self._intake.events_of(id), current.get(id), trust) for id in some}
+            event = self._call.engine.commit(carrying.restated(states, self._call.request())).event
+            first = first or event.seq
+        return first
+
+    def _seq_of(self, own: str, position: int) -> int:
+        """The local number of our own event at a position; 0 when there is none."""
+        before = 0
+        while position and (page := self._call.engine.events(newest=True, after=before, limit=PAGE)):
+            for event in page:
+                if event.replica == own and event.position <= position:
+                    return event.seq
+            before = page[-1].seq
+        return 0
+
+    def _give(
+        self,
+        own: str,
+        ours: "_Ours",
+        found: Found,
+        *,
+        told: Collection[str],
+        plain: Collection[str],
+        start: int,
+    ) -> None:
+        """Leave chunks of what no chunk covers yet, and the earlier history of what is told for the first time."""
+        end = _end(found.covered)
+        gap = min([*_gaps(found.covered), end + 1])
+        new = self._carried(own, ours, found, told, start)
+        previous, first = found.last, gap
+        for group in chunks.grouped(new):
+            last = group[-1][0].position
+            previous = self._leave(own, group, first, last, previous)
+            first = last + 1
+        if plain and end:
+            old = (
+                (part, part.id != event.id)
+                for event in self._intake.history()
+                if event.replica == own and event.position <= end
+                if (part := carrying.part_of(event, lambda each: each in plain, only={})) is not None
+            )
+            for group in chunks.grouped(old):
+                previous = self._leave(own, group, 0, 0, previous)
+
+    def _carried(
+        self,
+        own: str,
+        ours: "_Ours",
+        found: Found,
+        told: Collection[str],
+        start: int = 0,
+    ) -> Iterator[tuple[Event, bool]]:
+        """What goes of our own events that no chunk covers yet, each with whether it is a part.
+
+        What is told whole goes from the event numbered `start` on, which tells it.
+        """
+        end = _end(found.covered)
+        left = {id: ("forgotten_at",) for id in found.mine - ours.ids if self._here(id)}
+        for event in self._intake.history(self._seq_of(own, end)):
+            if event.replica != own or event.position <= end:
+                continue
+
+            def goes(id: str, *, late: bool = bool(start) and event.seq >= start) -> bool:
+                if id in ours.ids:
+                    return late or id not in told
+                return id in found.carried and id not in left and not self._here(id)
+
+            part = carrying.part_of(event, goes, only=left)
+            if part is not None:
+                self._purged.update(part.subjects if part.action == "purge" else ())
+                yield part, part.id != event.id
+
+    def _here(self, id: str) -> bool:
+        return bool(self._intake.records([id]))
+
+    def _leave(self, own: str, group: Sequence[tuple[Event, bool]], first: int, last: int, previous: str) -> str:
+        """Write a chunk, and remember that it is ours."""
+        key = self._ledger.key
+        reach = canonical_reach(self._reach)
+        header = Header(own, first, last, previous, 0, "", reach)
+        written = chunks.write(group, header, key.sign)
+        self._place.introduce(Card(own, key.public, self._call.syncing.device))
+        self._place.add(own, written)
+        self._facts["written"] = [*self._facts.get("written", ()), written.name]
+        self._ledger.keep()
+        self.tally.wrote += 1
+        self.tally.sent += len(group)
+        self._call.progress(self.tally.sent, 0, "events sent")
+        return written.name
+
+    def _take_words_away(self, found: Found) -> None:
+        """Take what was erased out of the files of every replica: whoever comes first does it, in the same way."""
+        erased = found.erased | self._purged
+        if not erased or (self._facts.get("cleaned") == len(erased) and not (self.tally.read or self.tally.wrote)):
+            return
+        self._facts["cleaned"] = len(erased)
+        for replica in self._place.replicas():
+            for name in self._place.chunk_names(replica):
+                chunk = self._chunk(replica, name)
+                gone = [
+                    event.id
+                    for event in (chunk.events if chunk else ())
+                    if event.payload is not None and event.action != "purge" and erased.intersection(event.subjects)
+                ]
+                if gone:
+                    self.tally.erased += self._place.erase(replica, name, gone)
+
+
+class _Ours:
+    """What of this store goes to a place: memories in reach, the sessions they come from, and verdicts on them."""
+
+    def __init__(self, call: Call, reach: Reach) -> None:
+        self.memories: set[str] = set()
+        sessions: set[str] = set()
+        counts: dict[str, int] = {}
+        for where in reach.filters():
+            for memory in every(call, where):
+                if reach.covers(memory.scope, memory.visibility):
+                    self.memories.add(memory.id)
+                    sessions |= {memory.session} if memory.session else set()
+                else:
+                    for name, count in carrying.stayed([memory], reach).items():
+                        counts[name] = counts.get(name, 0) + count
+        self.stayed = counts
+        self.relations = dict(self._verdicts(call))
+        here = {id for id in sessions if call.engine.get("session", [id], call.access)}
+        self.ids = frozenset(self.memories | here | self.relations.keys())
+
+    def _verdicts(self, call: Call) -> Iterator[tuple[str, set[str]]]:
+        after = None
+        while True:
+            page = call.engine.scan("relation", ANYTHING, call.access, after=after, limit=PAGE)
+            for record in page.records:
+                if isinstance(record, Relation) and {record.from_id, record.to_id} <= self.memories:
+                    yield record.id, {record.from_id, record.to_id}
+            if (after := page.next) is None:
+                return
+
+
+def _signed_by(public: str) -> chunks.Verify:
+    return lambda content, signature: keys.verifies(public, content, signature)
+
+
+def canonical_reach(reach: Reach) -> str:
+    """How a chunk says what it was made for."""
+    words = [str(reach.scope), *(["private"] if reach.private else []), *(["global"] if reach.everywhere else [])]
+    return " ".join(words)
+
+
+def _end(covered: Iterable[tuple[int, int]]) -> int:
+    return max((last for _, last in covered), default=0)
+
+
+def _is_covered(position: int, covered: Iterable[tuple[int, int]]) -> bool:
+    return any(first <= position <= last for first, last in covered)
+
+
+def _gaps(covered: Sequence[tuple[int, int]]) -> list[int]:
+    """Where stretches are missing before the last one: a chunk of ours was removed."""
+    gaps, at = [], 1
+    for first, last in sorted(covered):
+        if first > at:
+            gaps.append(at)
+        at = max(at, last + 1)
+    return gaps

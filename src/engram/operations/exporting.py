@@ -1,0 +1,185 @@
+"""Giving out what is remembered, in our own form or another system's: streamed, private, whole or not at all."""
+
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any, cast
+
+from engram.errors import Conflict, Invalid, Unavailable
+from engram.model.answers import Exported
+from engram.model.filter import Filter, matches
+from engram.model.hashing import sha256
+from engram.model.memory import Memory
+from engram.model.relation import Relation
+from engram.model.session import Session
+from engram.operations import parameters as p
+from engram.operations.base import PAGE, Call, every, operation
+from engram.operations.memories import standings
+from engram.operations.scopes import in_view
+
+if TYPE_CHECKING:
+    from engram.interop.writing import File, Stock
+
+MOST_PROBLEMS = 20
+
+
+@operation(
+    "GET /v1/export",
+    "engram export memories.jsonl",
+    "engram export - --standing all | gzip > all.jsonl.gz",
+    "engram export vault --form obsidian --standing live",
+    "engram export engram.json --form observations",
+    local=True,
+)
+def export(
+    call: Call,
+    path: p.OutPath,
+    *,
+    form: p.OutForm = "jsonl",
+    scope: p.OnlyScope = "",
+    standing: p.Exported = ("all",),
+    overwrite: p.Overwrite = False,
+) -> Exported:
+    """Write memories as documented JSON Lines, with a checksum, or in the form of another system.
+
+    Everything you may read is written, unless it is narrowed. What a form has no place for is named.
+    """
+    from engram.interop.writing import Folder, Tally, writer  # noqa: PLC0415 - start-up
+
+    place = in_view(call, scope, everywhere=not scope)
+    where = Filter(**place, standings=standings(standing), now=call.now, view=call.caller.view)
+    made, tally, stock = writer(form), Tally(), _stock(call, where, Filter(**place))
+    if made.files is not None:
+        target = _require_folder(path, overwrite=overwrite or made.shared)
+        folder = Folder(lambda name: _read(os.path.join(target, name)), overwrite)
+        seal = _fill(target, made.files(stock, tally, folder))
+    else:
+        assert made.lines
+        _require_free(path, call.store, overwrite=overwrite)
+        seal = _pour(path, made.lines(stock._replace(path=path), tally))
+    return Exported(
+        at=call.now,
+        path=path,
+        memories=tally.memories,
+        sha256=seal,
+        form=form,
+        sessions=tally.sessions,
+        relations=tally.relations,
+        dropped=dict(tally.dropped.most_common()),
+        problems=tuple(tally.problems[:MOST_PROBLEMS]),
+    )
+
+
+def _stock(call: Call, where: Filter, place: Filter) -> "Stock":
+    """All that may be read of what was asked for; of relations, those between two memories of it."""
+    from engram.interop.writing import Stock  # noqa: PLC0415 - start-up
+
+    def find(ids: Iterable[str]) -> dict[str, Memory]:
+        return cast("dict[str, Memory]", call.engine.get("memory", list(ids), call.access))
+
+    def relations() -> Iterator[Relation]:
+        for page in _pages(call, "relation", Filter()):
+            ends = find({id for one in page for id in (one.from_id, one.to_id)})
+            fits = {id for id, memory in ends.items() if matches(memory, where)}
+            yield from (one for one in page if {one.from_id, one.to_id} <= fits)
+
+    def sessions() -> Iterator[Session]:
+        for page in _pages(call, "session", place):
+            yield from page
+
+    return Stock(lambda: every(call, where), sessions, relations, find, call.now)
+
+
+def _pages(call: Call, type: Any, where: Filter) -> Iterator[tuple[Any, ...]]:  # noqa: ANN401 - records of the type
+    after = None
+    while True:
+        page = call.engine.scan(type, where, call.access, after=after, limit=PAGE, oldest=True)
+        yield page.records
+        if (after := page.next) is None:
+            return
+
+
+def _pour(path: str, pieces: Iterable[str]) -> str:
+    """Write a text to a file or to standard output; returns its checksum."""
+    seal = sha256()
+    with _output(path) as write:
+        for piece in pieces:
+            seal.update(piece.encode())
+            write(piece)
+    return seal.hexdigest()
+
+
+def _fill(folder: str, files: "Iterable[File]") -> str:
+    """Write the files of a folder, each whole or not at all; returns the checksum over all of them."""
+    seal = sha256()
+    for file in files:
+        target = os.path.join(folder, file.path)
+        _require_inside(folder, target)
+        try:
+            os.makedirs(os.path.dirname(target), mode=0o700, exist_ok=True)
+        except OSError as error:
+            raise Unavailable(f"{target} cannot be written: {error.strerror}.", "Choose another place.") from None
+        seal.update(f"{file.path}\n{_pour(target, file.text)}\n".encode())
+    return seal.hexdigest()
+
+
+def _require_folder(path: str, *, overwrite: bool) -> str:
+    """The folder to be filled: a new or empty one, unless others' files may stand in it."""
+    target = os.path.realpath(os.path.expanduser(path))
+    if path == "-" or os.path.isfile(target):
+        raise Invalid(f"This form is a folder, and {path} is none.", "Give the path of a folder.")
+    try:
+        if not overwrite and os.path.isdir(target) and os.listdir(target):
+            raise Conflict(f"{path} is not empty.", "Choose another folder, or add --overwrite.")
+        os.makedirs(target, mode=0o700, exist_ok=True)
+    except OSError as error:
+        raise Unavailable(f"{path} cannot be written: {error.strerror}.", "Choose another place.") from None
+    return target
+
+
+def _require_inside(folder: str, target: str) -> None:
+    """No link in the folder leads a file out of it."""
+    parent = os.path.realpath(os.path.dirname(target))
+    if os.path.commonpath((folder, parent)) != folder or os.path.islink(target):
+        raise Invalid(f"{target} leads out of {folder}.", "Take the link out of the folder.")
+
+
+def _read(path: str) -> str | None:
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            return file.read(1024 * 1024)
+    except OSError:
+        return None
+
+
+def _require_free(path: str, store: str, *, overwrite: bool) -> None:
+    """An export replaces a file only when asked to, and the store never."""
+    target = os.path.realpath(os.path.expanduser(path))
+    if path == "-" or not os.path.lexists(target):
+        return
+    if target in {os.path.realpath(f"{store}{suffix}") for suffix in ("", "-wal", "-shm")}:
+        raise Invalid(f"{path} is the store itself.", "Export to another file.")
+    if not overwrite:
+        raise Conflict(f"{path} is there already.", "Choose another name, or add --overwrite.")
+
+
+@contextmanager
+def _output(path: str) -> Iterator[Callable[[str], object]]:
+    """Write to a private file that takes its name when all is written; or to standard output for `-`."""
+    if path == "-":
+        yield sys.stdout.write
+        return
+    target = os.path.expanduser(path)
+    draft = f"{target}.{os.getpid()}.new"
+    try:
+        with os.fdopen(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w", encoding="utf-8") as file:
+            yield file.write
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(draft, target)
+    except OSError as error:
+        raise Unavailable(f"{path} cannot be written: {error.strerror}.", "Choose another place.") from None
+    finally:
+        with suppress(OSError):
+            os.unlink(draft)

@@ -1,0 +1,67 @@
+"""Taking in what other stores hold: recognised by looking, streamed, and undone as one."""
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from engram.errors import Invalid, Unavailable
+from engram.model.answers import Imported
+from engram.operations import parameters as p
+from engram.operations.base import Call, operation
+
+
+@operation(
+    "POST /v1/import",
+    "engram import memories.jsonl --dry-run",
+    "engram import mine.jsonl --trust",
+    "engram import ~/.engram/engram.db --trust",
+    "engram import MEMORY.md --dry-run",
+    name="import",
+    writes=True,
+    human=True,
+    local=True,
+)
+def import_memories(
+    call: Call,
+    path: p.InPath,
+    *,
+    form: p.InForm = "",
+    scope: p.ImportScope = "",
+    trust: p.Trust = False,
+    dry_run: p.DryRun = False,
+) -> Imported:
+    """Take in the memories of another store: a file or a folder, told by its form; one `undo` takes it all back.
+
+    What comes from outside waits for review. With --trust it keeps the status it had, and what has none and
+    contradicts nothing goes live: for what is your own. Running it again goes on where it was stopped.
+    """
+    from engram.interop.forms import recognise  # noqa: PLC0415 - start-up
+    from engram.operations.taking import Taking  # noqa: PLC0415 - start-up
+
+    with _at_hand(path) as file:
+        source, found = recognise(file, form)
+        taking = Taking(call, path, found, scope, trust=trust, dry_run=dry_run)
+        try:
+            for thing in found.read(source):
+                taking.take(thing)
+        except OSError as error:
+            raise Unavailable(f"{path} cannot be read: {error.strerror or error}.", "Check the path.") from None
+        return taking.finish()
+
+
+@contextmanager
+def _at_hand(path: str) -> Iterator[str]:
+    """The path of what is to be read; standard input is kept in a private file for as long as it is needed."""
+    if path != "-":
+        yield os.path.expanduser(path)
+        return
+    from shutil import copyfileobj  # noqa: PLC0415 - start-up
+    from tempfile import NamedTemporaryFile  # noqa: PLC0415 - start-up
+
+    if sys.stdin is None:
+        raise Invalid("There is no standard input to read.", "Give the path of a file.")
+    with NamedTemporaryFile(prefix="engram-") as file:
+        copyfileobj(getattr(sys.stdin, "buffer", sys.stdin), file)
+        file.flush()
+        yield file.name

@@ -1,0 +1,193 @@
+"""Exchanging memories with other stores through a repository, and deciding whose word counts."""
+
+import os
+from typing import TYPE_CHECKING
+
+from engram.errors import Conflict, Invalid, NotFound, Unconfirmed
+from engram.model.answers import ReplicaList, ReplicaRow, Synced
+from engram.model.scope import GLOBAL
+from engram.operations import parameters as p
+from engram.operations.base import Call, operation
+from engram.rules.carrying import Reach
+
+if TYPE_CHECKING:
+    from engram.operations.exchanging import Exchange
+
+
+@operation(
+    "POST /v1/sync/git",
+    "engram sync --git",
+    "engram sync --git ../api --status",
+    "engram sync --git --private",
+    said="sync --git",
+    writes=True,
+    human=True,
+    local=True,
+)
+def sync_git(
+    call: Call,
+    repository: p.Repository = "",
+    *,
+    private: p.WithPrivate = None,
+    global_: p.WithGlobal = None,
+    status: p.SyncStatus = False,
+    dry_run: p.DryRun = False,
+) -> Synced:
+    """Exchange memories with others through a repository: leave what is new in .engram/, take in what is there.
+
+    Shared memories of the repository's project travel, with their sessions and verdicts; private and global ones
+    stay home unless asked for. It touches nothing but .engram/sync: committing, pulling and pushing are yours.
+    """
+    folder = call.syncing.root(os.path.abspath(os.path.join(call.syncing.here, os.path.expanduser(repository))))
+    ledger = call.syncing.ledger()
+    with ledger.locked():
+        exchange = repository_exchange(
+            call, folder, private=private, everywhere=global_, keep=not (status or dry_run)
+        )
+        done = exchange.run(dry=status or dry_run)
+    return done._replace(hint=_next_step(done))
+
+
+def repository_exchange(
+    call: Call, folder: str, *, private: bool | None = None, everywhere: bool | None = None, keep: bool = True
+) -> "Exchange":
+    """An exchange with the place in a repository, and what it is given there; what is asked is remembered.
+
+    Raises:
+        Invalid: when there is no such folder.
+    """
+    from engram.operations.exchanging import Exchange  # noqa: PLC0415 - start-up
+    from engram.sync.place import Place  # noqa: PLC0415 - start-up
+
+    place = Place(folder)
+    ledger = call.syncing.ledger()
+    known = ledger.part("places")
+    facts = known.get(place.root, {})
+    wanted = {
+        "private": facts.get("private", False) if private is None else private,
+        "global": facts.get("global", False) if everywhere is None else everywhere,
+    }
+    if keep:
+        known.setdefault(place.root, {}).update(wanted)
+    scope = call.syncing.place(place.root)
+    if scope == GLOBAL and not wanted["global"]:
+        raise Invalid(
+            f"{place.root} is no project.", "Name the folder of a repository, or give it a name: engram init."
+        )
+    return Exchange(call, ledger, place, place.root, Reach(scope, wanted["private"], wanted["global"]))
+
+
+def _next_step(done: Synced) -> str:
+    steps = (
+        (done.strangers, "Somebody new: look with engram replicas, then engram replicas accept ID."),
+        (done.dry_run and (done.wrote or done.sent or done.read), "Do it: engram sync --git."),
+        (
+            done.wrote or done.erased,
+            "Hand it on: git add .engram && git commit && git push (after git pull, sync again).",
+        ),
+        (
+            done.stayed.get("private"),
+            "Share one: engram revise ID --visibility shared. Send all private ones: engram sync --git --private.",
+        ),
+        (done.stayed.get("global"), "Send global ones as well: engram sync --git --global."),
+    )
+    return next((step for due, step in steps if due), "")
+
+
+@operation("GET /v1/replicas", "engram replicas", local=True)
+def replicas(call: Call) -> ReplicaList:
+    """Show the stores this one exchanges with, by the fingerprints of their keys, and whose word counts."""
+    return _listed(call)
+
+
+@operation(
+    "POST /v1/replicas/{replica}/accept",
+    "engram replicas accept 4f1a-22c0 --confirm",
+    writes=True,
+    human=True,
+    local=True,
+)
+def replicas_accept(call: Call, replica: p.ReplicaRef, *, confirm: p.Confirm = False) -> ReplicaList:
+    """Let the word of another store count like that of this one: what it said and had to wait is taken in.
+
+    Compare the fingerprint with the one that `engram replicas` shows on the other machine.
+    """
+    from engram.operations.exchanging import ACCEPTED  # noqa: PLC0415 - start-up
+
+    return _decided(call, replica, ACCEPTED, confirm=confirm)
+
+
+@operation(
+    "POST /v1/replicas/{replica}/drop",
+    "engram replicas drop 4f1a-22c0 --confirm",
+    writes=True,
+    human=True,
+    local=True,
+)
+def replicas_drop(call: Call, replica: p.ReplicaRef, *, confirm: p.Confirm = False) -> ReplicaList:
+    """Let the word of another store count no longer; what it said until now stays."""
+    from engram.operations.exchanging import DROPPED  # noqa: PLC0415 - start-up
+
+    return _decided(call, replica, DROPPED, confirm=confirm)
+
+
+def _decided(call: Call, ref: str, state: str, *, confirm: bool) -> ReplicaList:
+    from engram.sync.keys import fingerprint  # noqa: PLC0415 - start-up
+
+    ledger = call.syncing.ledger()
+    with ledger.locked():
+        known = ledger.part("replicas")
+        fits = [
+            id for id, facts in known.items() if id.startswith(ref) or fingerprint(facts["key"]).startswith(ref)
+        ]
+        if len(ref) < 4 or not fits:
+            raise NotFound(f"There is no replica {ref!r}.", "See whom you have met: engram replicas.")
+        if len({known[id]["key"] for id in fits}) > 1:
+            raise Conflict(f"{ref} fits {len(fits)} replicas.", "Give more of it: engram replicas.")
+        if not call.request(confirm=confirm).confirmed:
+            mark = fingerprint(known[fits[0]]["key"])
+            raise Unconfirmed(
+                f"Whose word counts is a person's decision. Its fingerprint is {mark}.",
+                "Compare it with engram replicas on that machine, and add --confirm.",
+            )
+        key = known[fits[0]]["key"]
+        changed = sum(_let_count(call, id, state) for id, facts in known.items() if facts["key"] == key)
+    return _listed(call)._replace(
+        changed=changed, hint="What it left since is taken in by the next engram sync --git or remote pull."
+    )
+
+
+def _let_count(call: Call, replica: str, state: str) -> int:
+    from engram.operations.exchanging import DROPPED, UNKNOWN, Replicas  # noqa: PLC0415 - start-up
+    from engram.operations.intake import Intake  # noqa: PLC0415 - start-up
+
+    ledger = call.syncing.ledger()
+    facts = ledger.part("replicas")[replica]
+    was, facts["state"] = facts["state"], state
+    intake = Intake(call, Replicas(ledger, call.caller.owner).trust)
+    if state == DROPPED:
+        known = (event.position for event in intake.history() if event.replica == replica)
+        facts["until"] = max(known, default=0) if was != UNKNOWN else 0
+        return 0
+    facts.pop("until", None)
+    return intake.refold(replica)
+
+
+def _listed(call: Call) -> ReplicaList:
+    from engram.sync.keys import fingerprint  # noqa: PLC0415 - start-up
+
+    ledger = call.syncing.ledger()
+    own, device = call.engine.replica(), call.syncing.device
+    rows = [ReplicaRow(own or "-", device, "this", fingerprint(ledger.key.public))]
+    rows += [
+        ReplicaRow(id, facts["device"], facts["state"], fingerprint(facts["key"]))
+        for id, facts in sorted(ledger.part("replicas").items())
+        if id != own
+    ]
+    unknown = any(row.state == "unknown" for row in rows)
+    hint = (
+        "Compare a fingerprint with the other machine's, then: engram replicas accept ID --confirm."
+        if unknown
+        else ""
+    )
+    return ReplicaList(call.now, tuple(rows), hint=hint)

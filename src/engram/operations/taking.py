@@ -1,0 +1,307 @@
+"""One import under way: a group of records at a time, decided on by rules and committed as a step of a batch."""
+
+import os
+import re
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, cast
+
+from engram.errors import EngramError, Moved
+from engram.interop import theirs
+from engram.interop.forms import UNDATED, Foreign, Form, Problem, foreign_id
+from engram.model.answers import Imported, Preview
+from engram.model.change import Change, Request
+from engram.model.codec import Traveller
+from engram.model.filter import Filter
+from engram.model.memory import Memory
+from engram.model.record import replace
+from engram.model.relation import Relation
+from engram.model.scope import GLOBAL
+from engram.model.session import Session
+from engram.operations.base import Call
+from engram.operations.memories import rivals_of, twins_of
+from engram.operations.scopes import scope_named
+from engram.rules import intake
+from engram.rules.admission import Known
+from engram.rules.changes import claims_of, compose, join
+from engram.rules.intake import Here, Intake
+from engram.rules.redact import redact
+from engram.rules.relations import pair_id
+
+GROUP = 200
+"""How many records are committed at a time: what a kill leaves undone is at most so much."""
+
+MOST_PROBLEMS = 20
+MOST_SHOWN = 200
+MOST_FORESEEN = 20_000
+"""How many of the last memories a dry run compares the next one with, beside those in the store."""
+
+OWN = "jsonl"
+
+
+class _Outcome(NamedTuple):
+    """One thing as it was found, and what is to become of it."""
+
+    name: str
+    record: Traveller
+    intake: Intake | None = None
+    change: Change | None = None
+    problem: str = ""
+
+
+class Taking:
+    """One import under way: what was decided so far, and the group that is taken in next."""
+
+    def __init__(self, call: Call, path: str, form: Form, scope: str, *, trust: bool, dry_run: bool) -> None:
+        self.call, self.path, self.form, self.trust, self.dry_run = call, path, form, trust, dry_run
+        self.own = form.name == OWN
+        self.source = f"import:{os.path.basename(path.rstrip('/'))}"[:120]
+        place = scope_named(call, scope) if scope else None
+        self.place = place or (GLOBAL if form.placed else call.home)
+        request = call.request(confirm=trust)
+        self.request: Request = request._replace(confirmed="import" if trust else "")
+        self.groups: dict[type[Traveller], list[Foreign]] = {}
+        self.aliases: dict[str, str] = {}
+        self.coming: dict[str, Memory] = {}
+        self.foreseen: set[str] = set()
+        self.outcomes: Counter[str] = Counter()
+        self.kinds: Counter[str] = Counter()
+        self.scopes: Counter[str] = Counter()
+        self.dropped: Counter[str] = Counter()
+        self.redacted: Counter[str] = Counter()
+        self.faults: Counter[str] = Counter()
+        self.problems: list[str] = []
+        self.preview: list[Preview] = []
+        self.done = self.sessions = self.relations = 0
+
+    # what is found
+
+    def take(self, thing: Foreign | Problem) -> None:
+        """Take up one thing; whole groups are decided on at once."""
+        if isinstance(thing, Problem):
+            self._complain(thing.name, thing.message)
+            return
+        kind = type(thing.record)
+        if kind is Relation:  # which is between memories that must be there
+            self._settle(Memory)
+        group = self.groups.setdefault(kind, [])
+        group.append(thing._replace(record=self._placed(thing.record)))
+        if len(group) == GROUP:
+            self._settle(kind)
+
+    def finish(self) -> Imported:
+        """Take in the last group, and tell what was done."""
+        for kind in list(self.groups):
+            self._settle(kind)
+        self.call.progress(self.done, self.done, "Taking in")
+        batch = self.request.batch
+        return Imported(
+            at=self.call.now,
+            path=self.path,
+            outcomes=dict(self.outcomes),
+            problems=tuple(self.problems),
+            batch=batch if self.call.engine.events(batch=batch, limit=1) else "",
+            dry_run=self.dry_run,
+            preview=tuple(self.preview),
+            form=self.form.name,
+            kinds=dict(self.kinds.most_common()),
+            scopes=dict(self.scopes.most_common()),
+            sessions=self.sessions,
+            relations=self.relations,
+            dropped=dict(self.dropped.most_common()),
+            redacted=dict(self.redacted.most_common()),
+            faults=dict(self.faults.most_common(MOST_PROBLEMS)),
+        )
+
+    def _placed(self, record: Traveller) -> Traveller:
+        """The record where it holds, at the moment it is taken in if it has no time, and by the id it gets here."""
+        if isinstance(record, Session):
+            return intake.owned(record, self.request)
+        if not isinstance(record, Memory):
+            return record
+        changes: dict[str, Any] = {}
+        if record.scope == GLOBAL and self.place != GLOBAL:
+            changes["scope"] = self.place
+        if record.created_at == UNDATED:
+            changes |= {"created_at": self.call.now, "updated_at": self.call.now}
+        if self.own and not self.trust:
+            changes["id"] = foreign_id("engram", record.id)
+        return replace(record, **changes) if changes else record
+
+    # what becomes of it
+
+    def _settle(self, kind: type[Traveller]) -> None:
+        """Decide on the group of a kind and commit it; where somebody was faster, one by one."""
+        if not (group := self.groups.pop(kind, [])):
+            return
+        decided = self._decide(group)
+        if not self.dry_run:
+            try:
+                self._commit(decided)
+            except Moved:
+                decided = [self._alone(one) for one in group]
+        for thing, outcome in zip(group, decided, strict=True):
+            self._count(thing, outcome)
+        self.done += len(group)
+        self.call.progress(self.done, 0, "Taking in")
+
+    def _decide(self, group: Sequence[Foreign]) -> list[_Outcome]:
+        if not self.dry_run or len(self.coming) > MOST_FORESEEN:
+            self.coming = {}
+        first = group[0].record
+        if isinstance(first, Session):
+            return self._decide_sessions(group)
+        return self._decide_relations(group) if isinstance(first, Relation) else self._decide_memories(group)
+
+    def _commit(self, decided: Sequence[_Outcome]) -> None:
+        changes = [one.change for one in decided if one.change is not None]
+        if changes:
+            self.call.engine.commit(changes[0] if len(changes) == 1 else join(changes))
+
+    def _alone(self, thing: Foreign) -> _Outcome:
+        for _ in range(3):
+            (decided,) = self._decide([thing])
+            try:
+                self._commit([decided])
+            except Moved:
+                continue
+            return decided
+        memory = thing.record
+        known = Intake("known", memory) if isinstance(memory, Memory) else None
+        return _Outcome(thing.name, thing.record, known)  # the same key or text is here under another id
+
+    def _decide_memories(self, group: Sequence[Foreign]) -> list[_Outcome]:
+        memories = [cast("Memory", one.record) for one in group]
+        spares = [foreign_id("proposal", f"{one.id} {one.digest}") for one in memories]
+        here = self.call.engine.get("memory", [*(one.id for one in memories), *spares], self.call.access)
+        known = cast("dict[str, Memory]", here)
+        return [
+            self._decided(thing.name, memory, spare, known)
+            for thing, memory, spare in zip(group, memories, spares, strict=True)
+        ]
+
+    def _decided(self, name: str, memory: Memory, spare: str, known: dict[str, Memory]) -> _Outcome:
+        same = known.get(memory.id) or self.coming.get(memory.id)
+        if same is not None and same.digest == memory.digest:
+            return _Outcome(name, memory, Intake("known", same))
+        try:
+            there = spare in known or spare in self.coming
+            found = Here(same, self._known(memory), spare, there, self._kindred(memory), self.form.ages)
+            done = intake.take_in(memory, found, self.call.policy, self.request, own=self.own, source=self.source)
+        except EngramError as error:
+            return _Outcome(name, memory, problem=error.message)
+        if done.change is not None:
+            put = cast("Memory", done.change.puts[0])
+            self.coming |= {put.id: put, **dict.fromkeys(claims_of(put), put)}
+        return _Outcome(name, memory, done, done.change)
+
+    def _known(self, memory: Memory) -> Known:
+        """What bears on a memory: in the store, and among those that come in with it."""
+        call, owner = self.call, self.call.caller.owner
+        mine = replace(memory, owner=owner) if owner else memory
+        twins = twins_of(call, mine)
+        claimed = [self.coming[claim] for claim in claims_of(mine) if claim in self.coming]
+        keyed: tuple[Memory, ...] = ()
+        if memory.key:
+            where = Filter(owner=owner, scopes=(memory.scope,), key=memory.key)
+            found = cast("tuple[Memory, ...]", call.engine.scan("memory", where, call.access).records)
+            keyed = tuple(one for one in (*claimed, *found) if one.status != "rejected" and not one.apart)
+        unsure = self.trust and not self.own and memory.status == "pending" and not memory.held_for
+        rivals = rivals_of(call, mine) if unsure else ()
+        return Known(keyed[0] if keyed else None, (*claimed, *twins), tuple(rivals))
+
+    def _kindred(self, memory: Memory) -> Callable[[Memory], bool]:
+        mine = theirs.of(memory)
+
+        def is_another(other: Memory) -> bool:
+            its = theirs.of(other)
+            return bool(mine.form) and its.form == mine.form and its.id != mine.id
+
+        return is_another
+
+    def _decide_sessions(self, group: Sequence[Foreign]) -> list[_Outcome]:
+        sessions = [cast("Session", one.record) for one in group]
+        known = dict(self.call.engine.get("session", [one.id for one in sessions], self.call.access))
+        decided = []
+        for thing, session in zip(group, sessions, strict=True):
+            change = intake.take_in_session(session, cast("Session | None", known.get(session.id)), self.request)
+            known[session.id] = session
+            decided.append(_Outcome(thing.name, session, change=change))
+        return decided
+
+    def _decide_relations(self, group: Sequence[Foreign]) -> list[_Outcome]:
+        """Relations change the memories at their ends, so each sees what the one before it did."""
+        said = [cast("Relation", one.record) for one in group]
+        ends = {id for one in said for id in self._ends(one)}
+        memories = cast("dict[str, Memory]", self.call.engine.get("memory", list(ends), self.call.access))
+        pairs = [pair_id(self.call.caller.owner, *self._ends(one)) for one in said]
+        known = set(self.call.engine.get("relation", pairs, self.call.access))
+        decided = []
+        for thing, relation, pair in zip(group, said, pairs, strict=True):
+            one = self._related(thing.name, relation, pair, memories, known)
+            known.add(pair)
+            memories |= {put.id: put for put in (one.change.puts if one.change else ()) if isinstance(put, Memory)}
+            decided.append(one)
+        return decided
+
+    def _related(
+        self, name: str, relation: Relation, pair: str, memories: dict[str, Memory], known: set[str]
+    ) -> _Outcome:
+        first, second = self._ends(relation)
+        if pair in known:
+            return _Outcome(name, relation)
+        if self.dry_run and {first, second} <= self.foreseen | memories.keys():
+            return _Outcome(name, relation, change=compose("import", self.request, []))
+        if missing := [id for id in (first, second) if id not in memories]:
+            return _Outcome(name, relation, problem=f"A relation's end is missing: {missing[0][:13]}.")
+        hides = relation.kind == "supersedes" and self.trust
+        events = self.call.engine.events(subject=second, newest=True, limit=1) if hides else []
+        fresh = bool(events) and events[0].batch == self.request.batch
+        try:
+            change = intake.take_in_relation(relation, memories[first], memories[second], self.request, fresh=fresh)
+        except EngramError as error:
+            return _Outcome(name, relation, problem=error.message)
+        return _Outcome(name, relation, change=change)
+
+    def _ends(self, relation: Relation) -> tuple[str, str]:
+        return self._local(relation.from_id), self._local(relation.to_id)
+
+    def _local(self, id: str) -> str:
+        """The id by which a memory of theirs goes here."""
+        if self.own and not self.trust:
+            id = foreign_id("engram", id)
+        return self.aliases.get(id, id)
+
+    # what is told of it
+
+    def _count(self, thing: Foreign, outcome: _Outcome) -> None:
+        record = outcome.record
+        if outcome.problem:
+            self._complain(outcome.name, outcome.problem, memory=isinstance(record, Memory))
+        elif isinstance(record, Session):
+            self.sessions += outcome.change is not None
+        elif isinstance(record, Relation):
+            self.relations += outcome.change is not None
+        elif outcome.intake is not None:
+            self._count_memory(record, outcome.intake)
+        self.dropped.update(thing.dropped)
+        if self.dry_run and isinstance(record, Memory) and len(self.preview) < MOST_SHOWN:
+            became = outcome.intake.outcome if outcome.intake else "skipped"
+            self.preview.append(Preview(redact(record.text[:2000]).text, record.kind, became))
+
+    def _count_memory(self, memory: Memory, done: Intake) -> None:
+        self.outcomes[done.outcome] += 1
+        self.kinds[memory.kind] += 1
+        self.scopes[str(memory.scope)] += 1
+        self.redacted.update(done.redacted)
+        if done.memory.id != memory.id:
+            self.aliases[memory.id] = done.memory.id
+        if self.dry_run:
+            self.foreseen.add(memory.id)
+
+    def _complain(self, name: str, message: str, *, memory: bool = True) -> None:
+        if memory:
+            self.outcomes["skipped"] += 1
+        self.faults[re.sub(r"'[^']*'|\"[^\"]*\"|[\w-]*\d[\w,.-]*", "…", message)] += 1
+        if len(self.problems) < MOST_PROBLEMS:
+            self.problems.append(f"{name}: {message}")

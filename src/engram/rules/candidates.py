@@ -1,0 +1,166 @@
+"""Which known memory a new one may conflict with or supersede: a suspicion with its reason, never a verdict.
+
+    topic       the words that say what a memory is about
+    suspicion   why two memories may not both hold, and how surely; None where nothing speaks for it
+
+Nothing is held or hidden by a suspicion: somebody is asked. So it may be wrong where `likeness.contradiction`,
+which holds a memory, may not; but a question about every second memory would soon be answered without a look.
+"""
+# ruff: noqa: RUF001 - marks of other scripts are the subject here, not typing errors
+
+import functools
+import re
+from typing import NamedTuple
+
+from engram.model.memory import Memory
+from engram.model.text import cjk, query_terms
+from engram.rules.likeness import contradiction
+
+LONGEST_TITLE = 240
+"""Characters of a text without a summary that say what it is about."""
+
+FEWEST = 2
+"""One word in common is a coincidence, unless it is all that either says."""
+
+SHARED = 0.55
+"""The share of the shorter topic that the other has too, from which on words alone are enough."""
+
+SHARED_PAIRS, FEWEST_PAIRS = 0.42, 4
+"""The same for unspaced scripts, whose terms are pairs of characters: particles and endings break many of them."""
+
+SHARED_BESIDE_VALUES = 0.4
+"""The same where both give a number, a version or a date, and not the same one."""
+
+NEAR = 0.88
+"""How near two meanings are from which on they are suspected, common words counting a little (`WORDS_COUNT`)."""
+
+WORDS_COUNT = 0.15
+OPPOSED = 0.3
+"""What contradicts a statement shares all of it but a value; less than this need not be read as one."""
+
+
+LONGEST_TOPIC, LONGEST_IN_PAIRS = 8, 24
+"""Who says more in a sentence tells a story: words find few that tell it too, and meaning finds them better."""
+
+MOST_SPACES = 16
+"""So many in a sentence tell as much without a look at its words."""
+
+SURE = 0.95
+SAME_KEY = 0.9
+
+
+class Suspicion(NamedTuple):
+    """Why two memories may not both hold, and how likely that is, from 0 to 1."""
+
+    why: str
+    score: float
+
+
+def suspicion(new: Memory, other: Memory, near: float | None = None) -> Suspicion | None:
+    """Whether a new memory may conflict with another or supersede it.
+
+    `near` is how near they are in meaning, from 0 (nothing in common) to 1 (the same); None where nobody can tell.
+    """
+    if new.id == other.id or new.digest == other.digest or other.id == new.amends:
+        return None
+    if new.key and new.key == other.key:
+        return Suspicion(f"the same key, {new.key}", SAME_KEY)
+    mine, theirs = set(topic(new)), set(topic(other))
+    common = mine & theirs
+    share = len(common) / (min(len(mine), len(theirs)) or 1)
+    if share >= OPPOSED and (why := contradiction(other.text, new.text)):
+        return Suspicion(why, SURE)
+    changed = _changed_value(other.text, new.text)
+    by_words = _enough(common, share, len(mine | theirs), changed=bool(changed))
+    together = 0.0 if near is None else near + WORDS_COUNT * share
+    if not by_words and together < NEAR:
+        return None
+    score = share if near is None else (share + near) / 2
+    return Suspicion(changed or _told(common, new) or "near in meaning", round(min(score, SURE), 2))
+
+
+@functools.lru_cache(maxsize=256)
+def _topic(title: str) -> tuple[str, ...]:
+    small = _small_words()
+    found = [term for term in query_terms(title) if len(term) > 1 and not term[0].isdigit() and term not in small]
+    return tuple(sorted(found, key=len, reverse=True))  # the longer a word, the fewer say it
+
+
+def topic(memory: Memory) -> tuple[str, ...]:
+    """The terms that say what a memory is about, the most telling first: no values, no small words, no chores."""
+    return _topic(memory.summary or _beginning(memory.text))
+
+
+def is_statement(memory: Memory) -> bool:
+    """Whether a memory says little enough for words to tell who else says it."""
+    title = memory.summary or _beginning(memory.text)
+    if title.count(" ") > MOST_SPACES:
+        return False
+    terms = _topic(title)
+    return bool(terms) and len(terms) <= (LONGEST_IN_PAIRS if cjk().match(terms[-1]) else LONGEST_TOPIC)
+
+
+def _beginning(text: str) -> str:
+    """The first line of a text, as far as its first sentence where that says something."""
+    line = text.lstrip().partition("\n")[0][:LONGEST_TITLE]
+    found = _sentence_end().search(line, 20)
+    return line[: found.start()] if found else line
+
+
+def _enough(common: set[str], share: float, all_of_them: int, *, changed: bool) -> bool:
+    """Whether the words that two topics have in common are enough to ask whether both hold."""
+    pairs = [term for term in common if cjk().match(term)]
+    if 2 * len(pairs) > len(common):
+        return len(common) >= FEWEST_PAIRS and share >= SHARED_PAIRS
+    if len(common) < FEWEST:
+        return all_of_them == 1 and bool(common)
+    return share >= (SHARED_BESIDE_VALUES if changed else SHARED)
+
+
+def _changed_value(old: str, new: str) -> str:
+    """The first value that the texts give differently, where either gives exactly as many; "" where none is."""
+    before, after = _values().findall(old[:LONGEST_TITLE]), _values().findall(new[:LONGEST_TITLE])
+    if len(before) != len(after):
+        return ""
+    return next((f"{a} → {b}" for a, b in zip(before, after, strict=True) if a != b), "")
+
+
+def _told(common: set[str], new: Memory) -> str:
+    """The common words as the new memory writes them; pairs of characters say nothing to a reader."""
+    words = [word for word in _words().findall(new.summary or _beginning(new.text)) if not cjk().match(word)]
+    said = [word for word in dict.fromkeys(words) if not common.isdisjoint(query_terms(word))]
+    return f"both about {', '.join(said[:3])}" if said else "about the same" if common else ""
+
+
+@functools.cache
+def _sentence_end() -> re.Pattern[str]:
+    return re.compile(r"[.!?;](?=\s)|[。！？；]")
+
+
+@functools.cache
+def _values() -> re.Pattern[str]:
+    return re.compile(r"(?<!\w)v?\d[\d.,:/-]*\d|(?<!\w)v?\d", re.ASCII)
+
+
+@functools.cache
+def _words() -> re.Pattern[str]:
+    return re.compile(r"[\w/.@+#-]*\w")
+
+
+@functools.cache
+def _small_words() -> frozenset[str]:
+    """Words that any two texts may share, as they come out of `terms`: chores, small words of some languages."""
+    return frozenset(_SMALL.split())
+
+
+_SMALL = """
+    use add updat fix implement new now sinc need mov chang switch replac
+    der die das den dem des ein eine einen einem einer und oder ist sind wird werden wurde war auf im am zu zum zur
+    von vom mit fur bei nach seit aus als auch nur nicht kein keine ab um wir jetzt
+    el la los las un una unos unas es son esta en de del al por para con se su sus que ya desde solo cada
+    le les une des du et ou est sont au aux dans sur pour par avec il elle on ne pas depuis ce cette chaqu
+    os um uma em na nos nas do da dos das com foi ao lo gli di della che per si sono non nel nella
+    het een of zijn op van voor met te nu jest sa
+"""
+
+__all__ = ["Suspicion", "is_statement", "suspicion", "topic"]

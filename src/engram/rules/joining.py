@@ -1,0 +1,397 @@
+"""Taking in what other stores did: events become records again, the same ones whatever their order.
+
+A record is what all known events say of it together (`rules.merge`). Where that leaves two memories in one place,
+a ring of memories that hide one another, or words that nobody approved, the store settles it with an event of its
+own, which travels like any other: so all stores end up equal once everything has been everywhere.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any, NamedTuple
+
+from engram.errors import EngramError
+from engram.model.change import ABSENT, Change, Past, Request
+from engram.model.codec import TRAVELLERS, Record, RecordType, decode, encode, type_of
+from engram.model.event import BOOKKEEPING, Draft, Edit, Event, Payload, edits_between
+from engram.model.limits import print_time
+from engram.model.memory import CURATED, Memory
+from engram.model.record import replace
+from engram.model.relation import Relation
+from engram.rules.changes import CONTENT, claims_of
+from engram.rules.merge import COUNTER, STATES, Stamp, State, merge, states
+
+AHEAD = timedelta(days=1)
+"""How far the time of an event may lie ahead of our clock before it has to wait."""
+
+GUARDED = frozenset(
+    {"status", "held_for", "approved_by", "owner", "visibility", "scope", "replaced_by", "verified_at", "tier"}
+)
+"""The fields that only a replica that was accepted may change: a stranger's word about them waits."""
+
+UNTRUSTED = "untrusted_origin"
+
+
+class Trust(NamedTuple):
+    """Whose word counts: every replica's, but for strangers, of whom only the first so many events do."""
+
+    strangers: Mapping[str, int] = {}
+    owner: str = ""  # to whom what a stranger says belongs
+
+    def counts(self, event: Event) -> bool:
+        """Whether an event is to be taken at its word."""
+        return event.position <= self.strangers.get(event.replica, event.position)
+
+
+class Waiting(NamedTuple):
+    """An event that cannot be taken in yet, and why."""
+
+    event: Event
+    why: str
+
+
+class Joined(NamedTuple):
+    """What a set of events makes of records: each before and after, and the events that cannot be taken in yet."""
+
+    taken: tuple[Event, ...]
+    waiting: tuple[Waiting, ...]
+    states: Mapping[str, State]
+    after: Mapping[str, Record | None]
+
+
+def unready(event: Event, now: datetime) -> str:
+    """Why an event has to wait whatever else is known; "" when it need not."""
+    if event.action != "purge" and not set(_told_of(event)) <= set(event.subjects):
+        return "it tells of more than it says it does"
+    if event.time[:27] > print_time(now + AHEAD):
+        return f"it is dated {event.time[:10]}, which has not come yet"
+    return ""
+
+
+def distrusted(event: Event, known: Mapping[str, Sequence[Event]], trust: Trust) -> str:
+    """Why a stranger's event has to wait for a person to accept its replica; "" when it need not."""
+    if trust.counts(event):
+        return ""
+    if event.action == "purge":
+        return "it erases, and its replica is not accepted here"
+    told = (event.payload.note or {}).get(STATES, {}) if event.payload else {}
+    touched: dict[str, set[str]] = {id: {"id"} for id in told}
+    for edit in event.payload.edits if event.payload else ():
+        touched.setdefault(edit.id, set()).add(edit.field)
+        if edit.type == "relation" or (edit.field == "id" and edit.new is None):
+            return "it judges or removes, and its replica is not accepted here"
+    for id, fields in touched.items():
+        others = [each for each in known.get(id, ()) if each.replica != event.replica]
+        if others or ("id" not in fields and fields & GUARDED):
+            return "it changes what others made, or decides, and its replica is not accepted here"
+    return ""
+
+
+def heard(event: Event, trust: Trust) -> Event:
+    """An event as far as it counts: what a stranger makes is held for review, and belongs to who takes it in."""
+    if trust.counts(event) or event.payload is None:
+        return event
+    said = {edit.id for edit in event.payload.edits if edit.type == "memory" and edit.field == "id"}
+    edits = [each for each in event.payload.edits if each.field not in ("status", "held_for", "approved_by")]
+    edits = [each._replace(new=trust.owner) if each.field == "owner" else each for each in edits]
+    for id in sorted(said):
+        edits += [Edit("memory", id, "held_for", None, UNTRUSTED)]
+    note = dict(event.payload.note or {})
+    if STATES in note:
+        note[STATES] = {id: _held(told, trust) for id, told in note[STATES].items()}
+    return event._replace(payload=event.payload._replace(edits=tuple(edits), note=note))
+
+
+def _held(told: Mapping[str, Any], trust: Trust) -> dict[str, Any]:
+    if told.get("type") != "memory":
+        return dict(told)
+    fields = {n: v for n, v in told["fields"].items() if n not in ("status", "approved_by", "held_for")}
+    fields["held_for"] = [*told["fields"]["id"][:3], UNTRUSTED]
+    fields["owner"] = [*told["fields"]["id"][:3], trust.owner]
+    return {**told, "fields": fields}
+
+
+def join(
+    known: Mapping[str, Sequence[Event]],
+    fresh: Sequence[Event],
+    current: Mapping[str, Record],
+    trust: Trust,
+    now: datetime,
+) -> Joined:
+    """What becomes of the records that fresh events are about; `known` are the earlier events of each of them.
+
+    An event waits that is about a record nobody has told us of yet, that makes a record we cannot read, that a
+    stranger may not say, or whose time has not come. What waits changes nothing.
+    """
+    waiting: list[Waiting] = []
+    taken: list[Event] = []
+    for event in fresh:
+        why = unready(event, now) or distrusted(event, known, trust)
+        (waiting.append(Waiting(event, why)) if why else taken.append(event))
+    while True:
+        told, after, faults = _folded(known, taken, current, trust)
+        if not faults:
+            return Joined(tuple(taken), tuple(waiting), told, after)
+        late = [event for event in taken if any(id in faults for id in _told_of(event))]
+        waiting += [Waiting(event, next(faults[id] for id in _told_of(event) if id in faults)) for event in late]
+        if not late:  # what was here before cannot be read: it stays as it is
+            readable = {id: record for id, record in after.items() if id not in faults}
+            return Joined(tuple(taken), tuple(waiting), told, readable)
+        taken = [event for event in taken if event not in late]
+
+
+def _folded(
+    known: Mapping[str, Sequence[Event]], taken: Sequence[Event], current: Mapping[str, Record], trust: Trust
+) -> tuple[dict[str, State], dict[str, Record | None], dict[str, str]]:
+    news = states(heard(event, trust) for event in taken)
+    told: dict[str, State] = {}
+    after: dict[str, Record | None] = {}
+    faults: dict[str, str] = {}
+    for id in {**known, **news}:
+        state = told[id] = merge(state_of(id, known.get(id, ()), current.get(id), trust), news.get(id, State()))
+        if not state.erased and "id" not in state.fields:
+            if id in news:
+                faults[id] = "what it is about has not arrived"
+            continue
+        try:
+            after[id] = record_of(state)
+        except EngramError as error:
+            faults[id] = error.message
+        except (TypeError, ValueError) as error:  # values that cannot even be compared
+            faults[id] = f"it makes no sense: {error}"
+    return told, after, faults
+
+
+def _told_of(event: Event) -> list[str]:
+    payload = event.payload or Payload()
+    return list(dict.fromkeys([*(edit.id for edit in payload.edits), *(payload.note or {}).get(STATES, {})]))
+
+
+def state_of(id: str, events: Iterable[Event], current: Record | None, trust: Trust) -> State:
+    """What is known of one record. Where a purge took the words of an event, what it did is read off the record."""
+    events = list(events)
+    state = states(heard(event, trust) for event in events).get(id, State())
+    lost = [event for event in events if event.payload is None and event.action != "purge"]
+    if state.erased or not lost or current is None:
+        return state
+    stamp = max(Stamp(event.time, event.replica, event.id) for event in lost)
+    document, values = encode(current), state.values()
+    names = [n for n in {**document, **values} if n not in BOOKKEEPING and n != COUNTER]
+    fields = {n: (stamp, document.get(n)) for n in names if document.get(n) != values.get(n)}
+    grown = document.get(COUNTER, 1) - values.get(COUNTER, 0)
+    counts = {f"{stamp.time}/{stamp.replica}": grown} if "seen" in type(current).FIELDS and grown else {}
+    type_ = state.type or type_of(current)
+    return merge(State(state.fields, {**state.counts, **counts}, type=type_), State(fields, type=type_))
+
+
+def record_of(state: State) -> Record | None:
+    """The record that a state stands for; None when there is none any more. Its revision is the first.
+
+    Raises:
+        Corrupt: when it cannot be read: it may come from a newer Engram.
+    """
+    values = _sensible(state)
+    if not values:
+        return None
+    times = [stamp.time[:27] for stamp, _ in state.fields.values()] + [key[:27] for key in state.counts]
+    if state.type in ("memory", "relation"):
+        values["updated_at"] = max(times)
+    if state.type != "memory":
+        values.pop(COUNTER, None)
+    return decode(_type(state), values)
+
+
+def _type(state: State) -> RecordType:
+    return next((type for type in TRAVELLERS if type == state.type), "memory")
+
+
+def _sensible(state: State) -> dict[str, Any]:
+    """The values, where each is right by itself and some not together: the one that was written first gives way."""
+    values = state.values()
+    if values.get("valid_from") and values.get("valid_until") and values["valid_from"] >= values["valid_until"]:
+        values.pop(min(("valid_from", "valid_until"), key=lambda name: state.fields[name][0]))
+    if values.get("ended_at") and values["ended_at"] < values.get("started_at", ""):
+        values.pop("ended_at")
+    return values
+
+
+class Settling(NamedTuple):
+    """What has to be settled beside the joining itself: memories as they are to be, and why."""
+
+    moved: Mapping[str, Memory]
+    why: tuple[str, ...] = ()
+
+
+def aliases(memories: Iterable[Memory]) -> Settling:
+    """Two memories in one place: the lower id stays, and the other leads to it from now on.
+
+    A rejected text keeps its place, so that it cannot return; what waits gives way to what is in use. Where the
+    later of two texts under one key is in the one that gives way, it becomes the wording of the one that stays.
+    """
+    places: dict[str, list[Memory]] = {}
+    for memory in memories:
+        for claim in claims_of(memory):
+            places.setdefault(claim, []).append(memory)
+    moved: dict[str, Memory] = {}
+    for several in places.values():
+        stays, *others = sorted(several, key=_rank)
+        for other in others:
+            moved[other.id] = replace(other, replaced_by=stays.id, apart=True)
+        if others and (later := _later_wording(stays, others)):
+            moved[stays.id] = replace(stays, **{name: getattr(later, name) for name in CONTENT})
+    return Settling(moved, ("same place",) if moved else ())
+
+
+def _rank(memory: Memory) -> tuple[bool, bool, bool, str]:
+    return memory.status != "rejected", memory.held_for == UNTRUSTED, memory.status != "promoted", memory.id
+
+
+def _later_wording(stays: Memory, others: Sequence[Memory]) -> Memory | None:
+    latest = max(others, key=lambda each: (each.updated_at, each.id))
+    fits = stays.status == latest.status == "promoted" and CURATED not in (stays.tier, latest.tier)
+    newer = latest.updated_at > stays.updated_at and latest.text != stays.text
+    return latest if fits and newer and latest.forgotten_at is None else None
+
+
+def rings(memories: Mapping[str, Memory], written: Callable[[str], Stamp]) -> Settling:
+    """Memories that replace one another in a ring would all be hidden: what was said first gives way.
+
+    `written` tells when a memory was said to be replaced.
+    """
+    moved: dict[str, Memory] = {}
+    for id in memories:
+        ring, at = [id], memories[id].replaced_by
+        while at in memories and at not in ring:
+            ring.append(at)
+            at = memories[at].replaced_by
+        if at == id and not any(each in moved for each in ring):
+            first = min(ring, key=written)
+            moved[first] = replace(memories[first], replaced_by="")
+    return Settling(moved, ("ring",) if moved else ())
+
+
+def unapproved(memory: Memory, events: Iterable[Event]) -> bool:
+    """Whether a curated memory would be live in words that no person confirmed: edited here, approved there."""
+    if memory.tier != CURATED or memory.status != "promoted":
+        return False
+    said = [event for event in events if event.payload is not None]
+    approvals = [e for e in said if _wrote(e, memory.id, ("status",), "promoted") and _confirmed(e)]
+    if not approvals:
+        return not any(_told_of(e) and (e.payload and (e.payload.note or {}).get(STATES)) for e in said)
+    approval = max(approvals, key=lambda event: (event.time, event.replica))
+    assert approval.payload
+    if (approval.payload.note or {}).get("digest") == memory.digest:
+        return False
+    worded = [event for event in said if _wrote(event, memory.id, ("text",), memory.text)]
+    return not any(
+        each.id == approval.id
+        or _confirmed(each)
+        or (each.replica == approval.replica and each.position < approval.position)
+        for each in worded
+    )
+
+
+def _wrote(event: Event, id: str, fields: Collection[str], value: object) -> bool:
+    edits = event.payload.edits if event.payload else ()
+    return any(edit.id == id and edit.field in fields and edit.new == value for edit in edits)
+
+
+def _confirmed(event: Event) -> bool:
+    return bool(event.payload and (event.payload.note or {}).get("confirmed"))
+
+
+def held_again(memory: Memory) -> Memory:
+    """A curated memory whose words nobody approved, back in review."""
+    return replace(memory, status="pending", held_for="curated_kind", approved_by="")
+
+
+def change_of(
+    joined: Joined,
+    current: Mapping[str, Record],
+    settled: Mapping[str, Memory],
+    request: Request,
+    *,
+    why: Sequence[str] = (),
+    action: str = "",
+    erase: Collection[str] = (),
+) -> Change | None:
+    """The Change that takes everything in at once; None where nothing changes.
+
+    `settled` are memories as this store settles them, told by an event of its own that comes after the others.
+    """
+    after: dict[str, Record | None] = {**joined.after}
+    after |= {id: replace(memory, updated_at=request.now) for id, memory in settled.items()}
+    puts, drops = [], []
+    for id, record in after.items():
+        before = current.get(id)
+        if record is None and before is not None:
+            drops.append((type_of(before), id))
+        elif record is not None and not same(before, record):
+            puts.append(replace(record, revision=before.revision + 1 if before else 1))
+    moved = {record.id: record for record in puts if isinstance(record, Memory)}
+    taken = tuple(_without_words(event, erase) for event in joined.taken)
+    draft = _settled_by(joined, settled, current, request, why=why, action=action)
+    if not (puts or drops or taken or draft):
+        return None
+    if not taken and draft is None:
+        draft = Draft("join", request.caller.name, request.now, tuple(r.id for r in puts), request.caller.owner)
+    touched = {record.id for record in puts} | {id for _, id in drops}
+    return Change(
+        draft=draft,  # type: ignore[arg-type] # with a past, it may be missing
+        puts=tuple(puts),
+        drops=tuple(drops),
+        expects={id: current[id].revision if id in current else ABSENT for id in touched},
+        claims={id: claims_of(memory) for id, memory in moved.items()},
+        erase=tuple(erase),
+        past=Past(tuple((event, None) for event in taken)) if taken else None,
+    )
+
+
+def _settled_by(
+    joined: Joined,
+    settled: Mapping[str, Memory],
+    current: Mapping[str, Record],
+    request: Request,
+    *,
+    why: Sequence[str],
+    action: str,
+) -> Draft | None:
+    edits = [
+        edit
+        for id, memory in settled.items()
+        for edit in edits_between(joined.after.get(id, current.get(id)), memory)
+    ]
+    if not edits and not action:
+        return None
+    return Draft(
+        action or "join",
+        request.caller.name,
+        request.now,
+        tuple(settled),
+        owner=request.caller.owner,
+        tier=max((memory.tier for memory in settled.values()), default=0),
+        batch=request.batch,
+        payload=Payload(tuple(edits), {"why": list(why)} if why else {}, request.salt),
+    )
+
+
+def _without_words(event: Event, erase: Collection[str]) -> Event:
+    return event._replace(payload=None) if any(id in erase for id in event.subjects) else event
+
+
+def same(before: Record | None, after: Record | None) -> bool:
+    """Whether two records say the same; when they were last touched, and how often, is no matter."""
+    if before is None or after is None:
+        return before is after
+    one, two = encode(before), encode(after)
+    return {n: v for n, v in one.items() if n not in BOOKKEEPING} == {
+        n: v for n, v in two.items() if n not in BOOKKEEPING
+    }
+
+
+def freed(record: Record, erased: Collection[str]) -> Record | None:
+    """A record without what was erased: nothing is replaced by it, and no verdict is about it."""
+    if isinstance(record, Memory) and record.replaced_by in erased:
+        return replace(record, replaced_by="")
+    if isinstance(record, Relation) and (record.from_id in erased or record.to_id in erased):
+        return None
+    return record

@@ -1,0 +1,66 @@
+"""Keys for programs: who may have one made, what it is, and that none makes another."""
+
+from datetime import datetime, timedelta
+
+from engram.errors import Forbidden, Invalid
+from engram.model.apikey import READ, ApiKey
+from engram.model.caller import ADMIN, Caller
+from engram.model.change import Change, Request
+from engram.model.record import replace
+from engram.rules.access import require_person
+from engram.rules.changes import Step, compose
+
+LONGEST_DAYS = 366
+
+
+def mint(name: str, request: Request, *, digest: str, can: tuple[str, ...], days: int, owner: str = "") -> Change:
+    """A new key for its caller, or by the operator of a store for somebody else.
+
+    Raises:
+        Forbidden: to a key, an agent, and to whoever asks for another's.
+        Invalid: when nobody would own it, or it would never end.
+    """
+    caller = request.caller
+    require_person(request, "make a key")
+    if caller.keyed:
+        raise Forbidden("A key makes no keys.", "Make it as a person.")
+    if owner and caller.owner and owner != caller.owner:
+        raise Forbidden("A key is for who makes it.", "Leave the owner out.")
+    if not (whose := caller.owner or owner):
+        raise Invalid("A key needs an owner.", "Name the subject it speaks for: --owner SUBJECT.")
+    if not 1 <= days <= LONGEST_DAYS:
+        raise Invalid(f"A key lasts from 1 to {LONGEST_DAYS} days, not {days}.", "Make a new one in time.")
+    made = ApiKey(
+        id=request.fresh,
+        name=name,
+        digest=digest,
+        can=tuple(dict.fromkeys((READ, *can))),
+        owner=whose,
+        actor=caller.actor or whose,
+        workspace=caller.workspace,
+        created_at=request.now,
+        expires_at=request.now + timedelta(days=days),
+    )
+    return compose("key", request, [Step(None, made)])
+
+
+def revoke(key: ApiKey, request: Request) -> Change:
+    """The end of a key, at once and for good."""
+    require_person(request, "revoke a key")
+    ended = replace(key, revoked_at=_not_before(key, request.now), revision=key.revision + 1)
+    return compose("revoke", request, [Step(key, ended)])
+
+
+def whose(owner: str, caller: Caller) -> str:
+    """Whose keys are meant: one's own; those of another for an admin of the org and for the operator of the store.
+
+    Raises:
+        Forbidden: for anyone else.
+    """
+    if owner and caller.owner not in ("", owner) and ADMIN not in caller.roles:
+        raise Forbidden("These keys are somebody else's.", "Leave the owner out.")
+    return owner or caller.owner
+
+
+def _not_before(key: ApiKey, now: datetime) -> datetime:
+    return max(now, key.created_at)

@@ -1,0 +1,157 @@
+"""The operations over HTTP: resources under /v1, a route each, read from their signatures."""
+
+import json
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from datetime import datetime
+from typing import Any, NamedTuple
+
+import anyio.to_thread
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from engram.errors import EngramError, Invalid
+from engram.service import Engram, Operation, listed
+from engram.surfaces.openapi import describe
+from engram.surfaces.schemas import Arguments, arguments
+from engram.surfaces.shapes import shape
+
+log = logging.getLogger("engram.http")
+
+Opens = Callable[[Request], Engram]
+"""Gives the memory to whoever sends a request, as the credentials say."""
+
+BASE = "/v1"
+NOT_ALLOWED, NOT_FOUND = 405, 404
+
+
+class Resource(NamedTuple):
+    """One operation as a resource: how it is called, and what it takes from where."""
+
+    operation: Operation
+    method: str
+    path: str
+    arguments: Arguments
+
+    @property
+    def in_path(self) -> tuple[str, ...]:
+        """The parameters that stand in the path."""
+        return tuple(part[1:-1] for part in self.path.split("/") if part.startswith("{"))
+
+
+def resources() -> list[Resource]:
+    """Every operation that is not about files of the machine it runs on."""
+    found = []
+    for operation in listed():
+        if not operation.local:
+            method, _, path = operation.route.partition(" ")
+            found.append(Resource(operation, method, path, arguments(operation.function)))
+    return found
+
+
+def application(opens: Opens) -> Starlette:
+    """The application to be mounted at /v1."""
+    served = resources()
+    described = JSONResponse(describe(served))
+
+    async def openapi(request: Request) -> Response:
+        del request
+        return described
+
+    routes = [
+        Route(each.path.removeprefix(BASE), _answering(each, opens), methods=[each.method]) for each in served
+    ]
+    # Longest first: /sessions/end is no session called end.
+    routes.sort(key=lambda route: route.path.count("{"))
+    handlers: Mapping[Any, Callable[[Request, Exception], Awaitable[Response]]] = {
+        HTTPException: _unrouted,
+        EngramError: _refused,
+        Exception: _broken,
+    }
+    return Starlette(routes=[Route("/openapi.json", openapi), *routes], exception_handlers=handlers)
+
+
+def _answering(resource: Resource, opens: Opens) -> Callable[[Request], Awaitable[Response]]:
+    async def answer(request: Request) -> Response:
+        said = resource.arguments.read(await _said(resource, request))
+        return await anyio.to_thread.run_sync(lambda: _answer(opens(request), resource, said))
+
+    return answer
+
+
+def _answer(engram: Engram, resource: Resource, said: Mapping[str, Any]) -> Response:
+    found = engram.ask(resource.operation.name, **said)
+    headers = {"Cache-Control": "no-store"}
+    revision = getattr(getattr(found, "memory", None), "revision", None)
+    if revision is not None:
+        headers["ETag"] = f'"{revision}"'
+    return JSONResponse(shape(found, _moment(found, engram)), headers=headers)
+
+
+def _moment(found: object, engram: Engram) -> datetime:
+    at = getattr(found, "at", None)
+    return at if isinstance(at, datetime) else engram.now
+
+
+async def _said(resource: Resource, request: Request) -> dict[str, Any]:
+    """The arguments of a request: from its path, and from its query or its body; a revision from If-Match."""
+    taken = resource.arguments.schema["properties"]
+    if resource.method == "GET" or (resource.method == "DELETE" and not await request.body()):
+        query = request.query_params
+        said: dict[str, Any] = {name: _of_query(query.getlist(name), taken.get(name, {})) for name in query}
+    else:
+        said = _object(await request.body())
+    for name in resource.in_path:
+        if name in said:
+            raise Invalid(f"{name} stands in the address already.", "Leave it out.")
+        said[name] = request.path_params[name]
+    if (match := request.headers.get("if-match")) is not None:
+        if "revision" not in taken or not (number := match.strip().strip('"')).isdecimal() or len(number) > 18:
+            raise Invalid(
+                f"If-Match: {match[:40]} fits nothing here.", "Send the ETag of the memory as you read it."
+            )
+        said["revision"] = int(number)
+    return said
+
+
+def _of_query(values: list[str], schema: Mapping[str, Any]) -> str | list[str]:
+    return values if schema.get("type") == "array" or len(values) > 1 else values[0]
+
+
+def _object(body: bytes) -> dict[str, Any]:
+    try:
+        said = json.loads(body or b"{}")
+    except (ValueError, RecursionError):
+        raise Invalid("The body is no JSON.", 'Send an object: {"text": …}.') from None
+    if not isinstance(said, dict):
+        raise Invalid("The body is no JSON object.", 'Send an object: {"text": …}.')
+    return said
+
+
+def problem(error: EngramError) -> Response:
+    """An error in the one form that every surface shows."""
+    return JSONResponse(error.body(), error.http_status, headers={"Cache-Control": "no-store"})
+
+
+async def _refused(request: Request, error: Exception) -> Response:
+    del request
+    assert isinstance(error, EngramError)
+    return problem(error)
+
+
+async def _unrouted(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    code = {NOT_FOUND: "not_found", NOT_ALLOWED: "invalid"}.get(error.status_code, "invalid")
+    said = f"{request.method} {request.url.path} is not served here."
+    body = {"code": code, "message": said, "hint": f"See {BASE}/openapi.json."}
+    return JSONResponse(body, error.status_code, headers=error.headers)
+
+
+async def _broken(request: Request, error: Exception) -> Response:
+    """A bug: told in full to the log, and in a word to the client."""
+    log.error("%s %s failed", request.method, request.url.path, exc_info=error)
+    body = {"code": "internal", "message": "Internal error.", "hint": "It is in the server's log."}
+    return JSONResponse(body, 500)

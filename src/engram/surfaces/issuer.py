@@ -1,0 +1,154 @@
+"""Who vouches for callers: an OpenID provider, its keys, and the check of a token by them."""
+
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from http.client import HTTPException
+from typing import Any, NamedTuple
+
+import jwt
+
+from engram.errors import Unauthenticated, Unavailable
+from engram.surfaces.fetching import checked_url, document
+
+ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
+"""Signatures by a key pair: what can be checked without knowing a secret. `none` and HMAC are not among them."""
+
+TYPES = ("", "jwt", "at+jwt", "application/at+jwt")
+LARGEST_TOKEN = 16 * 1024
+LEEWAY = 30.0
+"""Seconds by which two clocks may differ."""
+
+FRESH = 600.0
+"""Seconds that keys are used without asking again."""
+
+STALE = 3600.0
+"""Seconds that they are used while the provider does not answer."""
+
+PAUSE = 10.0
+"""Seconds between two looks for a key nobody knows: bad tokens must not become requests to the provider."""
+
+Fetch = Callable[[str], Mapping[str, Any]]
+
+
+class Keys(NamedTuple):
+    """The provider's keys by name, and when they were got."""
+
+    by_name: Mapping[str, Any]
+    at: float
+
+
+class Issuer:
+    """Checks tokens of one provider for one audience. Safe to use from several threads."""
+
+    def __init__(self, url: str, audiences: Sequence[str], fetch: Fetch | None = None) -> None:
+        """Stand ready; the provider is first asked when a token comes.
+
+        Raises:
+            Invalid: when the address is none that can be trusted.
+        """
+        self.url, self._audiences = checked_url(url, "oidc_issuer"), [one for one in audiences if one]
+        self._fetch = fetch or document
+        self._keys: Keys | None = None
+        self._looked = float("-inf")
+        self._lock = threading.Lock()
+
+    def claims(self, token: str) -> Mapping[str, Any]:
+        """What the provider says about who holds this token.
+
+        Raises:
+            Unauthenticated: when it is no token of this provider for this audience, now.
+            Unavailable: when the provider's keys cannot be had.
+        """
+        if len(token) > LARGEST_TOKEN:
+            raise bad_token()
+        try:
+            head = jwt.get_unverified_header(token)
+            if head.get("alg") not in ALGORITHMS or "crit" in head:
+                raise bad_token()
+            if str(head.get("typ", "")).lower() not in TYPES:
+                raise bad_token()
+            key = self._key(str(head.get("kid", "")), head["alg"])
+            claims: Mapping[str, Any] = jwt.decode(
+                token,
+                key=key,
+                algorithms=[head["alg"]],
+                audience=self._audiences,
+                issuer=self.url,
+                leeway=LEEWAY,
+                options={"require": ["exp", "iss", "aud", "sub"]},
+            )
+        except (jwt.PyJWTError, ValueError, TypeError, RecursionError):
+            raise bad_token() from None
+        if "cnf" in claims:  # bound to a key whose possession nobody proves here
+            raise bad_token()
+        return claims
+
+    def ready(self) -> None:
+        """Look whether tokens could be checked.
+
+        Raises:
+            Unavailable: when the provider's keys cannot be had.
+        """
+        self._known(time.monotonic())
+
+    def _key(self, name: str, algorithm: str) -> Any:  # noqa: ANN401 - a public key, as the library has it
+        """The key of this name; one that is new to us is asked for, not more often than every pause."""
+        now = time.monotonic()
+        keys = self._known(now)
+        if (found := _fitting(keys, name, algorithm)) is None:
+            found = _fitting(self._renewed(keys, now), name, algorithm)
+        if found is None:
+            raise bad_token()
+        return found
+
+    def _known(self, now: float) -> Keys:
+        keys = self._keys
+        if keys is not None and now - keys.at < FRESH:
+            return keys
+        return self._renewed(keys, now)
+
+    def _renewed(self, known: Keys | None, now: float) -> Keys:
+        with self._lock:
+            if self._keys is not known and self._keys is not None:
+                return self._keys  # another thread was faster
+            if now - self._looked < PAUSE:
+                return _usable(known, now)
+            self._looked = now
+            try:
+                self._keys = Keys(self._got(), now)
+            except (OSError, HTTPException, ValueError, KeyError, TypeError):
+                return _usable(known, now)
+            return self._keys
+
+    def _got(self) -> Mapping[str, Any]:
+        told = self._fetch(self.url.rstrip("/") + "/.well-known/openid-configuration")
+        if told.get("issuer") != self.url:
+            raise ValueError("it speaks for another")
+        keys: dict[str, Any] = {}
+        for row in self._fetch(checked_url(str(told["jwks_uri"]), "jwks_uri"))["keys"]:
+            if row.get("use", "sig") == "sig" and row.get("kty") in ("RSA", "EC", "OKP"):
+                try:
+                    keys[str(row.get("kid", ""))] = jwt.PyJWK(row)
+                except jwt.PyJWTError:
+                    continue  # of a sort this program does not know
+        return keys
+
+
+def bad_token() -> Unauthenticated:
+    """The one answer to every token that does not open: it never says why."""
+    return Unauthenticated("These credentials open nothing here.", "Get a token from the provider, and send it.")
+
+
+def _fitting(keys: Keys, name: str, algorithm: str) -> Any:  # noqa: ANN401 - a public key, as the library has it
+    key = keys.by_name.get(name)
+    if key is None and not name and len(keys.by_name) == 1:
+        key = next(iter(keys.by_name.values()))
+    said = key and key._jwk_data.get("alg", algorithm)  # noqa: SLF001 - what the provider said of it
+    return key.key if key and said == algorithm else None
+
+
+def _usable(keys: Keys | None, now: float) -> Keys:
+    if keys is None or now - keys.at > STALE:
+        raise Unavailable("The identity provider does not answer.", "Try again soon.")
+    return keys

@@ -1,0 +1,240 @@
+"""`engram login`: let a person sign in to a team's server from a terminal, and keep what it gives fresh."""
+
+import contextlib
+import json as form
+import os
+import sys
+import time
+from collections.abc import Mapping
+from http.client import HTTPException
+from typing import Any
+from urllib.parse import urlsplit
+
+from engram.config import data_folder
+from engram.errors import Conflict, Corrupt, Invalid, NotFound, Unauthenticated, Unavailable
+from engram.surfaces.fetching import checked_url, document, exchange
+
+DEVICE = "urn:ietf:params:oauth:grant-type:device_code"
+METADATA = "/.well-known/oauth-protected-resource/mcp"
+SCOPE = "openid offline_access engram:read engram:write"
+MARGIN = 60
+"""Seconds before its end at which a token is renewed."""
+
+PAUSE = 5
+"""Seconds between two looks whether the person is done, where the provider says nothing."""
+
+
+def run(words: list[str], *, json: bool = False) -> int:
+    """Sign in to a team's server, or print a token for it.
+
+    Usage: engram login URL [--client ID] [--token | --forget] [--json]
+
+    Shows an address and a code. Open the address in any browser, sign in with your provider and enter the code. The
+    tokens are kept in a file that only you can read.
+
+      --client ID  How the provider knows this program. Default: engram.
+      --token      Print a token for that server, renewed where it is about to end. For scripts, and for agents that
+                   take a command for their credentials.
+      --forget     Forget the tokens for that server.
+
+    Examples:
+      engram login https://memory.example.org
+      engram login https://memory.example.org --token
+    """
+    url, client, act = _read(words)
+    kept = _Kept(os.path.join(data_folder(os.environ), "logins.json"))
+    if act == "--forget":
+        kept.drop(url)
+        told, said = {"url": url, "forgotten": True}, f"✓ Signed out of {url}."
+    elif act == "--token":
+        token = _fresh(url, kept)
+        told, said = {"url": url, "token": token}, token
+    else:
+        kept.put(url, _signed_in(url, client))
+        told, said = {"url": url, "signed_in": True}, f"✓ Signed in to {url}."
+    print(form.dumps(told) if json else said)
+    return 0
+
+
+def _read(words: list[str]) -> tuple[str, str, str]:
+    url, client, act = "", "engram", ""
+    rest = list(words)
+    while rest:
+        word = rest.pop(0)
+        if word in ("--token", "--forget"):
+            act = word
+        elif word == "--client" and rest:
+            client = rest.pop(0)
+        elif word.startswith("-") or url:
+            raise Invalid(f"login takes no {word!r}.", "See engram login --help.")
+        else:
+            url = checked_url(word.rstrip("/"), "The address")
+    if not url:
+        raise Invalid("Which server?", "Give its address: engram login https://memory.example.org.")
+    return url, client, act
+
+
+def _signed_in(url: str, client: str) -> Mapping[str, Any]:
+    """What is kept of a person who has signed in.
+
+    Raises:
+        Unauthenticated: when they refused, or took too long.
+        Unavailable: when the server or its provider cannot be used so.
+    """
+    provider = _provider_of(url)
+    if not (device := provider.get("device_authorization_endpoint")):
+        raise Unavailable("The provider cannot sign in by a code.", "Get a token in another way.")
+    asked = {"client_id": client, "scope": SCOPE, "resource": f"{url}/mcp"}
+    status, told = _asked(str(device), asked)
+    if status != 200:
+        raise Unauthenticated(f"The provider refused: {_why(told)}.", "Check how it knows us: --client ID.")
+    where = told.get("verification_uri_complete") or told["verification_uri"]
+    print(f"Open {where}\nand enter the code {told['user_code']}", file=sys.stderr, flush=True)
+    token = str(provider["token_endpoint"])
+    asking = {
+        "grant_type": DEVICE,
+        "client_id": client,
+        "device_code": str(told["device_code"]),
+        "resource": asked["resource"],
+    }
+    given = _waited(token, asking, int(told.get("interval", PAUSE)), int(told.get("expires_in", 600)))
+    return _known(given, {"token_endpoint": token, "client": client, "resource": f"{url}/mcp"})
+
+
+def _provider_of(url: str) -> Mapping[str, Any]:
+    """The discovery document of whoever gives tokens for a server."""
+    try:
+        resource = document(url + METADATA)
+        _expect(resource.get("resource"), f"{url}/mcp")
+        issuer = checked_url(str(resource["authorization_servers"][0]), "The provider")
+        told = document(issuer.rstrip("/") + "/.well-known/openid-configuration")
+        _expect(told.get("issuer"), issuer)
+        for name in ("token_endpoint", "device_authorization_endpoint"):
+            checked_url(str(told.get(name, issuer)), "The provider")
+    except (OSError, HTTPException, ValueError, TypeError, KeyError, IndexError):
+        raise Unavailable(f"{url} is no server to sign in to, or does not answer.", "Check the address.") from None
+    return told
+
+
+def _expect(told: object, wanted: str) -> None:
+    """A document must speak of what was asked for, and of nothing else."""
+    if told != wanted:
+        raise ValueError("it speaks for another")
+
+
+def _waited(url: str, asked: Mapping[str, str], pause: int, patience: int) -> Mapping[str, Any]:
+    """What the provider gives once the person is done."""
+    end = time.monotonic() + patience
+    while time.monotonic() < end:
+        time.sleep(pause)
+        status, told = _asked(url, asked)
+        if status == 200:
+            return told
+        if told.get("error") == "slow_down":
+            pause += PAUSE
+        elif told.get("error") != "authorization_pending":
+            raise Unauthenticated(f"The provider refused: {_why(told)}.", "Try again: engram login URL.")
+    raise Unauthenticated("Nobody signed in in time.", "Try again: engram login URL.")
+
+
+def _fresh(url: str, kept: "_Kept") -> str:
+    """A token that is good for a while.
+
+    Raises:
+        NotFound: when nobody signed in.
+        Unauthenticated: when it ended and cannot be renewed.
+    """
+    known = kept.get(url)
+    if known is None:
+        raise NotFound(f"Nobody is signed in to {url}.", f"Sign in: engram login {url}.")
+    if known["expires"] - MARGIN > time.time():
+        return str(known["access"])
+    again = f"Sign in again: engram login {url}."
+    if not known.get("refresh"):
+        raise Unauthenticated("The token has ended.", again)
+    asked = {
+        "grant_type": "refresh_token",
+        "refresh_token": known["refresh"],
+        "client_id": known["client"],
+        "resource": known["resource"],
+    }
+    status, told = _asked(known["token_endpoint"], asked)
+    if status != 200:
+        raise Unauthenticated(f"The token could not be renewed: {_why(told)}.", again)
+    kept.put(url, renewed := _known(told, known))
+    return str(renewed["access"])
+
+
+def _known(given: Mapping[str, Any], before: Mapping[str, Any]) -> Mapping[str, Any]:
+    try:
+        return {
+            **{name: before[name] for name in ("token_endpoint", "client", "resource")},
+            "access": str(given["access_token"]),
+            "expires": time.time() + float(given.get("expires_in", 300)),
+            "refresh": str(given.get("refresh_token", before.get("refresh", ""))),
+        }
+    except (KeyError, ValueError, TypeError):
+        raise Unavailable("The provider gave no token.", "Try again.") from None
+
+
+def _asked(url: str, said: Mapping[str, str]) -> tuple[int, Mapping[str, Any]]:
+    try:
+        return exchange(url, said)
+    except (OSError, HTTPException, ValueError, TypeError):
+        raise Unavailable(f"{urlsplit(url).netloc} does not answer.", "Try again soon.") from None
+
+
+def _why(told: Mapping[str, Any]) -> str:
+    said = str(told.get("error_description") or told.get("error") or "no word why")
+    return "".join(letter for letter in said if letter.isprintable())[:200].rstrip(".")
+
+
+class _Kept:
+    """The tokens of this person, by server: a file of their own, replaced whole."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+
+    def get(self, url: str) -> Mapping[str, Any] | None:
+        found = self._all().get(url)
+        return found if isinstance(found, dict) else None
+
+    def put(self, url: str, known: Mapping[str, Any]) -> None:
+        self._write({**self._all(), url: known})
+
+    def drop(self, url: str) -> None:
+        self._write({name: known for name, known in self._all().items() if name != url})
+
+    def _all(self) -> dict[str, Any]:
+        try:
+            handle = os.open(self._path, os.O_RDONLY | os.O_NOFOLLOW)
+        except FileNotFoundError:
+            return {}
+        except OSError as error:
+            raise Corrupt(
+                f"{self._path} cannot be used: {error.strerror}.", f"Remove it: rm {self._path}"
+            ) from None
+        with os.fdopen(handle, encoding="utf-8") as file:
+            if os.fstat(handle).st_mode & 0o077:
+                raise Corrupt(f"Others may read {self._path}.", f"Close it: chmod 600 {self._path}")
+            try:
+                told = form.load(file)
+            except ValueError:
+                raise Corrupt(f"{self._path} cannot be read.", f"Remove it: rm {self._path}") from None
+        return told if isinstance(told, dict) else {}
+
+    def _write(self, told: Mapping[str, Any]) -> None:
+        os.makedirs(os.path.dirname(self._path), mode=0o700, exist_ok=True)
+        beside = f"{self._path}.{os.getpid()}.new"
+        try:
+            handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+            with os.fdopen(handle, "w", encoding="utf-8") as file:
+                form.dump(told, file)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(beside, self._path)
+        except FileExistsError:
+            raise Conflict("Another login is under way.", f"Try again, or remove {beside}.") from None
+        finally:
+            with contextlib.suppress(OSError):
+                os.unlink(beside)

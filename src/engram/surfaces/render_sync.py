@@ -1,0 +1,55 @@
+"""Answers about exchanges with other stores in words for a person: what went, what came, whom it met."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from engram.model import answers as a
+from engram.surfaces.paper import Paper, count, table
+
+
+def _synced(answer: a.Synced, paper: Paper) -> Iterator[str]:
+    if answer.dry_run:
+        yield f"{paper.dim('·')} {answer.place}  {paper.dim(answer.scope)}"
+        fresh = count(answer.sent, "memory", "memories")
+        yield f"  To send: {count(answer.wrote, 'event')}, {fresh} not told of yet"
+        yield f"  To read: {count(answer.read, 'chunk')}"
+    else:
+        chunks = f"{count(answer.sent, 'event')} in {count(answer.wrote, 'chunk')}" if answer.wrote else "nothing"
+        events = count(answer.applied, "event") if answer.applied else "nothing"
+        yield f"{paper.good('✓')} {answer.place}: sent {chunks}, took in {events}  {paper.dim(answer.scope)}"
+    if answer.erased:
+        yield f"  Took the words of {count(answer.erased, 'event')} out of the files: they were purged"
+    for name, number in answer.stayed.items():
+        stay = "stays" if number == 1 else "stay"
+        yield paper.dim(f"  {count(number, 'memory', 'memories')} {stay} home, being {name}.")
+    also = [word for word, asked in (("private", answer.private), ("global", answer.everywhere)) if asked]
+    if also:
+        yield paper.dim(f"  Sent from here as well: {' and '.join(also)} memories.")
+    yield from (paper.warn(f"  {line}") for line in (*answer.waiting, *answer.problems))
+    if answer.hint:
+        yield paper.dim(f"  {answer.hint}")
+
+
+def _replicas(answer: a.ReplicaList, paper: Paper) -> Iterator[str]:
+    rows = [[row.replica[:13], row.device or "-", row.state, row.fingerprint] for row in answer.replicas]
+    yield from table([["replica", "device", "state", "fingerprint"], *rows], paper)
+    if answer.changed:
+        yield f"{paper.good('✓')} {count(answer.changed, 'record')} looked at anew"
+    if answer.hint:
+        yield paper.dim(f"  {answer.hint}")
+
+
+def _remotes(answer: a.RemoteList, paper: Paper) -> Iterator[str]:
+    rows = [[row.name, row.url, ", ".join(row.scopes) or "-", row.hint] for row in answer.remotes]
+    yield from table(rows, paper)
+    if not rows:
+        yield "No server yet: engram remote add NAME URL"
+    if answer.hint:
+        yield paper.dim(f"  {answer.hint}")
+
+
+RENDERERS: dict[type, Callable[[Any, Paper], Iterator[str]]] = {
+    a.Synced: _synced,
+    a.ReplicaList: _replicas,
+    a.RemoteList: _remotes,
+}

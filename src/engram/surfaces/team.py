@@ -1,0 +1,118 @@
+"""The door of a team's server: who speaks, and how much, before anything else reads a request."""
+
+import json
+from collections.abc import Mapping, MutableMapping
+from functools import partial
+from typing import Any
+
+import anyio.to_thread
+
+from engram.errors import EngramError, Forbidden, Invalid, Throttled, Unauthenticated
+from engram.model.caller import Caller
+from engram.surfaces.guard import MOST_BYTES, App
+from engram.surfaces.identity import SCOPES, Denied, Identity
+from engram.surfaces.issuer import bad_token
+from engram.surfaces.limits import Limits, throttled
+from engram.surfaces.telling import CALLER
+
+METADATA = "/.well-known/oauth-protected-resource"
+OPEN = ("/health", "/healthz", "/readyz")
+"""Paths that say nothing about the memory, and need no credentials."""
+
+Scope = MutableMapping[str, Any]
+
+
+class Door:
+    """An ASGI application that lets a request through to another with its caller, or refuses it."""
+
+    def __init__(self, app: App, identity: Identity, url: str, limits: Limits) -> None:
+        self._app, self._identity, self._url, self._limits = app, identity, url.rstrip("/"), limits
+
+    async def __call__(self, scope: Scope, receive: Any, send: Any) -> None:  # noqa: ANN401 - ASGI
+        """Check one request before anything else reads it."""
+        if scope["type"] == "websocket":  # nothing of ours speaks it, and what is not checked is not let in
+            await send({"type": "websocket.close", "code": 1008})
+            return
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
+        if (document := self._metadata(scope["path"])) is not None:
+            await _answer(send, 200, document, cache_control="public, max-age=3600")
+            return
+        try:
+            self._check_origin(headers)
+            if scope["path"] not in OPEN:
+                scope[CALLER] = await self._caller(scope, headers)
+        except EngramError as error:
+            await _answer(send, error.http_status, error.body(), **self._challenge(error, headers))
+            return
+        length = headers.get("content-length", "0")
+        if length.isdigit() and int(length) > MOST_BYTES:
+            much = Invalid(f"A request has at most {MOST_BYTES:,} bytes.", "Send less at a time.")
+            await _answer(send, 413, much.body())
+            return
+        await self._app(scope, receive, send)
+
+    async def _caller(self, scope: Scope, headers: dict[str, str]) -> Caller:
+        """Who speaks, within its limit; those who are refused have one too, by their address."""
+        stranger = f"address {(scope.get('client') or ('', 0))[0]}"
+        try:
+            scheme, _, credentials = headers.get("authorization", "").partition(" ")
+            if scheme.lower() != "bearer" or not credentials.strip():
+                raise bad_token()
+            look = partial(self._identity.caller, credentials.strip(), headers)
+            caller = await anyio.to_thread.run_sync(look)
+        except (Unauthenticated, Denied):
+            if wait := self._limits.take(stranger):
+                raise throttled(wait) from None
+            raise
+        if wait := self._limits.take(f"caller {caller.org}\x1f{caller.owner}"):
+            raise throttled(wait)
+        return caller
+
+    def _check_origin(self, headers: dict[str, str]) -> None:
+        origin = headers.get("origin")
+        if origin is not None and origin != _origin(self._url):
+            raise Forbidden("Pages of other sites may not read this memory.", "Call it from a program instead.")
+
+    def _metadata(self, path: str) -> dict[str, Any] | None:
+        """What RFC 9728 has a client find: which resource this is, and who gives tokens for it."""
+        if not path.startswith(METADATA) or path.removeprefix(METADATA) not in ("", "/mcp", "/v1"):
+            return None
+        return {
+            "resource": self._url + path.removeprefix(METADATA),
+            "authorization_servers": [self._identity.issuer.url],
+            "scopes_supported": list(SCOPES),
+            "bearer_methods_supported": ["header"],
+            "resource_name": "Engram",
+        }
+
+    def _challenge(self, error: EngramError, headers: dict[str, str]) -> dict[str, str]:
+        """The headers that OAuth and MCP ask for beside an error: the same for every reason."""
+        where = f'resource_metadata="{self._url}{METADATA}/mcp"'
+        scopes = f'scope="{self._identity.claims.scope or " ".join(SCOPES)}"'
+        if isinstance(error, Unauthenticated):
+            # Without credentials nothing was wrong with them, and no error is named: RFC 6750, 3.1.
+            wrong = 'error="invalid_token", ' if headers.get("authorization") else ""
+            return {"www_authenticate": f'Bearer realm="engram", {wrong}{where}, {scopes}'}
+        if isinstance(error, Denied):
+            return {"www_authenticate": f'Bearer realm="engram", error="insufficient_scope", {where}, {scopes}'}
+        return {"retry_after": str(error.wait)} if isinstance(error, Throttled) else {}
+
+
+async def _answer(send: Any, status: int, body: Mapping[str, Any], **headers: str) -> None:  # noqa: ANN401 - ASGI
+    """A whole answer in JSON."""
+    said = json.dumps(body).encode()
+    lines = {"content_type": "application/json", "content_length": str(len(said)), "cache_control": "no-store"}
+    raw = [
+        (name.replace("_", "-").encode(), value.encode("latin-1", "replace"))
+        for name, value in {**lines, **headers}.items()
+    ]
+    await send({"type": "http.response.start", "status": status, "headers": raw})
+    await send({"type": "http.response.body", "body": said})
+
+
+def _origin(url: str) -> str:
+    scheme, _, rest = url.partition("://")
+    return f"{scheme}://{rest.partition('/')[0]}"

@@ -1,0 +1,160 @@
+"""What a server tells those who run it: a line of JSON a request, and counters; never what a memory says."""
+
+import json
+import logging
+import re
+import secrets
+import sys
+import threading
+import time
+import traceback
+from collections import Counter
+from collections.abc import MutableMapping
+from typing import Any, TextIO
+
+from engram.model.caller import Caller
+from engram.surfaces.guard import App
+
+log = logging.getLogger("engram.requests")
+
+CALLER = "engram.caller"
+"""Where a request carries who speaks, from the door to what answers and what tells of it."""
+
+BOUNDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+"""Seconds up to which answers are counted apart."""
+
+ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
+"""What a request may be called by who sends it."""
+
+_KNOWN = ("memories", "recall", "context", "review", "queue", "sync", "history", "undo", "sessions", "stats",
+          "doctor", "kinds", "keys", "apikeys", "relations", "projects", "models")  # fmt: skip
+
+
+def route_of(path: str) -> str:
+    """A path without what only one request has: names of memories make no series of their own."""
+    parts = path.strip("/").split("/")
+    if parts[0] == "v1":
+        return f"/v1/{parts[1]}" if len(parts) > 1 and parts[1] in _KNOWN else "/v1"
+    return path if path in ("/mcp", "/healthz", "/readyz", "/metrics", "/health", "/openapi.json") else "other"
+
+
+class Metrics:
+    """Counters in Prometheus' text form. Safe to use from several threads."""
+
+    def __init__(self) -> None:
+        self._requests: Counter[tuple[str, str, int]] = Counter()
+        self._within: Counter[tuple[str, float]] = Counter()
+        self._seconds: dict[str, float] = {}
+        self._lock = threading.Lock()
+        self._begun = time.time()
+
+    def count(self, method: str, route: str, status: int, seconds: float) -> None:
+        """Note one answered request."""
+        known = method if method in ("GET", "POST", "PATCH", "PUT", "DELETE", "HEAD", "OPTIONS") else "other"
+        with self._lock:
+            self._requests[known, route, status] += 1
+            self._seconds[route] = self._seconds.get(route, 0.0) + seconds
+            for bound in (*(each for each in BOUNDS if seconds <= each), float("inf")):
+                self._within[route, bound] += 1
+
+    def text(self) -> str:
+        """All of them."""
+        with self._lock:
+            lines = [
+                "# HELP engram_requests_total Requests answered.",
+                "# TYPE engram_requests_total counter",
+                *(
+                    f'engram_requests_total{{method="{method}",route="{route}",status="{status}"}} {count}'
+                    for (method, route, status), count in sorted(self._requests.items())
+                ),
+                "# HELP engram_request_seconds How long answers took.",
+                "# TYPE engram_request_seconds histogram",
+            ]
+            for route, total in sorted(self._seconds.items()):
+                for bound in (*BOUNDS, float("inf")):
+                    said = "+Inf" if bound == float("inf") else f"{bound:g}"
+                    count = self._within[route, bound]
+                    lines.append(f'engram_request_seconds_bucket{{route="{route}",le="{said}"}} {count}')
+                lines.append(f'engram_request_seconds_sum{{route="{route}"}} {total:.6f}')
+                lines.append(f'engram_request_seconds_count{{route="{route}"}} {self._within[route, float("inf")]}')
+            lines += [
+                "# HELP process_start_time_seconds When this process began.",
+                "# TYPE process_start_time_seconds gauge",
+                f"process_start_time_seconds {self._begun:.3f}",
+            ]
+        return "\n".join(lines) + "\n"
+
+
+class Counting:
+    """An ASGI application that names every request to another, counts it, and writes a line about it."""
+
+    def __init__(self, app: App, metrics: Metrics) -> None:
+        self._app, self._metrics = app, metrics
+
+    async def __call__(self, scope: MutableMapping[str, Any], receive: Any, send: Any) -> None:  # noqa: ANN401 - ASGI
+        """Have one request answered, and tell of it."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        given = next((value.decode("latin-1") for name, value in scope["headers"] if name == b"x-request-id"), "")
+        id = given if ID.fullmatch(given) else secrets.token_hex(8)
+        status, began = 500, time.perf_counter()
+
+        async def told(message: MutableMapping[str, Any]) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                message = {**message, "headers": [*message.get("headers", ()), (b"x-request-id", id.encode())]}
+            await send(message)
+
+        try:
+            await self._app(scope, receive, told)
+        finally:
+            seconds, route = time.perf_counter() - began, route_of(scope["path"])
+            self._metrics.count(scope["method"], route, status, seconds)
+            log.info("request", extra={"fields": _line(scope, id, route, status, seconds)})
+
+
+def _line(scope: MutableMapping[str, Any], id: str, route: str, status: int, seconds: float) -> dict[str, Any]:
+    """One request for the log: neither its path, which may name what a memory is about, nor its query."""
+    caller: Caller | None = scope.get(CALLER)
+    who = {"org": caller.org, "owner": caller.owner, "agent": caller.agent} if caller else {}
+    return {
+        "request_id": id,
+        "method": scope["method"],
+        "route": route,
+        "status": status,
+        "ms": round(seconds * 1000, 1),
+        **{name: value for name, value in who.items() if value},
+    }
+
+
+class Lines(logging.Formatter):
+    """A log record as a line of JSON. Of an exception only its kind and its place are told: its words may quote."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The line."""
+        told: dict[str, Any] = {
+            "time": time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created)) + f".{record.msecs:03.0f}Z",
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+            **getattr(record, "fields", {}),
+        }
+        if record.exc_info and record.exc_info[1] is not None:
+            error = record.exc_info[1]
+            told["error"] = type(error).__name__
+            told["at"] = [
+                f"{one.filename}:{one.lineno} {one.name}" for one in traceback.extract_tb(error.__traceback__)
+            ]
+        return json.dumps(told, ensure_ascii=False)
+
+
+def to_stream(stream: TextIO | None = None) -> None:
+    """Send what our own parts log to a stream, standard error unless given, as lines of JSON."""
+    handler = logging.StreamHandler(stream or sys.stderr)
+    handler.setFormatter(Lines())
+    for name in ("engram", "uvicorn.error"):
+        log = logging.getLogger(name)
+        log.handlers, log.propagate = [handler], False
+        log.setLevel(logging.INFO if name == "engram" else logging.WARNING)

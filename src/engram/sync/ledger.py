@@ -1,0 +1,118 @@
+"""What a store remembers of its exchanges, in a private file beside it: places, replicas it met, and remotes.
+
+Losing it costs time and asks a person again whom to accept; it loses no memory.
+"""
+
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any
+
+from engram.errors import Corrupt, Unavailable
+
+if TYPE_CHECKING:
+    from engram.sync.keys import Key
+
+try:
+    import fcntl
+except ImportError:  # no such locks here: two syncs at once find each other by what they commit
+    fcntl = None  # type: ignore[assignment]
+
+SCHEMA = "engram.sync.v1"
+
+
+class Ledger:
+    """The facts, loaded when the lock is taken and kept when it is let go. Without a folder they live in memory."""
+
+    def __init__(self, folder: str = "") -> None:
+        self._folder = folder
+        self._facts: dict[str, Any] = {"schema": SCHEMA}
+        self._key: Key | None = None
+        if folder:
+            self._load()
+
+    @property
+    def key(self) -> "Key":
+        """The key this store signs with; made on first use."""
+        if self._key is None:
+            from engram.sync.keys import Key  # noqa: PLC0415 - start-up
+
+            self._key = Key(os.path.join(self._folder, "key") if self._folder else "")
+        return self._key
+
+    def part(self, name: str) -> dict[str, Any]:
+        """The facts about one thing, such as `places`, by name; to be changed in place."""
+        found: dict[str, Any] = self._facts.setdefault(name, {})
+        return found
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """One exchange at a time; what was learnt is kept in the end, however it ends.
+
+        Raises:
+            Unavailable: when another process is at it, or the folder cannot be written.
+        """
+        if not self._folder:
+            yield
+            return
+        with self._lock():
+            self._load()
+            try:
+                yield
+            finally:
+                self.keep()
+
+    @contextmanager
+    def _lock(self) -> Iterator[None]:
+        try:
+            os.makedirs(self._folder, mode=0o700, exist_ok=True)
+            handle = os.open(os.path.join(self._folder, "lock"), os.O_CREAT | os.O_RDWR | os.O_NOFOLLOW, 0o600)
+        except OSError as error:
+            raise Unavailable(f"{self._folder} cannot be written: {error.strerror}.", "Mend that.") from None
+        try:
+            if fcntl is not None:
+                try:
+                    fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                except OSError:
+                    raise Unavailable("Another sync of this store is running.", "Wait for it to end.") from None
+            yield
+        finally:
+            os.close(handle)
+
+    def keep(self) -> None:
+        """Write the facts down, whole or not at all.
+
+        Raises:
+            Unavailable: when that cannot be done.
+        """
+        if not self._folder:
+            return
+        at = os.path.join(self._folder, "ledger.json")
+        draft = f"{at}.{os.getpid()}.new"
+        try:
+            with suppress(FileNotFoundError):
+                os.unlink(draft)
+            flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY
+            with os.fdopen(os.open(draft, flags, 0o600), "w", encoding="utf-8") as file:
+                json.dump(self._facts, file, ensure_ascii=False, indent=1)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(draft, at)
+        except OSError as error:
+            raise Unavailable(f"{at} cannot be written: {error.strerror}.", "Mend that, and sync again.") from None
+
+    def _load(self) -> None:
+        at = os.path.join(self._folder, "ledger.json")
+        try:
+            with os.fdopen(os.open(at, os.O_RDONLY | os.O_NOFOLLOW), "r", encoding="utf-8") as file:
+                facts = json.load(file)
+        except FileNotFoundError:
+            return
+        except (OSError, ValueError) as error:
+            raise Corrupt(
+                f"{at} cannot be read: {error}.", "Remove it: you are asked again whom to accept."
+            ) from None
+        if not isinstance(facts, dict) or facts.get("schema") != SCHEMA:
+            raise Corrupt(f"{at} is of another version.", "Upgrade Engram on this machine.")
+        self._facts = facts

@@ -1,0 +1,106 @@
+"""The way to a server that keeps chunks: what it has, one file up, one file down. See `docs/sync.md`."""
+
+import json
+from collections.abc import Iterator
+from typing import NamedTuple
+from urllib.parse import quote, urlencode
+
+from engram.errors import Forbidden, Invalid, NotFound, Unauthenticated, Unavailable
+from engram.sync import chunks
+from engram.sync.chunks import digest
+from engram.transport import NOTHING, Answer, Web
+
+TIMEOUT = 60.0
+FILE = "application/octet-stream"
+
+
+class Listed(NamedTuple):
+    """One file that a server has, the mark to go on after, and the hash of its content."""
+
+    name: str
+    at: int
+    sha256: str
+
+
+class Server:
+    """One scope on a server. Every call stands alone, so that what was broken off can go on anywhere."""
+
+    def __init__(self, url: str, scope: str, token: str) -> None:
+        """Check the address; nothing is asked yet.
+
+        Raises:
+            Invalid: when it is none, or would send memories over the network in the clear.
+        """
+        secret = "the token of the remote"  # noqa: S105 - what it is called, not what it is
+        self._web = Web(url, "/sync", key=token, timeout=TIMEOUT, setting="the remote's address", secret=secret)
+        self._scope = scope
+        self.shown = self._web.shown
+
+    def listed(self, after: int = 0) -> Iterator[Listed]:
+        """Every file that came after a mark, in the order in which the server stored them.
+
+        Raises:
+            Unavailable, Unauthenticated, Forbidden: when the server does not tell.
+        """
+        while True:
+            body = self._done(self._web.ask("GET", "/files", query=self._query(after=str(after)))).body
+            try:
+                told = json.loads(body)
+                files = [Listed(str(one["name"]), int(one["at"]), str(one["sha256"])) for one in told["files"]]
+                more = bool(told["more"])
+            except (ValueError, KeyError, TypeError):
+                raise Unavailable(f"{self.shown} is no server of chunks.", "Check the remote's address.") from None
+            yield from files
+            if not (more and files):
+                return
+            after = files[-1].at
+
+    def get(self, name: str) -> bytes:
+        """The content of a file.
+
+        Raises:
+            NotFound: when it is not there any more.
+            Unavailable, Unauthenticated, Forbidden: when the server does not give it.
+        """
+        most = chunks.LARGEST_FILE
+        asked = self._web.ask("GET", self._path(name), query=self._query(), kind=FILE, largest=most)
+        return self._done(asked).body
+
+    def put(self, name: str, content: bytes) -> None:
+        """Store a file; it counts as stored when the server says so by its hash, and not before.
+
+        Raises:
+            Unavailable, Unauthenticated, Forbidden: when it did not.
+        """
+        answer = self._done(self._web.ask("PUT", self._path(name), content, query=self._query(), kind=FILE))
+        try:
+            stored = json.loads(answer.body)["stored"]
+        except (ValueError, KeyError, TypeError):
+            stored = ""
+        if stored != digest(content):
+            raise Unavailable(f"{self.shown} did not confirm {name[:20]}.", "Push again: what was confirmed stays.")
+
+    def _path(self, name: str) -> str:
+        return f"/files/{quote(name)}"
+
+    def _query(self, **more: str) -> str:
+        return urlencode({"scope": self._scope, **more})
+
+    def _done(self, answer: Answer) -> Answer:
+        status, shown = answer.status, self.shown
+        if status == NOTHING:
+            raise Unavailable(f"{shown} cannot be reached: {answer.why}.", "Try again: what was confirmed stays.")
+        if status == 401:
+            raise Unauthenticated(f"{shown} wants a token, or another one.", "See engram remote add --help.")
+        if status == 403:
+            raise Forbidden(f"{shown} does not give you {self._scope}.", "Ask who runs it.")
+        if status == 404:
+            raise NotFound(f"{shown} does not have that.", "Check the remote's address.")
+        if status in (400, 409, 413, 422):
+            raise Invalid(
+                f"{shown} refuses it: {self._web.said(answer.body) or status}.", "Upgrade Engram, or ask."
+            )
+        if not 200 <= status < 300:
+            said = self._web.said(answer.body) or f"it answers {status}"
+            raise Unavailable(f"{shown} cannot be used: {said}.", "Try again: what was confirmed stays.")
+        return answer

@@ -1,0 +1,109 @@
+"""What follows for staged memories from what became of their branches, and which are staged at all."""
+
+import pytest
+
+from engram.model.caller import Caller
+from engram.model.change import Change
+from engram.model.evidence import Fate
+from engram.model.memory import CURATED, Memory, standing
+from engram.model.scope import GLOBAL, Scope
+from engram.rules.admission import Policy, Proposal
+from engram.rules.kinds import TABLE
+from engram.rules.routing import Beside
+from engram.rules.settling import ANYWHERE, settle, staged_on
+from rules.world import START, World, memory, request
+
+HERE = Scope("project", "api")
+BRANCH = "github.com/acme/api#feature"
+
+
+def staged(text: str = "We retry five times", **fields: object) -> Memory:
+    said = {"tier": 1, "kind": "decision", "held_for": "unmerged_branch", "branch": BRANCH}
+    return memory("memory-1", text, status="pending", **said | fields)
+
+
+def settled(fate: Fate, one: Memory, policy: Policy | None = None, **beside: object) -> Memory:
+    change = settle([one], {one.id: fate}, {one.id: Beside(**beside)}, policy or Policy(), request())  # type: ignore[arg-type]
+    assert isinstance(change, Change)
+    return next(each for each in change.puts if isinstance(each, Memory) and each.id == one.id)
+
+
+@pytest.mark.parametrize("kind", TABLE, ids=lambda kind: kind.name)
+def test_what_is_about_a_person_or_curated_is_staged_on_no_branch(kind: object):
+    name = kind.name  # type: ignore[attr-defined] # a Kind
+    branch = staged_on(Proposal("x", kind=name, scope=HERE), HERE, BRANCH, Policy())
+
+    assert bool(branch) is (name not in ANYWHERE and kind.tier != CURATED)  # type: ignore[attr-defined] # a Kind
+
+
+@pytest.mark.parametrize(
+    ("proposal", "home", "view", "policy"),
+    [
+        (Proposal("x", scope=GLOBAL), HERE, BRANCH, Policy()),
+        (Proposal("x", scope=Scope("project", "other")), HERE, BRANCH, Policy()),
+        (Proposal("x", scope=HERE), None, BRANCH, Policy()),
+        (Proposal("x", scope=HERE), HERE, "", Policy()),
+        (Proposal("x", scope=HERE), HERE, BRANCH, Policy(staging=False)),
+        (Proposal("x", scope=HERE, learned_by="import"), HERE, BRANCH, Policy()),
+    ],
+    ids=["global", "another project", "no project", "the default branch", "switched off", "brought in"],
+)
+def test_only_what_is_made_on_a_branch_of_this_project_is_staged(
+    proposal: Proposal, home: Scope | None, view: str, policy: Policy
+):
+    assert staged_on(proposal, home, view, policy) == ""
+    assert staged_on(Proposal("x", scope=HERE), HERE, BRANCH, Policy()) == BRANCH
+
+
+def test_a_staged_memory_is_live_for_its_own_branch_alone():
+    one = staged()
+
+    assert standing(one, START, BRANCH) == "live"
+    assert standing(one, START, "github.com/acme/api#other") == standing(one, START) == "staged"
+
+
+def test_what_was_merged_goes_live_by_itself():
+    after = settled(Fate("merged"), staged())
+
+    assert (after.status, after.held_for, after.branch, after.approved_by) == ("promoted", "", "", "")
+
+
+def test_a_merge_approves_nothing():
+    rival = memory("memory-2", "The api port is 9090")
+
+    assert settled(Fate("merged"), staged("The api port is 8080"), rivals=(rival,)).held_for == "conflict"
+    assert settled(Fate("merged"), staged(kind="rule", tier=CURATED)).held_for == "curated_kind"
+    assert settled(Fate("merged"), staged(), Policy(review_all=True)).held_for == "review_all"
+    waits = settled(Fate("merged"), staged(), Policy(autopromote=False))
+    assert (waits.status, waits.held_for, waits.branch) == ("pending", "", "")
+
+
+def test_what_was_lost_waits_for_a_person_and_is_live_nowhere():
+    after = settled(Fate("lost"), staged())
+
+    assert (after.status, after.held_for, after.branch) == ("pending", "deleted_branch", "")
+    assert standing(after, START, BRANCH) == standing(after, START) == "pending"
+
+
+def test_what_got_another_branch_goes_with_it():
+    assert settled(Fate("renamed", branch="r#new"), staged()).branch == "r#new"
+
+
+def test_an_open_branch_changes_nothing():
+    one = staged()
+
+    assert settle([one], {one.id: Fate("open")}, {}, Policy(), request()) is None
+    assert settle([one], {}, {}, Policy(), request()) is None
+
+
+def test_a_view_only_narrows_and_is_nobodys_argument():
+    world = World(home=HERE)
+    caller = Caller(owner="alex", view=BRANCH)
+    made = world.as_(caller).remember("We retry five times")
+    seen = {
+        view: [hit.memory.id for hit in world.as_(caller._replace(view=view)).recall("retry", words=True).hits]
+        for view in (BRANCH, "", "github.com/acme/api#other")
+    }
+
+    assert made.outcome == "staged"
+    assert seen == {BRANCH: [made.memory.id], "": [], "github.com/acme/api#other": []}

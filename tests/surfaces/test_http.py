@@ -1,0 +1,126 @@
+"""The HTTP API on the wire: who speaks, what a revision guards, and what bad requests are told."""
+
+import http.client
+import json
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import pytest
+
+from engram.errors import TABLE
+from engram.surfaces.http import resources
+from engram.surfaces.openapi import describe
+from surfaces.mcp_clients import Served, serving
+
+
+class Answer(NamedTuple):
+    """What came back."""
+
+    status: int
+    body: Any
+    headers: dict[str, str]
+
+
+def ask(served: Served, method: str, path: str, body: Any = None, **headers: str) -> Answer:
+    connection = http.client.HTTPConnection("127.0.0.1", served.port, timeout=30)
+    said = {"authorization": f"Bearer {served.token}", **{k.replace("_", "-"): v for k, v in headers.items()}}
+    sent = body if isinstance(body, bytes | None) else json.dumps(body)
+    connection.request(method, path, sent, {name: value for name, value in said.items() if value})
+    answer = connection.getresponse()
+    text = answer.read()
+    connection.close()
+    return Answer(answer.status, json.loads(text), {k.lower(): v for k, v in answer.getheaders()})
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    with serving(tmp_path_factory.mktemp("served"), ENGRAM_EMBEDDER="none") as one:
+        yield one
+
+
+def remembered(served: Served, text: str, **more: Any) -> str:
+    return ask(served, "POST", "/v1/memories", {"text": text, **more}).body["memory"]["handle"]
+
+
+def test_a_memory_is_saved_found_revised_and_forgotten(served: Served):
+    handle = remembered(served, "The zebra runs at night")
+    found = ask(served, "GET", "/v1/recall?question=zebra&limit=1").body
+
+    assert [hit["memory"]["handle"] for hit in found["hits"]] == [handle]
+    assert ask(served, "PATCH", f"/v1/memories/{handle}", {"text": "The zebra sleeps at night"}).status == 200
+    assert ask(served, "POST", f"/v1/memories/{handle}/forget", {"reason": "moved"}).status == 200
+    assert ask(served, "GET", "/v1/recall?question=zebra").body["hits"] == []
+
+
+def test_a_revision_guards_a_change(served: Served):
+    handle = remembered(served, "The giraffe is tall")
+    path = f"/v1/memories/{handle}"
+    tag = ask(served, "PATCH", path, {"importance": 7}).headers["etag"]
+    late = ask(served, "PATCH", path, {"importance": 3}, if_match='"1"')
+
+    assert (late.status, late.body["code"]) == (409, "conflict")
+    assert ask(served, "PATCH", path, {"importance": 4}, if_match=tag).status == 200
+    assert ask(served, "GET", "/v1/stats", if_match='"1"').status == 422
+
+
+def test_a_person_decides_and_an_agent_does_not(served: Served):
+    handle = remembered(served, "My name is Alex", kind="identity")
+    path, body = f"/v1/memories/{handle}/promote", {"confirm": True}
+    refused = ask(served, "POST", path, body, engram_agent="builder")
+
+    assert (refused.status, refused.body["code"]) == (403, "forbidden")
+    assert ask(served, "POST", path, {}).status == 428
+    assert ask(served, "POST", path, body).status == 200
+    assert ask(served, "GET", f"/v1/memories/{handle}").body["memories"][0]["status"] == "promoted"
+
+
+def test_what_an_agent_says_is_its_own_word(served: Served):
+    said = ask(served, "POST", "/v1/memories", {"text": "Tea is at four"}, engram_agent="builder").body["memory"]
+
+    assert (said["origin"], said["context"]["agent"]) == ("inferred", "builder")
+
+
+@pytest.mark.parametrize("path", ["/v1/export?path=/etc/passwd", "/v1/import", "/v1/harvest", "/v1/nothing"])
+def test_what_is_about_the_servers_own_files_is_not_served(served: Served, path: str):
+    for method in ("GET", "POST"):
+        assert ask(served, method, path, {} if method == "POST" else None).status == 404
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "status"),
+    [
+        ("POST", "/v1/memories", b"{", 422),
+        ("POST", "/v1/memories", b"[1]", 422),
+        ("POST", "/v1/memories", b"\xff\xfe", 422),
+        ("POST", "/v1/memories", b"[" * 100_000, 422),
+        ("POST", "/v1/memories", {}, 422),
+        ("POST", "/v1/memories", {"text": 7}, 422),
+        ("POST", "/v1/memories", {"text": "x", "owner": "someone"}, 422),
+        ("PATCH", "/v1/memories/mem-0001", {"memory": "mem-0002"}, 422),
+        ("GET", "/v1/memories?limit=many", None, 422),
+        ("GET", "/v1/memories?limit=0", None, 422),
+        ("GET", "/v1/memories?nonsense=1", None, 422),
+        ("GET", "/v1/memories/mem-9999", None, 404),
+        ("GET", "/v1/memories/..%2f..%2fetc", None, 404),
+        ("PUT", "/v1/memories", {}, 405),
+        ("DELETE", "/v1/memories/mem-0001", None, 428),
+    ],
+)
+def test_a_bad_request_gets_a_word_and_changes_nothing(served: Served, method, path, body, status):
+    before = ask(served, "GET", "/v1/stats").body["events"]
+    answer = ask(served, method, path, body)
+
+    assert answer.status == status
+    assert set(answer.body) == {"code", "message", "hint"}
+    assert ask(served, "GET", "/v1/stats").body["events"] == before
+
+
+def test_the_openapi_document_names_every_resource_and_every_error(served: Served):
+    document = ask(served, "GET", "/v1/openapi.json").body
+
+    assert document == json.loads(json.dumps(describe(resources())))
+    told = {(path, method) for path, each in document["paths"].items() for method in each}
+    assert told == {(each.path, each.method.lower()) for each in resources()}
+    for path in document["paths"].values():
+        for each in path.values():
+            assert {str(error.http_status) for error in TABLE} <= set(each["responses"])

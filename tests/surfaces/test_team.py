@@ -1,0 +1,505 @@
+"""A team's server: who reads, writes and decides what, over HTTP and MCP, with tokens of a real provider."""
+
+import json
+import time
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import anyio
+import pytest
+
+from engines.servers import database_url
+from surfaces.driving import child
+from surfaces.identities import Provider, provider
+from surfaces.mcp_clients import ERAS, Served, over_http
+from surfaces.teams import Answer, Team, running
+
+EVERYWHERE = "0.0.0.0"  # noqa: S104 - what must not be listened at
+RESOURCE = "https://memory.example.org"
+ACME, OTHER = f"acme-{uuid.uuid4().hex}", f"other-{uuid.uuid4().hex}"
+
+
+def claims(org: str, name: str, **more: Any) -> dict[str, Any]:
+    return {"org": org, "email": f"{name}@example.org", "email_verified": True, **more}
+
+
+PEOPLE = {
+    "ada": claims(ACME, "ada"),
+    "ben": claims(ACME, "ben"),
+    "cyd": claims(ACME, "cyd", groups=["leads"]),
+    "dan": claims(ACME, "dan"),
+    "eve": claims(OTHER, "eve"),
+    "robot": {"org": ACME},
+}
+SETTINGS = """
+org_claim = "org"
+oidc_audience = "https://memory.example.org"
+requests_per_minute = 0
+
+[grants."project:api"]
+writer = ["ada"]
+reader = ["ben@example.org"]
+reviewer = ["group:leads"]
+"""
+
+
+@pytest.fixture(scope="module")
+def team(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Team]:
+    folder = tmp_path_factory.mktemp("team")
+    with provider(PEOPLE, tmp_path_factory.mktemp("provider")) as known:
+        tokens = {name: known.person(name, RESOURCE) for name in PEOPLE if name != "robot"}
+        tokens["robot"] = known.program("robot", RESOURCE)
+        with running(folder, known, SETTINGS, ENGRAM_STORE=database_url()) as (port, log):
+            yield Team(port, known, tokens, folder, log)
+
+
+# The matrix
+
+ROWS = {
+    "private global": ("ada", {"text": "Ada likes the quiet quokka"}),
+    "shared global": ("ada", {"text": "The quokka naps at noon", "visibility": "shared"}),
+    "private api": ("ada", {"text": "Ada doubts the api quokka", "scope": "project:api"}),
+    "shared api": ("ada", {"text": "The api quokka is fed", "scope": "project:api", "visibility": "shared"}),
+    "shared web": ("ada", {"text": "The web quokka is red", "scope": "project:web", "visibility": "shared"}),
+    "shared agent": ("ada", {"text": "Builders pat the quokka", "scope": "agent:builder", "visibility": "shared"}),
+    "pending api": (
+        "ada",
+        {"text": "The quokka is called Alex", "kind": "identity", "scope": "project:api", "visibility": "shared"},
+    ),
+    "private of ben": ("ben", {"text": "Ben fears the quokka"}),
+    "other org": ("eve", {"text": "The other quokka sleeps", "visibility": "shared"}),
+}
+API = {"shared api", "pending api"}
+OPEN = {"shared global", "shared web"}
+MINE = {name for name, (owner, _) in ROWS.items() if owner == "ada"}
+
+READS = {
+    "ada": MINE,
+    "ben": OPEN | API | {"private of ben"},
+    "cyd": OPEN | API,
+    "dan": OPEN,
+    "eve": {"other org"},
+    "robot": OPEN,
+    "ada's builder": MINE,
+    "dan's builder": OPEN | {"shared agent"},
+    "dan's other": OPEN,
+    "key of ada": MINE,
+}
+"""Caller → the rows it reads; every other row is absent to it."""
+
+OWNS = {"ada": MINE, "ben": {"private of ben"}, "eve": {"other org"}, "ada's builder": MINE}
+"""Caller → the rows it may write; the key can only read."""
+
+
+class Matrix(NamedTuple):
+    """The rows as they were saved, and how each caller speaks."""
+
+    team: Team
+    ids: dict[str, str]
+    callers: dict[str, tuple[str, dict[str, str]]]
+
+    def http(self, caller: str, method: str, path: str, body: Any = None) -> Answer:
+        token, headers = self.callers[caller]
+        return self.team.ask(token, method, path, body, **headers)
+
+    def mcp(self, caller: str, tool: str, **arguments: Any) -> dict[str, Any]:
+        token, headers = self.callers[caller]
+        return self.team.tool(token, tool, arguments, **headers)
+
+
+@pytest.fixture(scope="module")
+def matrix(team: Team) -> Matrix:
+    ids = {}
+    for name, (owner, body) in ROWS.items():
+        saved = team.ask(team.tokens[owner], "POST", "/v1/memories", body)
+        assert saved.status == 200, saved
+        ids[name] = saved.body["memory"]["id"]
+    made = team.ask(team.tokens["ada"], "POST", "/v1/apikeys", {"name": "ci"}).body
+    plain = {name: (token, {}) for name, token in team.tokens.items()}
+    agents = {
+        "ada's builder": (team.tokens["ada"], {"engram_agent": "builder"}),
+        "dan's builder": (team.tokens["dan"], {"engram_agent": "builder"}),
+        "dan's other": (team.tokens["dan"], {"engram_agent": "other"}),
+        "key of ada": (made["key"], {}),
+    }
+    return Matrix(team, ids, {**plain, **agents})
+
+
+CALLERS = pytest.mark.parametrize("caller", READS)
+
+
+@CALLERS
+def test_every_row_is_read_by_whom_it_should_be_over_http_and_by_nobody_else(matrix: Matrix, caller: str):
+    got = {name: matrix.http(caller, "GET", f"/v1/memories/{id}").status for name, id in matrix.ids.items()}
+    listed = matrix.http(caller, "GET", "/v1/memories?everywhere=true&standing=all&limit=100").body["memories"]
+    hits = matrix.http(caller, "GET", "/v1/recall?question=quokka&everywhere=true&limit=50").body["hits"]
+    counted = matrix.http(caller, "GET", "/v1/stats").body["memories"]
+    by_id = {id: name for name, id in matrix.ids.items()}
+
+    assert got == {name: 200 if name in READS[caller] else 404 for name in ROWS}
+    assert {by_id[one["id"]] for one in listed} == READS[caller]
+    assert {by_id[hit["memory"]["id"]] for hit in hits} == READS[caller] - {"pending api"}
+    assert counted == len(READS[caller])
+
+
+@CALLERS
+def test_every_row_is_read_by_whom_it_should_be_over_mcp_and_by_nobody_else(matrix: Matrix, caller: str):
+    got = {name: matrix.mcp(caller, "get", memory=id) for name, id in matrix.ids.items()}
+    listed = json.dumps(matrix.mcp(caller, "list", standing=["all"], limit=50))
+    everywhere = json.dumps(matrix.mcp(caller, "recall", question="quokka", everywhere=True, limit=50))
+
+    # Over MCP an agent speaks: one that gives no name is called agent, and none of these rows is its own scope's.
+    assert {name for name, answer in got.items() if not answer.get("isError")} == READS[caller]
+    for name, answer in got.items():
+        if name not in READS[caller]:
+            assert answer["structuredContent"]["code"] == "not_found"
+            assert ROWS[name][1]["text"] not in listed + everywhere + json.dumps(answer)
+    for name in READS[caller] - {"pending api"}:
+        assert ROWS[name][1]["text"] in everywhere
+
+
+def expected(caller: str, row: str) -> int:
+    """Absent to who may not read it, forbidden to who may and is not its owner, done for its owner."""
+    if caller == "key of ada":  # it can only read, whatever it asks to change
+        return 403
+    if row not in READS[caller]:
+        return 404
+    return 200 if row in OWNS.get(caller, set()) else 403
+
+
+@CALLERS
+def test_only_the_owner_changes_a_row_over_http(matrix: Matrix, caller: str):
+    cells = {
+        (name, act): matrix.http(caller, *asked).status
+        for name, id in matrix.ids.items()
+        for act, asked in {
+            "revise": ("PATCH", f"/v1/memories/{id}", {"importance": 6}),
+            "unshare": ("PATCH", f"/v1/memories/{id}", {"visibility": ROWS[name][1].get("visibility", "private")}),
+            "forget": ("POST", f"/v1/memories/{id}/forget", {"reason": "matrix"}),
+            "restore": ("POST", f"/v1/memories/{id}/restore", {}),
+        }.items()
+    }
+
+    for (name, act), status in cells.items():
+        assert status == expected(caller, name), (caller, name, act)
+
+
+@CALLERS
+def test_only_the_owner_changes_a_row_over_mcp(matrix: Matrix, caller: str):
+    codes = {200: None, 403: "forbidden", 404: "not_found"}
+    for name, id in matrix.ids.items():
+        done = matrix.mcp(caller, "revise", memory=id, pinned=False)
+        assert (done.get("structuredContent") or {}).get("code") == codes[expected(caller, name)], (caller, name)
+        if expected(caller, name) != 200:
+            gone = matrix.mcp(caller, "forget", memory=id)
+            assert gone["structuredContent"]["code"] == codes[expected(caller, name)], (caller, name)
+
+
+@CALLERS
+def test_who_purges_it_must_own_it(matrix: Matrix, caller: str):
+    for name, id in matrix.ids.items():
+        if expected(caller, name) != 200:
+            done = matrix.http(caller, "DELETE", f"/v1/memories/{id}", {"confirm": True})
+            agent = caller == "robot" or "'s " in caller
+            assert done.status == (403 if agent else expected(caller, name)), (caller, name)
+
+
+@pytest.mark.parametrize(
+    ("caller", "scope", "status"),
+    [
+        ("ada", "project:api", 200),
+        ("ben", "project:api", 403),
+        ("cyd", "project:api", 200),
+        ("dan", "project:api", 403),
+        ("robot", "project:api", 403),
+        ("dan's builder", "project:api", 403),
+        ("eve", "project:api", 403),  # grants are the server's, for a project of that name in any org
+        ("dan", "project:web", 200),
+        ("robot", "project:web", 200),
+        ("dan", "global", 200),
+        ("key of ada", "project:api", 403),
+    ],
+)
+def test_new_rows_come_from_writers_of_the_project(matrix: Matrix, caller: str, scope: str, status: int):
+    text = f"The wombat of {caller} digs in {scope}"
+    assert matrix.http(caller, "POST", "/v1/memories", {"text": text, "scope": scope}).status == status
+    said = matrix.mcp(caller, "remember", text=text, scope=scope)
+    assert bool(said.get("isError")) == (status != 200)
+
+
+def test_a_reviewer_decides_for_the_team_and_history_says_who(matrix: Matrix):
+    body = {"text": "The wombat is Robin", "kind": "identity", "scope": "project:api", "visibility": "shared"}
+    saved = matrix.http("ada", "POST", "/v1/memories", body).body["memory"]
+    path = f"/v1/memories/{saved['id']}"
+
+    assert saved["id"] in [
+        one["memory"]["id"] for one in matrix.http("cyd", "GET", "/v1/review").body["candidates"]
+    ]
+    for caller in ("ben", "dan", "robot", "dan's builder"):
+        waiting = matrix.http(caller, "GET", "/v1/review").body["candidates"]
+        assert saved["id"] not in [one["memory"]["id"] for one in waiting]
+    for caller, status in {"ben": 403, "dan": 404, "eve": 404, "robot": 403, "ada's builder": 403}.items():
+        assert matrix.http(caller, "POST", f"{path}/promote", {"confirm": True}).status == status
+        assert matrix.http(caller, "POST", f"{path}/reject", {}).status == status
+    assert matrix.http("cyd", "POST", f"{path}/promote", {"confirm": True, "text": "Another"}).status == 403
+    assert matrix.http("cyd", "PATCH", path, {"text": "Another"}).status == 403
+    assert matrix.http("cyd", "POST", f"{path}/promote", {"confirm": True}).status == 200
+
+    shown = matrix.http("ada", "GET", path).body["memories"][0]
+    told = matrix.http("ada", "GET", f"/v1/history?memory={saved['id']}").body["events"]
+    assert (shown["text"], shown["approved_by"], shown["owner"]) == (body["text"], "cyd@example.org", "ada")
+    assert [event["actor"] for event in told if event["action"] == "promote"] == ["cyd@example.org"]
+
+
+def test_who_is_told_of_what_is_told_by_the_token_alone(matrix: Matrix):
+    mine = matrix.http("ada", "GET", f"/v1/memories/{matrix.ids['shared api']}").body["memories"][0]
+
+    assert (mine["owner"], mine["actor"]) == ("ada", "ada@example.org")
+    for argument in ("owner", "org", "actor", "tenant"):
+        assert matrix.http("dan", "POST", "/v1/memories", {"text": "x", argument: "ada"}).status == 422
+        assert matrix.http("dan", "GET", f"/v1/memories?{argument}=ada").status == 422
+
+
+@CALLERS
+def test_the_store_itself_is_an_admins_to_look_after(matrix: Matrix, caller: str):
+    for method, path in (
+        ("GET", "/v1/doctor"),
+        ("POST", "/v1/reembed"),
+        ("GET", "/v1/models?action=install&name=x"),
+    ):
+        assert matrix.http(caller, method, path, {} if method == "POST" else None).status == 403
+
+
+# Credentials
+
+
+def test_a_refusal_never_says_why(team: Team):
+    good = team.tokens["ada"]
+    head, body, signature = good.split(".")
+    stray = team.provider.program("stray", RESOURCE)
+    bad = {
+        "cut": good[:-10],
+        "unsigned": f"{head}.{body}.",
+        "no algorithm": f"eyJhbGciOiJub25lIn0.{body}.",
+        "swapped": f"{head}.{team.tokens['eve'].split('.')[1]}.{signature}",
+        "wrong audience": team.provider.person("ada", "https://elsewhere.example.org"),
+        "long": "x" * 100_000,
+        "no token": "nonsense",
+        "no key": "egk.nonsense.nonsense",
+        "empty key": "egk..",
+    }
+    answers = {name: team.ask(token, "GET", "/v1/stats") for name, token in bad.items()}
+
+    assert {(one.status, one.raw, one.headers["www-authenticate"]) for one in answers.values()} == {
+        (401, answers["cut"].raw, answers["cut"].headers["www-authenticate"])
+    }
+    without = team.ask("", "GET", "/v1/stats")
+    assert (without.status, without.raw) == (401, answers["cut"].raw)
+    challenge = answers["cut"].headers["www-authenticate"]
+    assert 'error="invalid_token"' in challenge
+    assert 'error="' not in without.headers["www-authenticate"]
+    assert f'resource_metadata="http://127.0.0.1:{team.port}/.well-known/oauth-protected-resource/mcp"' in challenge
+    # A good token of somebody who is of no org: known, and let in nowhere.
+    denied = {team.ask(stray, method, path).raw for method, path in (("GET", "/v1/stats"), ("POST", "/mcp"))}
+    refused = team.ask(stray, "GET", "/v1/stats")
+    assert (refused.status, len(denied)) == (403, 1)
+    assert 'error="insufficient_scope"' in refused.headers["www-authenticate"]
+
+
+def test_the_resource_says_who_gives_tokens_for_it(team: Team):
+    for path in ("", "/mcp", "/v1"):
+        told = team.ask("", "GET", f"/.well-known/oauth-protected-resource{path}")
+        assert told.status == 200
+        assert told.body["resource"] == f"http://127.0.0.1:{team.port}{path}"
+        assert told.body["authorization_servers"] == [team.provider.issuer]
+
+
+def test_a_token_for_this_servers_own_address_is_accepted(team: Team):
+    token = team.provider.person("ada", f"http://127.0.0.1:{team.port}/mcp")
+    assert team.ask(token, "GET", "/v1/stats").status == 200
+
+
+def test_a_token_for_reading_writes_nothing(team: Team):
+    token = team.provider.person("ada", RESOURCE, "engram:read")
+
+    assert team.ask(token, "GET", "/v1/stats").status == 200
+    assert team.ask(token, "POST", "/v1/memories", {"text": "no"}).status == 403
+    assert team.tool(token, "remember", {"text": "no"})["structuredContent"]["code"] == "forbidden"
+
+
+def test_pages_of_other_sites_are_refused(team: Team):
+    assert team.ask(team.tokens["ada"], "GET", "/v1/stats", origin="https://evil.example.org").status == 403
+
+
+def test_a_key_is_shown_once_and_ends_when_it_is_revoked(team: Team):
+    ada, ben = team.tokens["ada"], team.tokens["ben"]
+    made = team.ask(ada, "POST", "/v1/apikeys", {"name": "writer", "can": ["write"]}).body
+    key, handle = made["key"], made["row"]["handle"]
+
+    assert team.ask(key, "POST", "/v1/memories", {"text": "The key digs"}).body["memory"]["owner"] == "ada"
+    assert team.ask(key, "POST", "/v1/apikeys", {"name": "more"}).status == 403
+    assert team.ask(key, "POST", f"/v1/apikeys/{handle}/revoke", {}).status == 403
+    assert key not in team.ask(ada, "GET", "/v1/apikeys").raw.decode()
+    assert key.rpartition(".")[2] not in team.ask(ada, "GET", "/v1/history?limit=100").raw.decode()
+    assert team.ask(ben, "POST", f"/v1/apikeys/{handle}/revoke", {}).status == 404
+    assert team.ask(ben, "GET", "/v1/apikeys?owner=ada").status == 403
+    forged = key.replace(key.split(".")[2], "0" * 64)
+    assert team.ask(forged, "GET", "/v1/stats").status == 401
+    assert team.ask(ada, "POST", f"/v1/apikeys/{handle}/revoke", {}).status == 200
+    assert team.ask(key, "GET", "/v1/stats").status == 401
+    assert team.ask(ada, "POST", f"/v1/apikeys/{handle}/revoke", {}).status == 200
+
+
+def test_a_service_is_an_agent_whatever_it_says(team: Team):
+    said = team.ask(team.tokens["robot"], "POST", "/v1/memories", {"text": "The robot hums"}).body["memory"]
+
+    assert (said["owner"], said["origin"], said["context"]["agent"]) == ("robot", "inferred", "robot")
+    assert team.ask(team.tokens["robot"], "POST", "/v1/apikeys", {"name": "x"}).status == 403
+
+
+@pytest.mark.parametrize("era", ERAS)
+def test_the_official_client_speaks_for_whoever_holds_the_token(team: Team, era: str):
+    async def said_by(name: str) -> str:
+        served = Served(f"http://127.0.0.1:{team.port}/mcp", team.tokens[name], None)
+        async with over_http(served, era) as client:
+            if name == "ada":
+                await client.call_tool("remember", {"text": f"The echidna of {era} curls"})
+            found = await client.call_tool("recall", {"question": "echidna", "everywhere": True})
+            return str(found.structured_content)
+
+    assert f"echidna of {era}" in anyio.run(said_by, "ada")
+    assert "echidna" not in anyio.run(said_by, "ben")
+
+
+# What is told of it
+
+
+def test_signs_of_life_are_open_and_counters_are_not(team: Team):
+    assert team.ask("", "GET", "/healthz").body["status"] == "ok"
+    assert team.ask("", "GET", "/readyz").body == {"status": "ready"}
+    assert team.ask("", "GET", "/metrics").status == 401
+    team.ask(team.tokens["ada"], "GET", "/v1/stats")
+    told = team.ask(team.tokens["ada"], "GET", "/metrics").body
+    assert 'engram_requests_total{method="GET",route="/v1/stats",status="200"}' in told
+    assert "ada" not in told
+    document = team.ask(team.tokens["ada"], "GET", "/v1/openapi.json").body
+    assert "Retry-After" in document["paths"]["/v1/recall"]["get"]["responses"]["429"]["headers"]
+
+
+def logged(team: Team, awaited: str) -> dict[str, dict[str, Any]]:
+    """The requests in the log by their ids, once this one is there: it is written when the answer has been sent."""
+    for _ in range(100):
+        lines = [json.loads(line) for line in team.log.read_text().splitlines()]
+        told = {line["request_id"]: line for line in lines if line["message"] == "request"}
+        if awaited in told:
+            break
+        time.sleep(0.05)
+    return told
+
+
+def test_the_log_has_every_request_and_nothing_of_a_memory(team: Team):
+    ada = team.tokens["ada"]
+    team.ask(ada, "POST", "/v1/memories", {"text": "The numbat nibbles termites"}, x_request_id="numbered-1")
+    answer = team.ask(ada, "GET", "/v1/recall?question=numbat", x_request_id="not an id!")
+
+    told = logged(team, answer.headers["x-request-id"])
+    assert told["numbered-1"]["status"] == 200
+    assert told[answer.headers["x-request-id"]]["route"] == "/v1/recall"
+    assert (told["numbered-1"]["org"], told["numbered-1"]["owner"]) == (ACME, "ada")
+    assert "numbat" not in team.log.read_text()
+    assert ada not in team.log.read_text()
+
+
+def test_one_who_asks_too_much_is_told_when_to_come_back_and_others_are_not(team: Team, tmp_path: Path):
+    settings = SETTINGS.replace("requests_per_minute = 0", "requests_per_minute = 8")
+    with running(tmp_path, team.provider, settings, ENGRAM_STORE=database_url()) as (port, _):
+        slow = team._replace(port=port)
+        answers = [slow.ask(team.tokens["ada"], "GET", "/v1/kinds") for _ in range(4)]
+        assert [one.status for one in answers] == [200, 200, 429, 429]
+        assert answers[2].body["code"] == "throttled"
+        assert 1 <= int(answers[2].headers["retry-after"]) <= 8
+        assert slow.ask(team.tokens["ben"], "GET", "/v1/kinds").status == 200
+        guesses = [slow.ask("nonsense", "GET", "/v1/kinds").status for _ in range(4)]
+        assert guesses == [401, 401, 429, 429]
+        assert slow.ask("", "GET", "/healthz").status == 200
+
+
+def test_without_the_provider_nobody_is_let_in_and_nothing_else_is_said(tmp_path: Path, team: Team):
+    gone = Provider(9)
+    with running(tmp_path, gone, SETTINGS) as (port, _):
+        alone = team._replace(port=port)
+        assert alone.ask(team.tokens["ada"], "GET", "/v1/stats").status == 503
+        assert alone.ask("", "GET", "/v1/stats").status == 401
+        assert alone.ask("", "GET", "/readyz").status == 503
+        assert alone.ask("", "GET", "/healthz").status == 200
+
+
+# Workspaces
+
+
+def test_with_workspaces_on_everything_is_within_one_of_the_callers(tmp_path_factory: pytest.TempPathFactory):
+    people = {
+        "ada": {"spaces": ["red", "blue"]},
+        "ben": {"spaces": ["red"]},
+        "cyd": {"spaces": ["blue"]},
+        "dan": {},
+    }
+    settings = 'workspaces_claim = "spaces"\noidc_audience = "https://memory.example.org"\n'
+    folder = tmp_path_factory.mktemp("spaces")
+    with (
+        provider(people, tmp_path_factory.mktemp("provider")) as known,
+        running(folder, known, settings) as (port, log),
+    ):
+        tokens = {name: known.person(name, RESOURCE) for name in people}
+        team = Team(port, known, tokens, folder, log)
+        red = {"engram_workspace": "red"}
+        ada = tokens["ada"]
+        said = {"text": "The red panda climbs", "visibility": "shared"}
+        saved = team.ask(ada, "POST", "/v1/memories", said, **red).body["memory"]
+        again = team.ask(ada, "POST", "/v1/memories", {"text": "The red panda does not climb"}, **red)
+
+        assert saved["scope"] == "red/global"
+        assert again.status == 200
+        assert len(team.ask(tokens["ben"], "GET", "/v1/recall?question=panda").body["hits"]) == 1
+        assert team.ask(tokens["cyd"], "GET", "/v1/recall?question=panda").body["hits"] == []
+        assert team.ask(tokens["cyd"], "GET", f"/v1/memories/{saved['id']}").status == 404
+        assert team.ask(ada, "GET", f"/v1/memories/{saved['id']}", engram_workspace="blue").status == 404
+        wrong = [
+            team.ask(ada, "GET", "/v1/stats"),  # two, and none is named
+            team.ask(ada, "GET", "/v1/stats", engram_workspace="green"),
+            team.ask(tokens["ben"], "GET", "/v1/stats", engram_workspace="blue"),
+            team.ask(tokens["dan"], "GET", "/v1/stats"),
+            team.ask(tokens["dan"], "GET", "/v1/stats", engram_workspace="red"),
+        ]
+        assert {(one.status, one.raw) for one in wrong} == {(403, wrong[0].raw)}
+        assert team.ask(ada, "POST", "/v1/sessions", {"session": "s-1"}, **red).status == 200
+        pair = {"memory": saved["id"], "other": again.body["memory"]["id"], "kind": "related"}
+        assert team.ask(ada, "POST", "/v1/relations", pair, **red).status == 200
+        assert team.ask(ada, "POST", "/v1/relations", pair, **red).status == 200
+        in_project = team.ask(ada, "POST", "/v1/memories", {"text": "Bamboo", "scope": "project:zoo"}, **red)
+        assert in_project.body["memory"]["scope"] == "red/project:zoo"
+        assert team.ask(ada, "GET", "/v1/context?query=panda", **red).body["included"]
+        other = {"text": "Elsewhere", "scope": "blue/global"}
+        assert team.ask(ada, "POST", "/v1/memories", other, **red).status == 403
+        made = team.ask(ada, "POST", "/v1/apikeys", {"name": "ci"}, **red).body["key"]
+        assert len(team.ask(made, "GET", "/v1/recall?question=panda").body["hits"]) >= 1
+        assert team.ask(made, "GET", "/v1/stats", engram_workspace="blue").status == 403
+
+
+# Refusals at the start
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--host", EVERYWHERE], "is not this machine"),
+        (["--host", EVERYWHERE, "--oidc-issuer", "https://id.example.org", "--audience", "x"], "needs its address"),
+        (["--oidc-issuer", "https://id.example.org"], "must be meant for this server"),
+        (["--oidc-issuer", "http://id.example.org", "--audience", "x"], "cannot be"),
+    ],
+)
+def test_a_server_for_the_wrong_people_does_not_start(tmp_path: Path, words: list[str], said: str):
+    done = child(tmp_path, "serve", "--port", "0", *words)
+    assert (done.code, said in done.err) == (2, True), done.err

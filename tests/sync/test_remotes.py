@@ -1,0 +1,193 @@
+"""The same chunks through a server, over real HTTP: pushed, pulled, broken off and gone on with."""
+
+import pytest
+
+from engram.errors import Conflict, Invalid, NotFound, Unauthenticated, Unavailable
+from sync.chunk_server import Keeper, served
+from sync.devices import Device
+
+SCOPE = "project:acme"
+
+
+@pytest.fixture
+def keeper(tmp_path):
+    return Keeper(tmp_path / "server")
+
+
+@pytest.fixture
+def url(keeper):
+    with served(keeper) as address:
+        yield address
+
+
+@pytest.fixture
+def pair(tmp_path, url):
+    made = [Device(tmp_path, name, store="sqlite:") for name in ("laptop", "desktop")]
+    for device in made:
+        device.environment["ENGRAM_REMOTE_TOKEN_TEAM"] = "sesame"  # noqa: S105 - of a server that lives for one test
+        device.say(f"The {device.name} speaks first")
+        device.memory.remote_add("team", url)
+        device.memory.remote_enrol("team", SCOPE)
+        device.memory.remote_push("team")
+    for device, other in (made, made[::-1]):
+        device.memory.remote_pull("team")
+        device.accept(other)
+    swap(*made)
+    return made
+
+
+def swap(*devices: Device) -> None:
+    for _ in range(2):
+        for device in devices:
+            device.memory.remote_push("team")
+        for device in devices:
+            device.memory.remote_pull("team")
+
+
+def test_what_is_pushed_here_is_pulled_there(pair):
+    one, two = pair
+    id = one.say("We deploy on Fridays")
+    one.memory.remote_push("team")
+    done = two.memory.remote_pull("team")
+    two.memory.revise(id, pinned=True)
+    swap(one, two)
+
+    assert done.applied == 1
+    assert one.get(id).pinned
+    assert one.state() == two.state()
+
+
+def test_private_memories_stay_home_unless_the_scope_was_enrolled_with_them(pair, keeper):
+    one, two = pair
+    one.say("The private walrus", visibility="private")
+    assert "engram remote enrol team SCOPE --private" in one.memory.remote_push("team").hint
+    held = b"".join(file.read_bytes() for file in keeper.folder.rglob("*") if file.is_file())
+    assert b"walrus" not in held
+    one.memory.remote_enrol("team", SCOPE, private=True)
+    swap(one, two)
+
+    assert "The private walrus" in two.texts()
+
+
+def test_a_purge_takes_the_words_from_the_server_and_from_the_others(pair, keeper):
+    one, two = pair
+    id = one.say("The zebra password is plum")
+    swap(one, two)
+    receipt = two.memory.purge(id, confirm=True)
+    swap(one, two)
+
+    held = b"".join(file.read_bytes() for file in keeper.folder.rglob("*") if file.is_file())
+    mirrors = b""
+    for device in pair:
+        files = (device.folder / "store.sync").rglob("*")
+        mirrors += b"".join(file.read_bytes() for file in files if file.is_file())
+    assert id not in one.state()
+    assert b"zebra" not in held
+    assert b"zebra" not in mirrors
+    assert "backups" in receipt.note
+
+
+def test_a_push_that_is_broken_off_goes_on_where_it_was(pair, keeper):
+    one, two = pair
+    for n in range(20):
+        one.say(f"Number {n}: " + "word " * 12_000)  # several chunks
+    keeper.fail_after = keeper.asked + 5
+    with pytest.raises(Unavailable, match="the server is full"):
+        one.memory.remote_push("team")
+    assert one.memory.engine.replica()
+    keeper.fail_after = None
+    before = one.memory.remote_status("team").remotes[0].unsent
+    one.memory.remote_push("team")
+    two.memory.remote_pull("team")
+
+    assert before > 0
+    assert one.memory.remote_status("team").remotes[0].unsent == 0
+    assert one.state() == two.state()
+
+
+def test_a_pull_that_is_broken_off_goes_on_where_it_was(pair, keeper):
+    one, two = pair
+    for n in range(20):
+        one.say(f"Number {n}: " + "word " * 12_000)
+    one.memory.remote_push("team")
+    keeper.fail_after = keeper.asked + 4
+    with pytest.raises(Unavailable):
+        two.memory.remote_pull("team")
+    keeper.fail_after = None
+    asked = keeper.asked
+    two.memory.remote_pull("team")
+
+    assert one.state() == two.state()
+    assert keeper.asked > asked
+
+
+def test_what_a_server_did_not_store_does_not_count_as_sent(pair, keeper):
+    one, two = pair
+    one.say("We deploy on Fridays")
+    keeper.lie = True
+    with pytest.raises(Unavailable, match="did not confirm"):
+        one.memory.remote_push("team")
+    keeper.lie = False
+    swap(one, two)
+
+    assert "We deploy on Fridays" in two.texts()
+
+
+def test_a_wrong_token_is_told_and_never_shown(pair, keeper):
+    one, _ = pair
+    keeper.token = "another"  # noqa: S105 - the same
+    with pytest.raises(Unauthenticated) as caught:
+        one.memory.remote_push("team")
+
+    assert "sesame" not in f"{caught.value.message} {caught.value.hint}"
+
+
+def test_the_token_may_stand_in_a_private_file(pair):
+    one, _ = pair
+    del one.environment["ENGRAM_REMOTE_TOKEN_TEAM"]
+    file = one.folder / ".config" / "engram" / "remotes.toml"
+    file.parent.mkdir(parents=True)
+    file.write_text('team = "sesame"\n')
+    with pytest.raises(Invalid, match="read by others"):
+        one.memory.remote_push("team")
+    file.chmod(0o600)
+
+    assert one.memory.remote_push("team").problems == ()
+
+
+def test_what_a_hostile_server_lists_is_not_written_outside_the_mirror(pair, keeper):
+    one, _ = pair
+    home = keeper.folder / "project%3Aacme"
+    with (home / "index.jsonl").open("a") as file:
+        file.write('{"name": "../../../evil.jsonl", "at": 9000, "sha256": "00"}\n')
+        file.write('{"name": "replicas/../x.json", "at": 9001, "sha256": "00"}\n')
+    one.memory.remote_pull("team")
+
+    assert not list(one.folder.rglob("evil*"))
+    assert not list(one.folder.rglob("x.json"))
+
+
+def test_remotes_are_named_checked_and_listed(pair, url):
+    one, _ = pair
+    (row,) = one.memory.remote_list().remotes
+    assert (row.name, row.url, row.scopes) == ("team", url, (SCOPE,))
+    with pytest.raises(Conflict):
+        one.memory.remote_add("team", "https://elsewhere.example")
+    with pytest.raises(Invalid, match="in the clear"):
+        one.memory.remote_add("far", "http://memory.example.com")
+    with pytest.raises(Invalid):
+        one.memory.remote_add("Far away", url)
+    with pytest.raises(NotFound):
+        one.memory.remote_push("nobody")
+    one.memory.remote_add("other", url)
+    with pytest.raises(Conflict, match="No scope"):
+        one.memory.remote_pull("other")
+
+
+def test_a_server_that_cannot_be_reached_is_told(tmp_path):
+    one = Device(tmp_path, "laptop", store="sqlite:")
+    one.say("Alone")
+    one.memory.remote_add("team", "http://127.0.0.1:9")
+    one.memory.remote_enrol("team", SCOPE)
+    with pytest.raises(Unavailable, match="cannot be reached"):
+        one.memory.remote_push("team")
