@@ -7,7 +7,7 @@ READY := $(VENV)/.ready
 PIP := $(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format docs bench build clean
+.PHONY: help demo test check format docs pictures bench faults fuzz build clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -17,6 +17,7 @@ demo: $(READY) ## set up, then a 30-second tour on a throw-away store
 
 test: check ## set up, then all checks and all tests
 	@$(BIN)/python tools/node.py
+	@$(BIN)/python tools/browser.py
 	@$(BIN)/python -m pytest -n auto --dist worksteal
 
 check: $(READY) ## format, lint, types, architecture, docs fresh
@@ -33,6 +34,9 @@ format: $(READY) ## format the code and mend what the linter can
 docs: $(READY) ## write the generated pages anew
 	@$(BIN)/python tools/docs.py
 
+pictures: $(READY) ## take the screenshots in docs/images anew
+	@PICTURES=write $(BIN)/python -m pytest tests/web -k pictures
+
 bench: $(READY) ## measure speed, and quality where DATA names the folder of the benchmark data
 	@$(BIN)/python benches/core.py
 	@$(BIN)/python benches/speed/run.py
@@ -40,7 +44,19 @@ bench: $(READY) ## measure speed, and quality where DATA names the folder of the
 	@$(BIN)/python benches/agents/run.py
 	@$(BIN)/python benches/agents/hooks.py
 	@$(BIN)/python benches/conflicts/run.py
+	@$(BIN)/python benches/sync/run.py
+	@$(BIN)/python benches/interop/run.py
+	@$(BIN)/python benches/web/run.py
+	@$(BIN)/python benches/server/run.py
+	@$(BIN)/python benches/wheel/run.py
 	@$(if $(DATA),$(BIN)/python benches/quality/run.py --data $(DATA),echo "For quality: make bench DATA=FOLDER (see docs/benchmarks.md)")
+
+fuzz: $(READY) ## hunt for inputs that break a parser: TARGET=files SECONDS=60
+	@$(PIP) atheris==3.0.0
+	@$(BIN)/python tools/fuzz.py $(or $(TARGET),files) $(or $(SECONDS),60)
+
+faults: $(READY) ## do every fault many times over (TIMES=5) and write the table of docs/reliability.md
+	@$(BIN)/python tools/faults.py --times $(or $(TIMES),5)
 
 build: $(READY) ## make the wheel
 	@$(BIN)/python -m hatchling build -t wheel

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import socket
 import subprocess
 import sys
 import threading
@@ -345,3 +346,39 @@ class TestEmbedders:
             states = {row.name: row.state for row in memory.models().models}
 
             assert states[DEFAULT] == "ready", "the one that came with us is whole"
+
+
+class TestExtractor:
+    """The endpoint that a harvest asks, bounded as the settings say."""
+
+    @pytest.mark.parametrize(
+        ("bounds", "problem", "reached"),
+        [
+            ({"ENGRAM_EXTRACTOR_BUDGET": "10"}, "The budget of the extractor is used up.", False),
+            ({"ENGRAM_EXTRACTOR_TIMEOUT": "1"}, "did not answer within 1 seconds", True),
+        ],
+        ids=["budget", "timeout"],
+    )
+    def test_a_harvest_keeps_to_the_budget_and_the_patience_of_the_settings(
+        self, tmp_path: Path, bounds: dict[str, str], problem: str, reached: bool
+    ):
+        said = {
+            "type": "user",
+            "sessionId": "s",
+            "uuid": "m",
+            "message": {"role": "user", "content": "Use uv here."},
+        }
+        (tmp_path / "s.jsonl").write_text(json.dumps(said) + "\n", encoding="utf-8")
+        with socket.create_server(("127.0.0.1", 0)) as silent:
+            url = f"http://127.0.0.1:{silent.getsockname()[1]}/v1"
+            variables = {"ENGRAM_EXTRACTOR_URL": url, "ENGRAM_EXTRACTOR_MODEL": "m", **bounds}
+            with opened(tmp_path, "ram:", **variables) as memory:
+                answer = memory.harvest([str(tmp_path / "s.jsonl")], extractor="endpoint")
+            silent.settimeout(0)
+            asked = True
+            try:
+                silent.accept()[0].close()
+            except BlockingIOError:
+                asked = False
+        assert problem in " ".join(answer.problems)
+        assert asked is reached

@@ -18,6 +18,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
+from manual import manual
+
 import engram
 from engram import config, errors
 from engram.model import answers, limits
@@ -53,7 +55,8 @@ def pages() -> dict[Path, str]:
         "reference/limits.md": bounds,
     }
     with _wide():
-        return {DOCS / name: "\n".join((NOTICE, "", *make())).rstrip() + "\n" for name, make in makers.items()}
+        made = {DOCS / name: "\n".join((NOTICE, "", *make())).rstrip() + "\n" for name, make in makers.items()}
+    return made | {DOCS / "reference" / "engram.1": manual()}
 
 
 @contextlib.contextmanager

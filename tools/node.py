@@ -1,4 +1,4 @@
-"""Put the npm programs in place that tests drive: the MCP inspector, the conformance suite, a Node that runs them.
+"""Put the npm programs in place that tests drive: the MCP inspector, the conformance suite, axe, a Node for them.
 
 Run as `python tools/node.py`. Names and versions stand in tools/node/package.json; npm gets them from wherever it
 is configured to look, and puts them beside the Python packages, into the virtualenv. What is there already is left

@@ -30,6 +30,7 @@ SETTINGS: tuple[Setting, ...] = (
         "Where memories rest: a file, sqlite:PATH, files:FOLDER, postgres://…, or ram: for this process.",
     ),
     Setting("org", "default", "Whose part of a database it is; nobody sees another's."),
+    Setting("index", "", "What finds candidates beside the store: qdrant://HOST, qdrants://HOST, qdrant:FOLDER."),
     Setting("snapshots", 20, "How many snapshots a store of plain files keeps in .bak."),
     Setting("autopromote", default=True, about="Whether tier 1 and 2 memories go live by themselves.", shared=True),
     Setting("review_all", default=False, about="Whether every memory waits for a person.", shared=True),
@@ -62,9 +63,21 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("embedder_document", "", "What the endpoint wants before a text."),
     Setting("extractor_url", "", "An OpenAI-compatible endpoint for harvests. Its key: ENGRAM_EXTRACTOR_KEY."),
     Setting("extractor_model", "", "The endpoint's name of the model that a harvest asks."),
+    Setting("extractor_budget", 1_000_000, "How many tokens one harvest may take of the endpoint."),
+    Setting("extractor_timeout", 60, "How many seconds an answer of the endpoint is waited for."),
     Setting("network_store", default=False, about="Allow a store on a network file system, from one machine only."),
+    Setting("insights", default=True, about="Whether what is noticed about how you work may be kept."),
+    Setting("slow_seconds", 30, "How long a server waits for the next bytes of a request before it gives up."),
+    Setting("asset_bytes", 25 * 1024 * 1024, "How many bytes an attachment may have."),
+    Setting(
+        "asset_types", [], "The types an attachment may have, in place of ours; see docs/guides/attachments.md."
+    ),
+    Setting("asset_days", 7, "How many days the bytes of what was detached are kept, so that undo brings it back."),
     Setting("oidc_issuer", "", "A team's server: the OpenID provider whose tokens say who speaks."),
     Setting("oidc_audience", "", "What a token must be meant for, beside this server's own address."),
+    Setting(
+        "oidc_client", "engram", "How the provider knows the page. Its secret, if it has one: ENGRAM_OIDC_SECRET."
+    ),
     Setting("public_url", "", "The address by which others reach this server: https://memory.example.org."),
     Setting(
         "org_claim", "", "The claim that names a caller's org; without one, everybody is of the configured org."

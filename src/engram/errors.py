@@ -38,6 +38,24 @@ class Invalid(EngramError):
     code, exit_code, http_status = "invalid", 2, 422
 
 
+class TooLarge(Invalid):
+    """More bytes than are taken here."""
+
+    http_status = 413
+
+
+class Slow(Invalid):
+    """A request that did not come in time."""
+
+    http_status = 408
+
+
+class Unsupported(Invalid):
+    """Bytes of a type that is not taken here, or that are not what they are said to be."""
+
+    http_status = 415
+
+
 class NotFound(EngramError):
     """Nothing readable goes by that name."""
 

@@ -1,13 +1,14 @@
 """What the core asks of the world: an engine, an embedder, and chance and time from outside."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
 from typing import Any, NamedTuple, Protocol
 
 from engram.model.answers import ModelRow
+from engram.model.blob import Blob
 from engram.model.change import Change, Commit, Drifted, Finding, Token
-from engram.model.codec import Record, RecordType
+from engram.model.codec import Document, Record, RecordType
 from engram.model.event import Event
 from engram.model.evidence import Check, Fate, written
 from engram.model.extraction import Extraction
@@ -16,6 +17,9 @@ from engram.model.judgement import Judgement
 from engram.model.memory import NOWHERE, Citation, Context, Memory
 from engram.model.query import Backlog, Census, Hit, Page, Query, Space
 from engram.model.scope import Scope
+
+ASSETS = "assets"
+"""What the folder of attachments is called in a copy of a store."""
 
 Clock = Callable[[], datetime]
 NewId = Callable[[], str]
@@ -74,6 +78,13 @@ class Engine(Protocol):
 
     def census(self, terms: Sequence[str], access: Access) -> Census:
         """How many readable memories carry each of these terms; counts may lag behind a little."""
+        ...
+
+    def containing(self, piece: str, access: Access, *, limit: int = 8) -> list[str]:
+        """Terms that hold a piece of a word (see `model.text.holds`) and that readable memories carry.
+
+        The shortest first, ties in the order of their letters.
+        """
         ...
 
     def places(self, access: Access) -> list[Scope]:
@@ -181,6 +192,15 @@ class Vault(Protocol):
         """
         ...
 
+    def salvage(self, now: datetime) -> Iterator[tuple[RecordType, Document]]:
+        """Every record that can still be read where the store lies, damaged or not; nothing there is written.
+
+        Raises:
+            Invalid: when it lies in no file.
+            Unavailable: when it cannot be read at all.
+        """
+        ...
+
     def put(self, form: str, folder: str, aside: str) -> str:
         """Put a copy in the place of the store; returns where the one that was there has gone, if anywhere.
 
@@ -209,6 +229,75 @@ class Shelf(Protocol):
             Unavailable: when it cannot be had, or what came is not that model. Nothing is kept then.
         """
         ...
+
+
+class Usage(Protocol):
+    """What was recalled on this machine, and how long it took: counts beside the store, that may be lost."""
+
+    def begin(self) -> Callable[[Sequence[str], datetime], None]:
+        """Start the clock; what comes back stops it, and takes down which memories were recalled when."""
+        ...
+
+    def note(self, ids: Sequence[str], at: datetime) -> None:
+        """Take down that these were shown in full, however long it took."""
+        ...
+
+    def mark(self, name: str, at: datetime) -> None:
+        """Take down when something was last done, such as a backup."""
+        ...
+
+    def uses(self) -> Mapping[str, int]:
+        """How often each memory was recalled, by id; what never was is absent."""
+        ...
+
+    def since(self) -> datetime | None:
+        """Since when recalls are counted; None where none was."""
+        ...
+
+    def took(self) -> Sequence[float]:
+        """How many milliseconds the last recalls took, the oldest first."""
+        ...
+
+    def marks(self) -> Mapping[str, datetime]:
+        """When what was marked was last done."""
+        ...
+
+
+def _uncounted(ids: Sequence[str], at: datetime) -> None:
+    """What nobody counts."""
+
+
+class Unwatched:
+    """Usage that nobody counts; what was counted elsewhere is still told."""
+
+    def __init__(self, known: Usage | None = None) -> None:
+        self._known = known
+
+    def begin(self) -> Callable[[Sequence[str], datetime], None]:
+        """See `Usage.begin`."""
+        return _uncounted
+
+    def note(self, ids: Sequence[str], at: datetime) -> None:
+        """See `Usage.note`."""
+
+    def mark(self, name: str, at: datetime) -> None:
+        """See `Usage.mark`."""
+
+    def uses(self) -> Mapping[str, int]:
+        """See `Usage.uses`."""
+        return self._known.uses() if self._known else {}
+
+    def since(self) -> datetime | None:
+        """See `Usage.since`."""
+        return self._known.since() if self._known else None
+
+    def took(self) -> Sequence[float]:
+        """See `Usage.took`."""
+        return self._known.took() if self._known else ()
+
+    def marks(self) -> Mapping[str, datetime]:
+        """See `Usage.marks`."""
+        return self._known.marks() if self._known else {}
 
 
 class Paged(Protocol):
@@ -424,6 +513,90 @@ class Harvesting(NamedTuple):
     extractor: Extractor | None = None
     judge: Judge | None = None
     place: Callable[[str], Scope] | None = None  # which project a folder is
+
+
+class Stage(Protocol):
+    """Bytes on their way in: nobody sees them until they are kept, and what is not kept goes with the stage."""
+
+    def write(self, block: bytes) -> None:
+        """Take in some more.
+
+        Raises:
+            Unavailable: when there is no room, or the store does not answer.
+        """
+        ...
+
+    def keep(self, owner: str, sha256: str, at: datetime) -> None:
+        """Give what was written its name, whole and durable; the same bytes again only renew the moment.
+
+        Raises:
+            Unavailable: when it cannot be kept.
+        """
+        ...
+
+    def close(self) -> None:
+        """Let go of it; what was kept stays."""
+        ...
+
+
+class Blobs(Protocol):
+    """Where the bytes of attachments rest, by owner and hash. Bound to one org; decides nothing about who reads.
+
+    What one owner keeps is of no use to another: a hash that somebody knows is no key to the bytes.
+    """
+
+    def stage(self, at: datetime) -> Stage:
+        """Begin to take in bytes.
+
+        Raises:
+            Unavailable: when there is no room for any.
+        """
+        ...
+
+    def size(self, owner: str, sha256: str) -> int | None:
+        """How many bytes there are under this name; None when it is not here."""
+        ...
+
+    def read(self, owner: str, sha256: str) -> Iterator[bytes]:
+        """The bytes, block by block; that there are any is known when this returns.
+
+        Raises:
+            NotFound: when there are none under this name.
+        """
+        ...
+
+    def held(self, owner: str) -> list[Blob]:
+        """All that is here of an owner, what is hidden included."""
+        ...
+
+    def hide(self, owner: str, sha256: str) -> None:
+        """Take it out of sight, so that it can still be shown again."""
+        ...
+
+    def show(self, owner: str, sha256: str) -> None:
+        """Bring back what was hidden."""
+        ...
+
+    def erase(self, owner: str, sha256: str) -> None:
+        """Take away for good what was hidden."""
+        ...
+
+    def pass_on(self, owner: str, other: str, sha256: str, at: datetime) -> None:
+        """Keep for another owner, too, what this one has, if it has it."""
+        ...
+
+    def clear(self, before: datetime) -> None:
+        """Take away what was staged before that moment by a process that is no more."""
+        ...
+
+
+class Attaching(NamedTuple):
+    """What attachments ask of the world beside the engine, and what of them is let in."""
+
+    blobs: Callable[[], Blobs]
+    most_bytes: int
+    types: tuple[str, ...]
+    days: int  # how long the bytes of what was detached are kept for an undo
 
 
 class SigningKey(Protocol):

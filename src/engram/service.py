@@ -1,6 +1,6 @@
 """Engram: one caller on one engine, and the list of everything that can be asked."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from copy import copy
 from datetime import datetime
@@ -14,6 +14,7 @@ from engram.model.filter import Access
 from engram.model.memory import NOWHERE, Context
 from engram.model.record import replace
 from engram.model.scope import Scope
+from engram.operations import assets as attachments
 from engram.operations import backups as copying
 from engram.operations import capture as capturing
 from engram.operations import conflicts as disputes
@@ -33,30 +34,46 @@ from engram.operations import (
     sessions,
     upkeep,
 )
+from engram.operations import files as citations
+from engram.operations import graph as graphs
 from engram.operations import harvest as harvests
 from engram.operations import history as chronicle
+from engram.operations import hygiene as cleaning
+from engram.operations import incoming as passing
+from engram.operations import insights as noticing
 from engram.operations import remotes as remoting
+from engram.operations import search as searching
 from engram.operations import syncing as exchanges
+from engram.operations import trends as tendencies
 from engram.operations.base import OPERATIONS, Call, Operation, ignore
+from engram.operations.scopes import scope_named
 from engram.ports import (
+    Attaching,
     Clock,
     Embedder,
     Engine,
     Evidence,
     Harvesting,
+    Ledger,
     NewId,
     Nowhere,
     Progress,
     Shelf,
     Syncing,
+    Unwatched,
+    Usage,
     Vault,
 )
 from engram.recall.meaning import catch_up
 from engram.rules.access import access_of
 from engram.rules.admission import Policy
+from engram.rules.assets import found as named_asset
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from threading import Thread
+
+    from engram.model.memory import Asset
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -150,6 +167,8 @@ class Engram:
         evidence: Callable[[], Evidence] = Nowhere,
         view: Callable[[], str] = str,
         syncing: Syncing | None = None,
+        usage: Usage | None = None,
+        attaching: Attaching | None = None,
     ) -> None:
         self.engine = engine
         self.caller = caller
@@ -163,6 +182,8 @@ class Engram:
         self._evidence: Evidence | Callable[[], Evidence] = evidence
         self._view = view
         self._syncing = syncing
+        self._usage: Usage = usage or Unwatched()
+        self._attaching = attaching
         self._progress: Progress = ignore
         self._follower = Follower(engine, embedder)
 
@@ -174,11 +195,19 @@ class Engram:
     forget = _Bound(memories.forget)
     restore = _Bound(memories.restore)
     purge = _Bound(memories.purge)
+    attach = _Bound(attachments.attach)
+    assets = _Bound(attachments.assets)
+    fetch = _Bound(attachments.fetch)
+    detach = _Bound(attachments.detach)
     recall = _Bound(recalls.recall)
     context = _Bound(recalls.context)
+    search = _Bound(searching.search)
     evidence = _Bound(citing.evidence)
     cited = _Bound(citing.cited)
     settle = _Bound(citing.settle)
+    files = _Bound(citations.files)
+    insights_save = _Bound(noticing.insights_save)
+    insights_list = _Bound(noticing.insights_list)
     session_begin = _Bound(sessions.session_begin)
     session_end = _Bound(sessions.session_end)
     session_list = _Bound(sessions.session_list)
@@ -190,10 +219,12 @@ class Engram:
     judge = _Bound(relations.judge)
     related = _Bound(relations.related)
     conflicts = _Bound(disputes.conflicts)
+    graph = _Bound(graphs.graph)
     projects_list = _Bound(projects.projects_list)
     projects_merge = _Bound(projects.projects_merge)
     projects_rename = _Bound(projects.projects_rename)
     reembed = _Bound(models.reembed)
+    reindex = _Bound(models.reindex)
     models = _Bound(models.models)
     review = _Bound(reviews.review)
     promote = _Bound(reviews.promote)
@@ -213,11 +244,15 @@ class Engram:
     history = _Bound(chronicle.history)
     undo = _Bound(chronicle.undo)
     stats = _Bound(upkeep.stats)
+    trends = _Bound(tendencies.trends)
     doctor = _Bound(upkeep.doctor)
     kinds = _Bound(upkeep.kinds)
+    hygiene = _Bound(cleaning.hygiene)
+    scrub = _Bound(cleaning.scrub)
     export = _Bound(exporting.export)
     import_ = _Bound(importing.import_memories)
     backup_create = _Bound(copying.backup_create)
+    rescue = _Bound(copying.rescue)
     backup_verify = _Bound(copying.backup_verify)
     backup_restore = _Bound(copying.backup_restore)
     keys_create = _Bound(keys.keys_create)
@@ -240,6 +275,10 @@ class Engram:
         if not isinstance(self._home, Scope):
             self._home = self._home()
         return self._home
+
+    def places(self) -> Sequence[Scope]:
+        """Every scope into which something was put that the caller may read; some may be empty now."""
+        return self.engine.places(access_of(self.caller))
 
     def desk(self) -> Evidence:
         """What holds citations against the world, made when it is first needed."""
@@ -274,7 +313,29 @@ class Engram:
             vault=self._vault,
             at_desk=self.desk,
             sync=self._syncing,
+            usage=self._usage,
+            attaching=self._attaching,
         )
+
+    def receive(self, memory: str) -> passing.Incoming:
+        """Begin to take in an attachment block by block, for `attach`; close what comes back in any case.
+
+        Raises:
+            NotFound, Forbidden: when there is no such memory, or it is not the caller's to write to.
+            Unavailable: when there is no room.
+        """
+        return passing.receive(self.call(), memory)
+
+    def read_asset(self, memory: str, asset: str) -> "tuple[Asset, Iterator[bytes]]":
+        """An attachment and its bytes, block by block; the last block comes only when all of them are right.
+
+        Raises:
+            NotFound: when there is no such memory or attachment, or its bytes are not here.
+        """
+        call = self.call()
+        one = call.memory(memory)
+        found = named_asset(one, asset)
+        return found, passing.outgoing(call, one, found)
 
     def notices(self) -> tuple[Finding, ...]:
         """What the store has to say besides answers: each happening once, what is wrong for as long as it is."""
@@ -288,6 +349,22 @@ class Engram:
         """The same memory, telling somebody how far long work has come."""
         other = copy(self)
         other._progress = progress  # noqa: SLF001 - a copy of our own
+        return other
+
+    def looking(self) -> "Engram":
+        """The same memory for somebody who looks around: what is found then counts as no use of it."""
+        other = copy(self)
+        other._usage = Unwatched(self._usage)  # noqa: SLF001 - a copy of our own
+        return other
+
+    def standing_in(self, scope: str | Scope) -> "Engram":
+        """The same memory for somebody who stands in another project, which may be told by its short name.
+
+        Raises:
+            Invalid, Conflict: when the scope's name is none, or may mean several projects.
+        """
+        other = copy(self)
+        other._home = scope_named(self.call(), scope)  # noqa: SLF001 - a copy of our own
         return other
 
     def made_in(self, context: Context) -> "Engram":
@@ -304,10 +381,13 @@ class Engram:
             other.caller = self.caller._replace(human=True, agent="")
         return other
 
-    def resting_in(self, engine: Engine, store: str) -> "Engram":
-        """The same settings on another engine, such as that of another org."""
+    def resting_in(self, engine: Engine, store: str, folder: str, ledger: Callable[[], Ledger]) -> "Engram":
+        """The same settings on another engine, such as that of another org; what it knows of others lies apart."""
         other = copy(self)
         other.engine, other.store = engine, store
+        other._syncing = self._syncing and self._syncing._replace(folder=folder, ledger=ledger)  # noqa: SLF001 - the same
+        if self._attaching and (blobs := getattr(engine, "blobs", None)):
+            other._attaching = self._attaching._replace(blobs=blobs)  # noqa: SLF001 - a copy of our own
         other._follower = Follower(engine, self._embedder)  # noqa: SLF001 - a copy of our own
         return other
 
@@ -317,6 +397,12 @@ class Engram:
         other._channel, other.caller = channel, caller  # noqa: SLF001 - a copy of our own
         if caller.workspace is not None:
             other._home = replace(self.home, workspace=caller.workspace)  # noqa: SLF001 - the same
+        return other
+
+    def looking_from(self, evidence: Callable[[], Evidence]) -> "Engram":
+        """The same memory, with citations held against what somebody sees from where they sit."""
+        other = copy(self)
+        other._evidence = evidence  # noqa: SLF001 - a copy of our own
         return other
 
     def for_agent(self, name: str) -> "Engram":

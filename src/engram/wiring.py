@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 from engram import config
 from engram.errors import Conflict, Invalid, Unavailable
@@ -24,6 +24,9 @@ from engram.model.query import Space
 from engram.model.scope import GLOBAL, Scope
 from engram.operations.keys import opened, spelled
 from engram.ports import (
+    ASSETS,
+    Attaching,
+    Blobs,
     Clock,
     Embedder,
     Engine,
@@ -33,16 +36,21 @@ from engram.ports import (
     Nowhere,
     Progress,
     Syncing,
+    Usage,
 )
 from engram.projects.detect import Whereabouts, project_of, root_of, tip_of
 from engram.projects.names import Names
 from engram.rules.access import access_of
 from engram.rules.admission import Policy
 from engram.rules.kinds import extended
+from engram.rules.media import TAKEN
 from engram.service import Engram
+from engram.usage import UsageFile
 
 if TYPE_CHECKING:
     from engram.engines.files.index import Index
+    from engram.engines.files.joining import Side
+    from engram.model.codec import Document, RecordType
 
 
 def open(
@@ -60,12 +68,10 @@ def open(
 ) -> Engram:
     """Open a memory: the configured store, or the one given.
 
-    A store is a path, `sqlite:PATH`, `files:PATH`, `postgres://…` or `ram:`.
-    `folder` tells the current project; it is the working directory unless given. `home` is where memories land when
-    no folder shall tell it. `lenient` opens a store whose files others may read, so that it can be mended; `apart`
-    opens none, for what is asked about backups: it must work where the store does not. `agent` is who speaks where
-    no setting names an agent: without either, a person does. `clock` tells the time; it is the wall clock unless
-    given, and is how old notes get their own dates.
+    A store is a path, `sqlite:PATH`, `files:PATH`, `postgres://…` or `ram:`. `folder` tells the current project; it
+    is the working directory unless given. `home` is where memories land when no folder shall tell it. `lenient`
+    opens what others may read, so that it can be mended; `apart` opens none. `agent` is who speaks where no setting
+    names one: without either, a person does. `clock` is the wall clock unless given; old notes get dates by it.
 
     Raises:
         Invalid, Corrupt, Unavailable: when the settings or the store cannot be used.
@@ -74,12 +80,12 @@ def open(
     place = os.path.abspath(folder) if folder else working_folder()
     settings = config.read(variables, place)
     agent = settings.get("agent") or agent
-    policy = _policy(settings)
-    shelf = Shelf(config.data_folder(variables))
+    policy, shelf = _policy(settings), Shelf(config.data_folder(variables))
     embedder = embedder_of(settings, variables, shelf.folders)
     # Last, so that whatever is wrong with the settings leaves no store behind.
     name = os.fspath(store) or settings.get("store")
     engine, shown = _engine("ram:" if apart else name, variables, settings, policy, lenient=lenient)
+    engine = _indexed(engine, settings, variables, embedder)
     vault = _Vault(_place(name, variables), variables, settings, policy)
     speaker = caller or Caller(org=settings.get("org"), agent=agent, human=not agent)
     # Whom no folder tells where he is has no working tree either: a server for clients elsewhere.
@@ -103,7 +109,17 @@ def open(
         evidence=_evidence(around, place, variables),
         view=around.view if around else str,
         syncing=_syncing(settings, variables, shown, place, taken),
+        usage=_usage(variables, shown),
+        attaching=_attaching(settings, engine, shown),
     )
+
+
+def _usage(environment: Mapping[str, str], store: str) -> Usage:
+    """Who counts what is recalled of a store, in a private file of the cache; or in memory, where the store is."""
+    if store == "ram:":
+        return UsageFile()
+    name = "".join(each if each.isalnum() else "-" for each in store)[-120:]
+    return UsageFile(os.path.join(config.cache_folder(environment), "used", f"{name}.used"))
 
 
 def _policy(settings: config.Settings) -> Policy:
@@ -115,6 +131,7 @@ def _policy(settings: config.Settings) -> Policy:
         kinds=extended(kinds) if kinds else None,
         staging=settings.get("staging"),
         visibility=visibility_of(settings),
+        insights=settings.get("insights"),
     )
 
 
@@ -129,6 +146,32 @@ def _evidence(around: Whereabouts | None, folder: str, environment: Mapping[str,
         return Desk(folder, around.look, tip_of, config.cache_folder(environment))
 
     return desk
+
+
+def desk_at(folder: str = "") -> Callable[[], Evidence]:
+    """What looks at citations for a person who sits at this machine: from the working directory unless given."""
+    place = os.path.abspath(folder) if folder else working_folder()
+    around = Whereabouts(place, config.read(os.environ, place).get("default_branch"))
+    return _evidence(around, place, os.environ)
+
+
+def seat_of(engram: Engram) -> Scope:
+    """Where the person at this machine's page stands: the project of the working directory.
+
+    Where the server was told a project, or the folder is none or may be several, it is where the server stands.
+    """
+    if engram.home != GLOBAL:
+        return engram.home
+    place = working_folder()
+    try:
+        return home_scope(
+            config.read(os.environ, place),
+            os.environ,
+            place,
+            functools.partial(_holds, engram.engine, engram.caller),
+        )
+    except Conflict:
+        return GLOBAL
 
 
 def visibility_of(settings: config.Settings) -> Visibility:
@@ -157,7 +200,8 @@ class Orgs:
         Raises:
             Invalid, Corrupt, Unavailable: when the settings or the store cannot be used.
         """
-        settings = config.read(os.environ if environment is None else environment, working_folder())
+        self._environment = os.environ if environment is None else environment
+        settings = config.read(self._environment, working_folder())
         self.org = str(settings.get("org"))
         self._lock = threading.Lock()
         self._first = open(store, home=home, caller=Caller(org=self.org), channel="http", environment=environment)
@@ -179,7 +223,7 @@ class Orgs:
                     raise Invalid("This org is not served here.", "Serve a database for several: postgres://….")
                 engine = self._first.engine.of(org)  # type: ignore[attr-defined] # a database's, by the line above
                 shown = f"{self._first.store.rpartition('#')[0]}#{org}"
-                self._known[org] = self._first.resting_in(engine, shown)
+                self._known[org] = self._first.resting_in(engine, shown, *_sync_folder(shown, self._environment))
             return self._known[org]
 
     def opened_by(self, key: str) -> Caller | None:
@@ -213,25 +257,44 @@ def _harvesting(settings: config.Settings, environment: Mapping[str, str]) -> Ha
         return home_scope(settings, environment, folder or working_folder())
 
     url, model = settings.get("extractor_url"), settings.get("extractor_model")
+    key, patience = environment.get("ENGRAM_EXTRACTOR_KEY", ""), max(settings.get("extractor_timeout"), 1)
+    most = settings.get("extractor_budget")
     return Harvesting(
         cursors=CursorFile(os.path.join(config.data_folder(environment), "harvest.jsonl")),
-        extractor=Asked(url, model, environment.get("ENGRAM_EXTRACTOR_KEY", "")) if url and model else None,
-        judge=Judging(url, model, environment.get("ENGRAM_EXTRACTOR_KEY", "")) if url and model else None,
+        extractor=Asked(url, model, key, timeout=patience, most_tokens=most) if url and model else None,
+        judge=Judging(url, model, key, timeout=patience) if url and model else None,
         place=place,
     )
+
+
+def _attaching(settings: config.Settings, engine: Engine, store: str) -> Attaching:
+    """What attachments need: in the database itself, in a folder beside the store, or in this process."""
+
+    @functools.cache
+    def blobs() -> Blobs:
+        if store == "ram:":
+            from engram.engines.blobs_ram import RamBlobs  # noqa: PLC0415 - start-up
+
+            return RamBlobs()
+        from engram.engines.blobs_folder import FolderBlobs  # noqa: PLC0415 - start-up
+
+        return FolderBlobs(beside(store))
+
+    own: Callable[[], Blobs] = getattr(engine, "blobs", blobs)
+    types = tuple(settings.get("asset_types")) or TAKEN
+    return Attaching(own, settings.get("asset_bytes"), types, settings.get("asset_days"))
+
+
+def beside(store: str) -> str:
+    """The folder for the attachments of a store in files."""
+    return f"{os.path.realpath(store.removeprefix('files:'))}.assets"
 
 
 def _syncing(
     settings: config.Settings, environment: Mapping[str, str], store: str, here: str, taken: Callable[[str], bool]
 ) -> Syncing:
     """What an exchange needs: keys and what is known of others, in a folder beside the store."""
-    folder = "" if store == "ram:" else f"{store.removeprefix('files:')}.sync"
-
-    @functools.cache
-    def ledger() -> Ledger:
-        from engram.sync.ledger import Ledger  # noqa: PLC0415 - start-up
-
-        return Ledger(folder)
+    folder, ledger = _sync_folder(store, environment)
 
     def secret(remote: str) -> str:
         name = f"ENGRAM_REMOTE_TOKEN_{remote.upper().replace('-', '_')}"
@@ -246,6 +309,25 @@ def _syncing(
         here=here,
         secret=secret,
     )
+
+
+def _sync_folder(store: str, environment: Mapping[str, str]) -> tuple[str, Callable[[], Ledger]]:
+    """Where a store keeps what it knows of others, "" for nowhere; a database's lies in the data folder."""
+    if "://" in store:
+        from engram.model.hashing import sha256  # noqa: PLC0415 - start-up
+
+        mark = sha256(store.encode()).hexdigest()[:16]
+        folder = os.path.join(config.data_folder(environment), "sync", mark)
+    else:
+        folder = "" if store == "ram:" else f"{store.removeprefix('files:')}.sync"
+
+    @functools.cache
+    def ledger() -> Ledger:
+        from engram.sync.ledger import Ledger  # noqa: PLC0415 - start-up
+
+        return Ledger(folder)
+
+    return folder, ledger
 
 
 def working_folder() -> str:
@@ -355,8 +437,10 @@ POSTGRES = ("postgres", "postgresql")
 _STORES = "Use a file path, sqlite:PATH, files:FOLDER, postgres://… or ram: for ENGRAM_STORE."
 
 
-def migrate(progress: Progress, environment: Mapping[str, str] | None = None) -> tuple[str, int]:
-    """Bring the schema of the configured database up to date; answers with its name and the steps that took.
+def migrate(progress: Progress, environment: Mapping[str, str] | None = None) -> tuple[str, int, int]:
+    """Bring the schema of the configured database up to date, and index what has grown large.
+
+    Answers with its name, the steps that took, and the indexes made.
 
     Raises:
         Invalid: when the configured store is no database: the others migrate by themselves.
@@ -370,9 +454,11 @@ def migrate(progress: Progress, environment: Mapping[str, str] | None = None) ->
             "Name a database: ENGRAM_STORE=postgres://host/name engram migrate.",
         )
     with _driver():
-        from engram.engines.postgres_schema import migrate  # noqa: PLC0415 - only the engine in use is loaded
+        from engram.engines.postgres_nearest import index_vectors  # noqa: PLC0415 - only the engine in use is loaded
+        from engram.engines.postgres_schema import migrate  # noqa: PLC0415 - the same
 
-    return _shown(store, settings.get("org")), migrate(store, progress)
+    steps = migrate(store, progress)
+    return _shown(store, settings.get("org")), steps, index_vectors(store, progress)
 
 
 def _postgres(url: str, org: str) -> tuple[Engine, str]:
@@ -381,6 +467,40 @@ def _postgres(url: str, org: str) -> tuple[Engine, str]:
         from engram.engines.postgres_database import Database  # noqa: PLC0415 - the same
 
     return PostgresEngine(Database(url), org, new_replica=new_id, sole=True), _shown(url, org)
+
+
+def _indexed(
+    engine: Engine, settings: config.Settings, environment: Mapping[str, str], embedder: Embedder | None
+) -> Engine:
+    """An engine with the configured index beside it, if there is one.
+
+    Raises:
+        Invalid: when the address is none, or the store cannot feed an index.
+        Unavailable: when the client is not installed, or the folder is in use.
+    """
+    address, space = settings.get("index"), embedder.space if embedder else None
+    if not address:
+        return engine
+    if address.partition(":")[0] not in ("qdrant", "qdrants") or not address.partition(":")[2].strip("/"):
+        raise Invalid(f"{address!r} is no index.", "Use qdrant://HOST, qdrants://HOST or qdrant:FOLDER.")
+    if not hasattr(engine, "feed"):
+        raise Invalid("Plain files have no index beside them.", "Leave ENGRAM_INDEX out, or use another store.")
+    try:
+        from engram.indexes.indexed import Indexed  # noqa: PLC0415 - only where one is configured
+        from engram.indexes.qdrant import QdrantIndex, connect  # noqa: PLC0415 - the same
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] != "qdrant_client":
+            raise
+        raise Unavailable(
+            "The client of Qdrant is not installed.", "Install it: pip install 'engram[qdrant]'."
+        ) from None
+    from engram.interop.records_rows import record  # noqa: PLC0415 - the same
+
+    scheme, _, rest = address.partition(":")
+    shown = f"{scheme}:{'//' if rest.startswith('//') else ''}{rest.removeprefix('//').rpartition('@')[2]}"
+    client = connect(address, environment.get("ENGRAM_INDEX_KEY", ""))
+    index = QdrantIndex(client, settings.get("org"), space, name=shown, record=record)
+    return cast("Engine", Indexed(cast("Any", engine), index, space))
 
 
 @contextmanager
@@ -429,9 +549,19 @@ def _plain_files(
         claims_of=claims_of,
         scrub=scrubbed,
         kind_of=lambda name: policy.kind(name)[1:3],
+        merged=lambda: _merged(path),
         snapshots=settings.get("snapshots"),
         lenient=lenient,
     )
+
+
+def _merged(path: str) -> "Sequence[Side]":
+    """The other sides of the merge that a folder of plain files stands on, where git knows of one."""
+    from engram.engines.files.folder import EVENTS, REGISTRY  # noqa: PLC0415 - only a check of plain files asks
+    from engram.engines.files.joining import Side  # noqa: PLC0415 - the same
+    from engram.evidence.git import merged_into  # noqa: PLC0415 - the same
+
+    return [Side(*each) for each in merged_into(path, (EVENTS, REGISTRY))]
 
 
 def _place(name: str, environment: Mapping[str, str]) -> tuple[str, str]:
@@ -453,6 +583,12 @@ def _place(name: str, environment: Mapping[str, str]) -> tuple[str, str]:
     given = rest.removeprefix("//") if scheme == "sqlite" and colon else name
     path = given or os.path.join(config.data_folder(environment), "engram.db")
     return "sqlite", os.path.abspath(os.path.expanduser(path))
+
+
+def is_there() -> bool:
+    """Whether the configured store has been made; a server's is taken to be."""
+    form, path = _place(config.read(os.environ, working_folder()).get("store"), os.environ)
+    return os.path.exists(path) if form in ("sqlite", "files") else form != "ram"
 
 
 def _unused(path: str) -> str:
@@ -498,6 +634,22 @@ class _Vault:
         finally:
             engine.close()
 
+    def salvage(self, now: datetime) -> "Iterator[tuple[RecordType, Document]]":
+        try:
+            if self._form == "sqlite":
+                from engram.engines import sqlite_rescue  # noqa: PLC0415 - as above
+
+                yield from sqlite_rescue.salvage(self.place)
+            elif self._form == "files":
+                from engram.engines.files import rescue  # noqa: PLC0415 - as above
+
+                yield from rescue.salvage(self.place, now)
+            else:
+                told = "This store lies in no file of this machine."
+                raise Invalid(told, "Use engram export, or the tools of its database.")
+        except OSError as error:
+            raise Unavailable(f"{self.shown} cannot be read: {error.strerror}.", "Check its permissions.") from None
+
     def put(self, form: str, folder: str, aside: str) -> str:
         from engram.engines import sqlite_copy  # noqa: PLC0415 - as above
         from engram.engines.files import copying  # noqa: PLC0415 - as above
@@ -505,7 +657,7 @@ class _Vault:
         if form != self._form:
             raise Invalid(
                 f"This is the backup of a store of the form {form}; {self.shown} is of the form {self._form}.",
-                f"Name a place for it: --store {form}:PATH.",
+                f"Restore it to a place of its own, --store {form}:PATH; export there and import here moves it on.",
             )
         engine = sqlite_copy if form == "sqlite" else copying
         there = engine.holds_anything(self.place)
@@ -516,10 +668,20 @@ class _Vault:
             )
         kept = _unused(f"{self.place}{aside}") if there else ""
         try:
+            self._put_assets(os.path.join(folder, ASSETS), kept)
             engine.put(folder, self.place, kept)
         except OSError as error:
             raise Unavailable(f"{self.place} cannot be written: {error.strerror}.", "Check its folder.") from None
         return kept
+
+    def _put_assets(self, folder: str, kept: str) -> None:
+        """Attachments are added before the store that names them, and those of the old one stay with it, too."""
+        from engram.engines.blobs_folder import FolderBlobs  # noqa: PLC0415 - start-up
+
+        if kept and os.path.isdir(beside(self.place)):
+            FolderBlobs(beside(kept)).take_in(beside(self.place))
+        if os.path.isdir(folder):
+            FolderBlobs(beside(self.place)).take_in(folder)
 
 
 def _engine(

@@ -6,6 +6,7 @@ import io
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -21,7 +22,7 @@ from engram.model.memory import Asset, Citation, Context, Memory
 from engram.model.relation import Relation
 from engram.model.session import Session
 from engram.service import OPERATIONS, Engram
-from engram.surfaces.cli import EXTRA, main
+from engram.surfaces.cli import BY_FLAG, EXTRA, main
 from engram.surfaces.parsing import RENDERING, parameters
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -48,6 +49,7 @@ def generator() -> ModuleType:
     spec = importlib.util.spec_from_file_location("engram_docs_tool", ROOT / "tools" / "docs.py")
     assert spec is not None
     assert spec.loader is not None
+    sys.path.append(str(ROOT / "tools"))  # as for a script that is run there
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
@@ -122,7 +124,7 @@ def normalised(text: str) -> str:
     text = re.sub(r"\b[0-9a-f]{8}-[0-9a-f]{4}(-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})?\b", "ID", text)
     text = re.sub(r"\b[0-9a-f]{64}\b", "HASH", text)
     text = re.sub(r"\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z| UTC)", "TIME", text)
-    text = re.sub(r"\b(just now|\d+ \w+ ago)\b", "AGO", text)
+    text = re.sub(r"\b(just now|\d+ \w+ ago)\b( {2,})?", lambda found: "AGO  " if found[2] else "AGO", text)
     return "\n".join(line.rstrip() for line in text.strip().splitlines())
 
 
@@ -219,7 +221,8 @@ def said_commands(text: str) -> Iterator[tuple[str, list[str]]]:
                 first = words[0].rstrip(".,;:)")
                 two = "_".join([first, *(word.rstrip(".,;:)") for word in words[1:2])])
                 options = [word for word in words[1:] if re.match(r"--[a-z]", word)]
-                yield "sync_git" if "--git" in options else two if two in OPERATIONS else first, options
+                flagged = next((name for (a, flag), name in BY_FLAG.items() if a == first and flag in options), "")
+                yield flagged or (two if two in OPERATIONS else first), options
 
 
 def options_of(command: str) -> set[str]:
@@ -261,7 +264,16 @@ def test_no_page_names_a_command_or_option_that_does_not_exist(path):
 def test_no_page_names_an_option_that_no_command_has():
     known = {option for command in (*OPERATIONS, *EXTRA) for option in options_of(command)} | EVERYWHERE
     known |= {"--version", "--check", "--format", "--list"}  # of engram, tools/docs.py and git
-    known |= {"--data", "--write", "--only", "--sizes", "--half"}  # of the benches
+    known |= {"--profile"}  # of docker compose
+    known |= {
+        "--data",
+        "--write",
+        "--only",
+        "--sizes",
+        "--half",
+        "--megabytes",
+        "--conversations",
+    }  # of the benches
     for path in PAGES:
         for option in re.findall(r"(?<![\w-])--[a-z][a-z-]*", path.read_text(encoding="utf-8")):
             assert option in known, f"{name_of(path)}: {option}"
@@ -299,3 +311,17 @@ def test_the_format_page_gives_every_default_of_a_memory():
             row = next(line for line in page.splitlines() if line.startswith(f"| `{field}` |"))
             shown = f'"{default}"' if isinstance(default, str) else str(default).lower()
             assert f"`{shown}`" in row, field
+
+
+def test_the_manual_page_names_every_command_and_is_good_troff():
+    page = ROOT / "docs" / "reference" / "engram.1"
+    shown = page.read_text(encoding="utf-8").replace(r"\-", "-")
+    missing = [each.command for each in OPERATIONS.values() if f"engram {each.command}" not in shown]
+
+    assert missing == []
+    assert [name for name in EXTRA if f"engram {name}" not in shown] == []
+    if formatter := shutil.which("groff"):
+        done = subprocess.run(
+            [formatter, "-man", "-Tutf8", "-ww", page], capture_output=True, text=True, check=True
+        )
+        assert done.stderr == ""

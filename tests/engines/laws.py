@@ -51,7 +51,8 @@ from engram.model.memory import STANDINGS, Citation, Memory
 from engram.model.query import Backlog, Query, Space, cosine
 from engram.model.record import replace
 from engram.model.scope import Scope
-from engram.model.text import query_terms, tail_term
+from engram.model.text import holds, query_terms, tail_term
+from engram.model.text import terms as all_terms
 from engram.ports import Engine
 
 NewEngine = Callable[[], Engine]
@@ -130,6 +131,13 @@ def snapshot(engine: Engine) -> dict[str, object]:
 
 def terms_of(memory: Memory) -> set[str]:
     return {term for column in searchable(memory) for term in column.split()}
+
+
+NASTY = (
+    *("'; DROP TABLE memory; --", "x' OR '1'='1", '" OR ""="', "%", "a_b%", "\\", "?", "%s", ":org", "$1", "{0}"),
+    *("a) OR (b", "zebra* NEAR(x)", "-zebra", "a & !b | c:*", "engram.org", '{"must": []}'),
+)
+"""Strings that mean something to a database, an index or a formatter; here they are names like any other."""
 
 
 class EngineLaws:
@@ -650,6 +658,80 @@ class EngineLaws:
             3,
             {"zebra": 2, "giraff": 1, "word1": 0, "word2": 0, "word3": 1, "word*": 2},
         )
+
+    @pytest.mark.parametrize("piece", ["zebr", "ployme", "nter", "5%", "_", "", "%", "'", "ñerat"])
+    def test_e3_a_piece_of_a_word_is_held_by_the_terms_that_contain_it(self, engine, piece):
+        texts = (
+            "zebracrossing",
+            "a zebra in the redeployment centre",
+            "printer_interval",
+            "5% of 5% remain",
+            "compañeraten",
+        )
+        engine.commit(change(*(memory(f"id-{n}", text) for n, text in enumerate(texts))))
+        terms = {term for text in texts for term in all_terms(text)} | set(all_terms("fact"))
+        wanted = sorted((term for term in terms if holds(term, piece)), key=lambda term: (len(term), term))
+
+        assert engine.containing(piece, MINE, limit=5) == wanted[:5]
+        assert engine.containing(piece, MINE, limit=0) == []
+
+    def test_e3_a_piece_tells_nothing_of_what_may_not_be_read_or_is_gone(self, engine):
+        kept = [
+            memory("id-1", "crossings"),
+            memory("id-2", "undercrossed", owner="ada"),
+            memory("id-3", "crossroads", owner="ada", visibility="shared", scope=Scope.parse("project:api")),
+            memory("id-4", "crossing nobodys", owner=None),
+            memory("id-5", "crossbow"),
+        ]
+        engine.commit(change(*kept))
+        engine.commit(change(replace(kept[0], text="a road", revision=2), batch="b2"))
+        engine.commit(purge(kept[4], batch="b3"))
+
+        for _ in range(2):
+            assert engine.containing("cros", Access("")) == engine.containing("cros", Access("bob"))
+            assert [term for term in engine.containing("cros", Access("")) if term[0] != "_"] == ["crossroad"]
+            assert "undercross" in engine.containing("cros", Access("ada"))
+            assert engine.containing("cros", Access("bob", frozenset())) == []
+
+    def test_e2_ten_thousand_scopes_in_one_filter_are_a_filter_like_any_other(self, engine):
+        asked = tuple(Scope("project", f"p{n}") for n in range(10_000))
+        kept = memory("id-1", "a zebra", scope=asked[7777]), memory("id-2", "a zebra", scope=Scope("project", "q"))
+        engine.commit(change(*kept))
+        embed(engine, *((each, EAST) for each in kept))
+        where = Filter(scopes=asked)
+
+        assert engine.scan("memory", where, MINE).records == (kept[0].known_as("mem-0001"),)
+        assert found(engine, "zebra", where=where) == ["id-1"]
+        assert near(engine, EAST, where=where) == ["id-1"]
+
+    @pytest.mark.parametrize("nasty", NASTY)
+    def test_e2_nothing_in_a_string_is_more_than_a_string(self, engine, nasty):
+        kept = memory(
+            *("id-1", f"a zebra {nasty}"),
+            key=nasty,
+            tags=(nasty,),
+            session=nasty,
+            owner=nasty,
+            scope=Scope("project", "zoo"),
+        )
+        engine.commit(change(kept, memory("id-2", "another zebra", owner=nasty)))
+        access = Access(nasty, closed=frozenset({nasty}), agent=nasty)
+        whole = {each.id: each for each in everything(engine, access=access)}
+        for where in (
+            *(Filter(**{name: nasty}) for name in ("key", "session", "owner", "digest", "amends", "replaced_by")),
+            *(Filter(tags=(nasty,)), Filter(kinds=(nasty,)), Filter(ids=(nasty, "id-1")), Filter(near=nasty)),
+            *(Filter(scopes=(kept.scope,)), Filter(within=kept.scope)),
+        ):
+            wanted = {id for id, each in whole.items() if matches(each, where)}
+            assert {each.id for each in engine.scan("memory", where, access).records} == wanted
+            assert set(found(engine, "zebra", where=where, access=access)) == wanted
+        assert engine.get("memory", [nasty], access) == {}
+        assert set(found(engine, nasty, access=access)) <= {"id-1"}
+        assert set(found(engine, phrases=(nasty,), access=access)) <= {"id-1"}
+        assert engine.census([nasty], access).carriers[nasty] <= 1
+        assert all(holds(term, nasty) for term in engine.containing(nasty, access))
+        assert len(whole) == 2
+        assert engine.check() == []
 
     # --- E3: search by meaning ---
 
@@ -1470,6 +1552,7 @@ class EngineLaws:
             lambda: engine.search(Query(vector=EAST, space=SPACE, where=Filter(ids=("id-1",))), access),
             lambda: engine.search(Query(), access),
             lambda: engine.census((DEPLOY,), access),
+            lambda: engine.containing("ploy", access),
             lambda: engine.places(access),
             lambda: engine.lacking(SPACE, access),
             lambda: engine.lacking(SECOND, access),
@@ -1482,13 +1565,16 @@ class EngineLaws:
             with pytest.raises(TypeError):
                 read()
 
-    @pytest.mark.parametrize("call", ["get", "scan", "search", "census", "places", "lacking", "backlog"])
+    @pytest.mark.parametrize(
+        "call", ["get", "scan", "search", "census", "containing", "places", "lacking", "backlog"]
+    )
     def test_e11_access_is_no_optional_argument(self, engine, call):
         asked = {
             "get": ("memory", ["id-1"]),
             "scan": ("memory", Filter()),
             "search": (Query(terms=("x",)),),
             "census": (("x",),),
+            "containing": ("x",),
             "places": (),
             "lacking": (SPACE,),
             "backlog": (),
@@ -1510,6 +1596,7 @@ class EngineLaws:
             record.id in waiting(engine, SECOND, access=access),
             engine.backlog(access).remaining == 1,
             engine.census((DEPLOY,), access).carriers[DEPLOY] == 1,
+            engine.containing(DEPLOY, access) == [DEPLOY],
             record.scope in engine.places(access),
         }
 

@@ -79,8 +79,9 @@ def test_what_a_line_says_beside_its_payload_is_held_against_it(folder):
 def test_a_history_that_was_removed_is_told_though_every_memory_is_there(folder):
     (folder / "events.jsonl").unlink()
 
-    told = "audit.jsonl knows 2 events that events.jsonl does not: history was cut, or replaced."
-    assert checked(folder) == [told]
+    [told] = checked(folder)
+    assert told.startswith("events.jsonl has lost 2 events: ")
+    assert told.endswith(". Memories are as memory.md has them.")
     assert checked(folder) == [told]
 
 
@@ -165,6 +166,17 @@ def test_a_line_of_the_trail_that_is_no_record_is_told_and_kept(folder):
     assert [each.severity for each in engine.check(repair=True)] == ["warning"]
     assert (folder / "audit.jsonl").read_text().endswith("{broken\n")
     engine.close()
+
+
+def test_the_marks_of_a_merge_in_the_trail_are_told_and_both_sides_stay(folder):
+    trail = folder / "audit.jsonl"
+    first, last = trail.read_text().splitlines(keepends=True)
+    theirs = '{"ts": "2025-06-01T00:00:00.000000Z", "op": "promote", "id": "mem-0009"}\n'
+    trail.write_text(first + MARKED.format(last, theirs))
+
+    assert checked(folder) == ["audit.jsonl has the marks of a merge."]
+    assert mended(folder) == ["audit.jsonl has both sides of the merge, without its marks."]
+    assert trail.read_text() == first + last + theirs
 
 
 # --- the queue ---

@@ -607,7 +607,7 @@ def test_a_registry_brought_back_from_an_older_copy_takes_nothing_newer_away(fol
     assert (folder / HERE).read_text().split("---\n")[1] == newer.split("---\n")[1]
     assert len(again.events()) == 4
     [told] = again.notices()
-    assert told.message == "memory.md was saved from an older text: 2 memories are newer, and were kept."
+    assert told.message == "memory.md comes from an older text: 2 memories are newer, and were kept."
     assert again.notices() == []
     again.close()
 

@@ -291,11 +291,14 @@ def test_row_what_waits_is_a_file_in_the_queue_with_its_reason(tmp_path):
     story.remember("The port is 8080")
     story.remember("The port is 9090")
     story.remember("I pay in euros", kind="fiscal")
+    story.remember("Our budget is small", kind="fiscal", key="budget", confirmed="typed")
+    story.remember("Our budget is gone", kind="fiscal", key="budget")
     told = {path.name: json.loads(path.read_text()) for path in (tmp_path / "store" / "queue").glob("*.json")}
 
     assert {name: one["routing"] for name, one in told.items()} == {
         "mem-0002.json": {"reason": "conflict"},
         "mem-0003.json": {"reason": "curated_kind"},
+        "mem-0005.json": {"reason": "edits_curated_node"},
     }
     assert list(told["mem-0003.json"]) == [*TWELVE, "routing"]
     assert told["mem-0003.json"]["learned_at"] == "2026-01-01"
@@ -542,7 +545,9 @@ def test_a_store_of_the_june_release_opens_and_shows_every_memory_with_its_statu
     assert (told["mem-0002"].approved_by, told["mem-0001"].approved_by) == ("manual", "")
     after = {each: each.read_bytes() for each in before}
     audit = folder / "audit.jsonl"
-    assert after.pop(audit).startswith(before.pop(audit))
+    theirs, trail = before.pop(audit), after.pop(audit)
+    assert trail.startswith(theirs)
+    assert {json.loads(line)["op"] for line in trail[len(theirs) :].splitlines()} == {"adopted"}
     assert after == before
     assert [event.action for event in engine.events()] == ["adopted"]
     engine.close()

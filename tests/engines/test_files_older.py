@@ -17,6 +17,7 @@ from engines.test_files_edits import folder as folder  # noqa: PLC0414 - a fixtu
 from engines.test_files_format import NOW, SEED, front, items, store_of
 from engram.engines.files import scribe
 from engram.engines.files.mark import parse_mark, print_mark
+from engram.engines.files.scribe import POINTS
 from engram.model.change import Finding
 from engram.model.memory import standing
 from engram.model.record import replace
@@ -98,6 +99,31 @@ def test_an_editor_that_saves_old_buffers_while_others_write_takes_nothing_away(
     engine.close()
 
 
+@pytest.mark.parametrize("point", POINTS)
+def test_an_old_buffer_saved_at_any_point_of_a_write_takes_nothing_away(folder, point):
+    buffer, armed = (folder / HERE).read_text(), False
+
+    def save(at: str) -> None:
+        nonlocal armed
+        if armed and at == point:
+            armed = False
+            (folder / "buffer").write_text(buffer)
+            (folder / "buffer").chmod(0o600)
+            (folder / "buffer").replace(folder / HERE)
+
+    engine = opened(folder, trace=save)
+    story = Story(engine, start=100)
+    story.remember("Use uv")
+    armed = True
+    story.remember("Use ruff")
+
+    assert not armed
+    assert len(everything(engine)) == len(items(folder)) == 4
+    assert all(each.forgotten_at is None for each in everything(engine))
+    assert engine.check() == []
+    engine.close()
+
+
 def test_of_one_memory_changed_in_a_buffer_and_by_a_write_both_fields_are_kept(folder):
     buffer = (folder / HERE).read_text()
     engine = opened(folder)
@@ -166,7 +192,7 @@ def test_an_empty_list_forgets_only_where_the_text_says_what_it_knows(folder, ma
     assert told.message == (
         "2 memories were taken out of memory.md by hand, and are forgotten."
         if marked
-        else "memory.md was saved from an older text: 2 memories are newer, and were kept."
+        else "memory.md comes from an older text: 2 memories are newer, and were kept."
     )
     assert len(items(folder)) == 2
     engine.close()
@@ -336,6 +362,19 @@ def test_both_sides_of_a_merge_are_taken_in_with_its_marks_or_without(folder, ma
     assert all(each.forgotten_at is None for each in everything(engine))
     aside = [each.read_bytes() for each in (folder / ".bak").glob("*.bak")]
     assert text in [gzip.decompress(each).decode() if each[:1] == b"\x1f" else each.decode() for each in aside]
+    assert engine.check() == []
+    engine.close()
+
+
+def test_a_memory_that_both_sides_of_a_merge_reworded_is_told_and_history_has_both_wordings(folder):
+    edit(folder, '    fact: "We deploy on Fridays"\n', SIDES)
+    engine = opened(folder)
+    told = [each.message for each in engine.check(repair=True)]
+
+    assert "memory.md: the sides of the merge word mem-0001 differently; the later wording counts." in told
+    assert not any("mem-0002" in each for each in told)
+    assert by_handle(engine)["mem-0001"].text == "We deploy on Sundays"
+    assert "We deploy on Mondays" in (folder / "events.jsonl").read_text()
     assert engine.check() == []
     engine.close()
 

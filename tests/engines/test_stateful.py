@@ -301,9 +301,12 @@ class Twins(RuleBasedStateMachine):
         with self.opened() as fresh:
             first, second = ({hit.memory: hit.words for hit in e.search(query, access)} for e in (self.ram, fresh))
             carried, counted = (e.census(terms, access) for e in (self.ram, fresh))
+            pieces = {term[1:-1] for term in terms}
+            held, inside = ([e.containing(piece, access) for piece in sorted(pieces)] for e in (self.ram, fresh))
 
         assert second == pytest.approx(first)
         assert counted == carried
+        assert inside == held
 
     @contextmanager
     def opened(self) -> Iterator[Engine]:

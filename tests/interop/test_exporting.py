@@ -11,6 +11,9 @@ from engram.errors import Conflict, Invalid
 from engram.interop.writing import WRITERS
 from rules.world import World
 
+LIVE_ALONE = ("keyed", "observations-0.1.0")
+SHARED = ("obsidian", "observations-chunks")
+
 
 @pytest.fixture
 def world() -> World:
@@ -99,10 +102,10 @@ def test_no_link_in_a_vault_leads_out_of_it(world: World, tmp_path: Path):
 def test_every_form_is_written_whole_private_and_only_where_nothing_is(world: World, tmp_path: Path, form: str):
     path = tmp_path / "out"
     answer = world.person.export(str(path), form=form)
-    assert (answer.form, answer.memories) == (form, 3 if form == "keyed" else 4)
+    assert (answer.form, answer.memories) == (form, 3 if form in LIVE_ALONE else 4)
     files = [path] if path.is_file() else [one for one in path.rglob("*") if one.is_file()]
     assert {stat.S_IMODE(one.stat().st_mode) for one in files} == {0o600}
-    if form != "obsidian":
+    if form not in SHARED:
         with pytest.raises(Conflict):
             world.person.export(str(path), form=form)
     again = world.person.export(str(path), form=form, overwrite=True)
@@ -147,3 +150,19 @@ def test_what_waits_or_is_gone_is_told_as_having_no_place(tmp_path: Path):
     answer = world.person.export(str(tmp_path / "d.json"), form="keyed")
     assert answer.dropped["pending memories"] == 1
     assert [row["key"] for row in json.loads((tmp_path / "d.json").read_text(encoding="utf-8"))] == ["queue"]
+
+
+OTHERS = sorted(WRITERS.keys() - {"jsonl"})
+
+
+@pytest.mark.parametrize("form", OTHERS)
+def test_relations_and_sessions_are_written_or_told_as_having_no_place(tmp_path: Path, form: str):
+    world = World()
+    world.person.session_begin("monday")
+    first = world.person.remember("We deploy on Mondays", session="monday").memory
+    second = world.person.remember("The release train leaves at noon", session="monday").memory
+    world.person.relate(first.id, second.id, "related")
+    told = world.person.export(str(tmp_path / "out"), form=form)
+
+    assert told.relations + told.dropped.get("relations", 0) == 1
+    assert told.sessions + told.dropped.get("sessions", 0) == 1

@@ -221,7 +221,24 @@ def test_an_import_that_was_killed_goes_on_and_is_whole_in_the_end(tmp_path: Pat
         left = _taken(store)
         assert 400 <= left < 1600
         assert left % 200 == 0
-        assert memory.import_(path, trust=True).outcomes == {"known": left, "new": 1600 - left}
+        answer = memory.import_(path, trust=True)
+        assert answer.outcomes == {"known": left, "new": 1600 - left}
+        memory.undo()
+        assert _taken(store) == 0
+
+
+def test_an_import_is_a_batch_of_its_own_when_something_else_was_done_since(world: World, tmp_path: Path):
+    path = rows_file(tmp_path / "a.json", [record(1), record(2)])
+    first = world.person.import_(path, trust=True)
+    world.person.remember("Something else")
+    second = world.person.import_(rows_file(tmp_path / "b.json", [record(1), record(3)]), trust=True)
+    assert first.batch != second.batch
+    world.person.undo(second.batch)
+    assert sorted(one.text for one in world.everything().values()) == [
+        "Fact number 1",
+        "Fact number 2",
+        "Something else",
+    ]
 
 
 def _taken(store: Path) -> int:
@@ -284,6 +301,8 @@ def test_a_relation_whose_end_is_missing_is_a_problem_and_the_rest_goes_on(world
         "relation rel-0000000000000002",
         "relation rel-0000000000000001",
     ]
+    assert answer.outcomes == {"new": 11, "skipped": 2}
+    assert '"obs-ffffffffffffffff"' in answer.problems[1]
 
 
 def test_memories_that_supersede_each_other_in_a_ring_are_not_all_hidden(world: World, tmp_path: Path):
@@ -454,6 +473,16 @@ def test_a_file_of_a_hundred_megabytes_is_streamed_within_bounded_memory(tmp_pat
     held, grown = map(int, out.stdout.split())
     assert held == 1800
     assert grown < 60, f"it grew by {grown} MB"
+
+
+@pytest.mark.parametrize("dry_run", [True, False])
+def test_an_import_is_told_how_far_it_came(world: World, tmp_path: Path, dry_run: bool):
+    path = rows_file(tmp_path / "a.json", [record(n) for n in range(450)])
+    told: list[tuple[int, int, str]] = []
+    world.person.watched_by(lambda *said: told.append(said)).import_(path, dry_run=dry_run)
+
+    assert [done for done, _, _ in told] == [200, 400, 450, 450]
+    assert told[-1][:2] == (450, 450)
 
 
 def test_nothing_of_the_import_is_loaded_before_it_is_asked_for():

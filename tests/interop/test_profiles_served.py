@@ -225,7 +225,7 @@ def test_pages_leave_out_what_comes_on_demand_and_say_where_they_end(agent, monk
     monkeypatch.setattr(pages, "MOST_FACTS", 2)
     for text in (pages.facts_page(agent), pages.project_page(agent, "acme")):
         assert text.count("is cold") == 2
-        assert text.endswith("… and more: these are the newest 2. Ask for the rest.\n")
+        assert text.endswith("… and more: these are the newest 2. Ask for the rest.\n\n</engram-memory>")
 
 
 # Fewer tools

@@ -1,11 +1,17 @@
 """Each of the four other forms goes in and comes out equal in every field it has; a chain tells what it loses."""
 
 import json
+import pickle
+import sqlite3
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
+from threading import Thread
+from typing import Any, ClassVar
 
 import pytest
 
+from engram.errors import EngramError
 from engram.model.filter import ANYTHING, Access
 from engram.model.memory import Memory
 from interop import foreign_stores as stores
@@ -21,7 +27,7 @@ def world() -> World:
     return world
 
 
-def taken(world: World, path: Path, **options: Any) -> Any:
+def taken(world: World, path: Path | str, **options: Any) -> Any:
     answer = world.person.import_(str(path), trust=True, **options)
     assert answer.problems == ()
     assert set(answer.outcomes) <= {"new"}
@@ -60,6 +66,106 @@ def test_records_come_back_with_every_key_of_their_payload(world: World, tmp_pat
     told = world.person.export(str(out), form="records")
     assert told.dropped == {"verified_at": 5}  # the word that vouched for them: it was not theirs
     same(rows, json.loads(out.read_text(encoding="utf-8"))["records"])
+
+
+class Qdrant(BaseHTTPRequestHandler):
+    """As much of Qdrant as a scroll needs: two points a page, and a key."""
+
+    points: ClassVar[list[Row]] = []
+    asked: ClassVar[list[str]] = []
+
+    def do_GET(self) -> None:
+        self._answer({"collections": [{"name": "mem_eval"}]})
+
+    def do_POST(self) -> None:
+        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        self.asked.append(self.path)
+        at = int(asked["offset"] or 0)
+        more = at + 2 if at + 2 < len(self.points) else None
+        self._answer({"points": self.points[at : at + 2], "next_page_offset": more})
+
+    def _answer(self, result: Row) -> None:
+        allowed = self.headers.get("Authorization") == "Bearer sesame"
+        body = json.dumps({"result": result} if allowed else {"status": {"error": "Forbidden"}}).encode()
+        self.send_response(200 if allowed else 403)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None: ...
+
+
+@pytest.fixture
+def qdrant() -> Iterator[str]:
+    rows = stores.linked_records()
+    Qdrant.points = [{"id": row["id"], "payload": {k: v for k, v in row.items() if k != "id"}} for row in rows]
+    Qdrant.asked = []
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Qdrant)
+    Thread(target=server.serve_forever, daemon=True).start()
+    yield f"qdrant://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.mark.parametrize("collection", ["", "/mem_eval"])
+def test_records_are_read_from_a_qdrant_that_runs(
+    world: World, tmp_path: Path, qdrant: str, collection: str, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("QDRANT_API_KEY", "sesame")
+    answer = taken(world, f"{qdrant}{collection}")
+    assert (answer.form, answer.outcomes, answer.relations) == ("records", {"new": 5}, 1)
+    assert set(Qdrant.asked) == {"/collections/mem_eval/points/scroll"}
+    world.person.export(str(tmp_path / "again.json"), form="records")
+    same(stores.linked_records(), json.loads((tmp_path / "again.json").read_text(encoding="utf-8"))["records"])
+
+
+def test_a_qdrant_that_refuses_or_is_not_there_says_so_and_nothing_is_taken_in(world: World, qdrant: str):
+    for address, why in (
+        (qdrant, "Forbidden"),
+        ("qdrant://127.0.0.1:1/x", "refused"),
+        ("qdrant:///x", "no server"),
+    ):
+        with pytest.raises(EngramError, match=why):
+            world.person.import_(address)
+    assert everything(world) == []
+
+
+def test_records_are_read_from_the_folder_of_a_local_qdrant(world: World, tmp_path: Path):
+    qdrant_client = pytest.importorskip("qdrant_client")
+    client = qdrant_client.QdrantClient(path=str(tmp_path / "qdrant"))
+    one = qdrant_client.models.VectorParams(size=2, distance=qdrant_client.models.Distance.COSINE)
+    client.create_collection("mem_eval", vectors_config=one)
+    rows = stores.linked_records()
+    points = [
+        qdrant_client.models.PointStruct(id=row["id"], vector=[0.1, 0.2], payload={**row, "id": None})
+        for row in rows
+    ]
+    client.upsert("mem_eval", points)
+    client.close()
+    before = {str(one): one.read_bytes() for one in (tmp_path / "qdrant").rglob("*") if one.is_file()}
+    answer = taken(world, tmp_path / "qdrant")
+    assert (answer.form, answer.outcomes, answer.relations) == ("records", {"new": 5}, 1)
+    assert {str(one): one.read_bytes() for one in (tmp_path / "qdrant").rglob("*") if one.is_file()} == before
+    world.person.export(str(tmp_path / "again.json"), form="records")
+    same(rows, json.loads((tmp_path / "again.json").read_text(encoding="utf-8"))["records"])
+
+
+def test_a_pickle_that_names_a_program_runs_nothing(world: World, tmp_path: Path):
+    class Trap:
+        def __reduce__(self) -> tuple[Any, ...]:
+            return Path.touch, (tmp_path / "sprung",)
+
+    place = tmp_path / "qdrant" / "collection" / "mem"
+    place.mkdir(parents=True)
+    (tmp_path / "qdrant" / "meta.json").write_text("{}", encoding="utf-8")
+    with sqlite3.connect(place / "storage.sqlite") as database:
+        database.execute("CREATE TABLE points (id TEXT PRIMARY KEY, point BLOB)")
+        for n, raw in enumerate((pickle.dumps(Trap()), pickle.dumps(1), b"no pickle")):
+            database.execute("INSERT INTO points VALUES (?, ?)", (str(n), raw))
+    database.close()
+    answer = world.person.import_(str(tmp_path / "qdrant"))
+    assert answer.outcomes == {"skipped": 3}
+    assert not (tmp_path / "sprung").exists()
 
 
 def test_a_record_changed_here_is_given_out_as_it_is_now(world: World, tmp_path: Path):
@@ -231,6 +337,49 @@ def test_chunks_of_a_repository_say_their_last_word(world: World, tmp_path: Path
     same([newer], [row for row in exported(world, tmp_path)["observations"] if row["id"] == 2])
 
 
+def test_the_export_of_the_first_release_has_what_that_release_had_and_names_the_rest(world: World, tmp_path: Path):
+    held = stores.observed(later=False)
+    taken(world, stores.observations_json(tmp_path / "engram.json", held))
+    told = world.person.export(str(tmp_path / "again.json"), form="observations-0.1.0")
+    again = json.loads((tmp_path / "again.json").read_text(encoding="utf-8"))
+    assert (told.dropped, again["version"], again.keys() - held.keys()) == ({}, "0.1.0", {"version", "exported_at"})
+    for name in held:
+        same(held[name], again[name])
+        assert {column for row in again[name] for column in row} <= {c for row in held[name] for c in row}
+
+
+def test_what_the_first_release_has_no_word_for_is_named(world: World, tmp_path: Path):
+    taken(world, stores.observations_json(tmp_path / "engram.json", stores.observed(later=True)))
+    told = world.person.export(str(tmp_path / "again.json"), form="observations-0.1.0")
+    assert told.dropped == {
+        "relations": 5,
+        "pinned": 1,
+        "review_after": 1,
+        "ownership_mode": 1,
+        "source_inbox_id": 1,
+    }
+
+
+def test_chunks_are_written_as_they_are_read_and_those_that_are_there_stay(world: World, tmp_path: Path):
+    held = stores.observed(later=True)
+    taken(world, stores.observations_json(tmp_path / "engram.json", held))
+    folder = tmp_path / "repository" / ".engram"
+    stores.chunks(folder, {"sessions": [], "observations": [], "prompts": []})
+    before = {one.name: one.read_bytes() for one in (folder / "chunks").iterdir()}
+    world.person.export(str(folder), form="observations-chunks")
+    world.person.export(str(folder), form="observations-chunks")
+    now = {one.name: one.read_bytes() for one in (folder / "chunks").iterdir()}
+    assert (before.items() <= now.items(), len(now)) == (True, 2)
+    other = World()
+    answer = taken(other, tmp_path / "repository")
+    assert (answer.sessions, answer.relations, answer.outcomes) == (2, 5, {"new": 11})
+    other.person.export(str(tmp_path / "again.json"), form="observations")
+    again = json.loads((tmp_path / "again.json").read_text(encoding="utf-8"))
+    for name in ("sessions", "observations", "prompts"):
+        same(held[name], again[name])
+    same(held["relations"], again["relations"], "sync_id")
+
+
 # --- D ---
 
 
@@ -277,7 +426,7 @@ def test_a_chain_through_all_forms_keeps_the_words_and_tells_what_it_loses(tmp_p
         **dict.fromkeys(("citations", "valid_from", "valid_until", "relations", "forgotten_at"), 1),
     }
     assert lost["observations"] == {"source": 5, "verified_at": 5}
-    assert lost["keyed"] == {"decay": 4, "replaced memories": 1}
+    assert lost["keyed"] == {"decay": 4, "sessions": 3, "relations": 1, "replaced memories": 1}
     values = [row["value"] for row in json.loads(path.read_text(encoding="utf-8"))]
     assert sorted(values) == sorted(row["content"] for row in stores.records() if "archived_at" not in row)
 

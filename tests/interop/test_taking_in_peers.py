@@ -114,6 +114,22 @@ def test_relations_of_notes_and_graphs_are_kept(tmp_path: Path):
         assert all(one.reason for one in ties)
 
 
+def test_an_end_that_is_not_there_goes_by_its_name_in_the_file_whether_it_is_a_dry_run_or_not(tmp_path: Path):
+    lines = [
+        {"type": "entity", "name": "Acme", "entityType": "company", "observations": ["based in Oslo"]},
+        {"type": "relation", "from": "Acme", "to": "Nowhere", "relationType": "knows"},
+        {"type": "else"},
+    ]
+    path = tmp_path / "memory.jsonl"
+    path.write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
+    world = World()
+    seen = [world.person.import_(str(path), dry_run=dry) for dry in (True, False)]
+    for answer in seen:
+        assert answer.problems[1] == 'line 2: It relates to something that is not there: "Nowhere".'
+        assert answer.outcomes == {"held": 3, "skipped": len(answer.problems)}
+        assert sum(answer.faults.values()) == 2
+
+
 def test_a_vault_that_engram_wrote_comes_back(world: World, tmp_path: Path):
     source = World(name="source").person
     source.caller = source.caller._replace(owner="")

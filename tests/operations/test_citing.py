@@ -10,6 +10,7 @@ from engram.model.memory import Citation
 from engram.operations.routing import agent_view
 from engram.service import Engram
 from evidence.repos import API, Repo
+from rules.world import World
 
 
 @pytest.fixture
@@ -47,6 +48,15 @@ def test_places_are_named_by_line_and_by_symbol(memory: Engram, said: str, locat
     (cited,) = memory.remember("It is so", cite=[said]).memory.citations
 
     assert (cited.ref, cited.locator, cited.excerpt) == ("src/api.py", locator, excerpt)
+
+
+def test_hygiene_counts_what_was_changed_and_not_what_merely_moved(repo: Repo, memory: Engram):
+    memory.remember("The limit of the API is thirty seconds", cite=["src/api.py:3"])
+    repo.write("src/api.py", f"# another line\n{API}")
+    assert memory.evidence().counts["moved"] == 1
+    assert [row.name for row in memory.hygiene().rows] == []
+    repo.write("src/api.py", "something else altogether\n")
+    assert [row.name for row in memory.hygiene().rows] == ["drifted"]
 
 
 def test_a_path_is_meant_from_where_one_stands(repo: Repo, tmp_path: Path):
@@ -317,3 +327,22 @@ def test_a_commit_is_cited_by_its_whole_name(repo: Repo, memory: Engram):
     for said in ("HEAD", "v1", head[:8]):
         (cited,) = memory.remember(f"It was so at {said}", cite=[f"commit:{said}"]).memory.citations
         assert cited.ref == head
+
+
+def test_a_memory_leads_to_the_message_and_session_that_made_it_and_back():
+    world = World()
+    world.person.session_begin("s-1")
+    one = world.person.remember("The net is out", cite=["message:msg-42", "session:s-0"]).memory
+    two = world.person.remember("The net is in", session="s-1").memory
+
+    assert [(each.kind, each.ref) for each in world.person.get(one.id).memories[0].citations] == [
+        ("message", "msg-42"),
+        ("session", "s-0"),
+    ]
+    assert [row.memory.id for row in world.person.cited("message:msg-42").memories] == [one.id]
+    assert [row.memory.id for row in world.person.cited("session:s-0").memories] == [one.id]
+    assert [row.memory.id for row in world.person.cited("session:s-1").memories] == [two.id]
+    assert world.person.cited("message:other").memories == ()
+    assert world.other.cited("message:msg-42").memories == ()
+    with pytest.raises(Invalid):
+        world.person.cited("message:")

@@ -89,7 +89,7 @@ def test_words_that_do_not_occur_together_are_relaxed_to_any_and_that_is_told(wo
     assert len(answer.hits) == 1
 
 
-@pytest.mark.parametrize("kind", ["map", "finding", "prompt", "insight"])
+@pytest.mark.parametrize("kind", ["map", "finding", "prompt"])
 def test_kinds_on_demand_come_only_when_asked_for_by_name(world, kind):
     world.agent.remember("The api is laid out by layers", kind=kind, cite=["src/api.py"])
     assert found(world, "api layers") == []

@@ -16,6 +16,9 @@ from engram.surfaces.mcp import pages
 from engram.surfaces.mcp.tools import native
 from engram.surfaces.paper import Paper
 from engram.surfaces.render import render
+from engram.surfaces.web.app import PARTS
+from engram.surfaces.web.frame import Asked, Look
+from engram.surfaces.web.visits import Visit
 from engram.wiring import open as open_memory
 
 OLD = "The parser by Septentrio reads commas"
@@ -46,6 +49,18 @@ def searched(memory: Engram, neighbour: str) -> str:
     return re.sub(r"supersedes: #\d+ \([^)]*\)", "", found)
 
 
+def page(path: str, **said: str) -> Read:
+    """What a page shows a person; its path may name a neighbour of the old memory."""
+    shown = next(one for part in PARTS for one in part.PAGES if (one.method, one.path) == ("GET", path))
+
+    def read(memory: Engram, neighbour: str) -> str:
+        query = {name: [value] for name, value in said.items()}
+        asked = Asked(memory, Visit("", "", 0.0), Look([]), {"memory": neighbour}, query, {}, part=False)
+        return bytes(shown.answer(asked).body).decode()
+
+    return read
+
+
 def exported(memory: Engram, _neighbour: str) -> str:
     path = Path(memory.store).with_name("live.jsonl")
     memory.export(str(path), standing=("live",), overwrite=True)
@@ -58,13 +73,28 @@ PATHS: dict[str, Read] = {
     "list": lambda memory, _: memory.list(),
     "list everywhere": lambda memory, _: memory.list(everywhere=True),
     "list by session": lambda memory, _: memory.list(session="s-1"),
+    "search": lambda memory, _: memory.search("commas parser"),
+    "search without words": lambda memory, _: memory.search(),
     "context": lambda memory, _: memory.context(query="commas"),
     "related of a neighbour": lambda memory, neighbour: memory.related(neighbour, limit=50).relatives,
     "timeline": lambda memory, neighbour: memory.timeline(neighbour),
     "get with what is around": lambda memory, neighbour: memory.get(neighbour, around=5),
+    "who cites a file": lambda memory, _: memory.cited("src/parser.py"),
+    "files": lambda memory, _: memory.files(),
+    "graph of a file": lambda memory, _: memory.ask("graph", "file", "src/parser.py"),
+    "graph of a project": lambda memory, _: memory.ask("graph", "project"),
     "conflicts": lambda memory, _: memory.conflicts(scan=True, dry_run=True),
     "export of what is live": exported,
     "the view in agents' files": lambda memory, _: agent_view(memory.call()).text,
+    "web search": page("/search", q="commas parser"),
+    "web search without words": page("/search"),
+    "web timeline": page("/timeline"),
+    "web graph of a file": page("/graph", question="file", subject="src/parser.py"),
+    "web graph of a project": page("/graph", question="project"),
+    "web files": page("/files"),
+    "web next session": page("/next", query="commas"),
+    "web memory": page("/memory/{memory}"),
+    "web relations": page("/memory/{memory}/relations"),
     "page recall": lambda memory, _: pages.recall_page(memory),
     "page facts": lambda memory, _: pages.facts_page(memory),
     "page of the project": lambda memory, _: pages.project_page(memory, "api"),
@@ -117,6 +147,24 @@ def test_a_superseded_memory_is_counted_as_replaced_and_no_more_among_the_live(m
     assert (before.kinds.get("convention"), after.kinds.get("convention")) == (1, None)
     assert after.standings == {"live": 1, "replaced": 1}
     assert TELLING not in render(after, Paper())
+
+
+ASKED_FOR: dict[str, Read] = {
+    "search": lambda memory, _: memory.search("commas parser", standing=("replaced",)),
+    "web search": page("/search", q="commas parser", standing="replaced"),
+    "web timeline": page("/timeline", replaced="yes"),
+    "web graph of what replaced what": page("/graph", question="chain"),
+}
+
+
+@pytest.mark.parametrize("name", ASKED_FOR)
+def test_a_superseded_memory_is_shown_as_replaced_where_that_is_asked_for(memory: Engram, name: str):
+    old, new = memory.remember(OLD).memory, memory.remember(NEW).memory
+    memory.relate(new.id, old.id, "supersedes")
+    found = str(ASKED_FOR[name](memory, new.id))
+
+    assert TELLING in found
+    assert "replaced" in found
 
 
 def test_superseded_again_and_again_one_is_in_use(memory: Engram):

@@ -6,6 +6,7 @@ import pytest
 from engram.errors import Conflict, Invalid, Unconfirmed
 from engram.service import OPERATIONS, Engram
 from rules.world import World
+from rules.world import __file__ as world_file
 
 
 @pytest.fixture
@@ -21,7 +22,11 @@ def setting(world: World) -> dict[str, str]:
     person.session_begin("s-1")
     person.remember("An old thing", scope="project:old")
     person.remember("Another project's thing", scope="project:new")
+    attached = person.remember("A thing with files").memory.id
+    for file in (__file__, world_file):
+        person.attach(attached, file)
     return {
+        "attached": attached,
         "live": person.remember("A live thing").memory.id,
         "gone": gone,
         "held": agent.remember("My name is Alex", kind="identity").memory.id,
@@ -45,6 +50,9 @@ ACTS = {
     "session_end": lambda who, refs, token: who.session_end("s-1", summary="Goal: done", token=token),
     "projects_merge": lambda who, refs, token: who.projects_merge("old", "new", apply=True, token=token),
     "projects_rename": lambda who, refs, token: who.projects_rename("old", "newer", apply=True, token=token),
+    "insights_save": lambda who, refs, token: who.insights_save("Reads first", token=token),
+    "attach": lambda who, refs, token: who.attach(refs["live"], __file__, token=token),
+    "detach": lambda who, refs, token: who.detach(refs["attached"], "world.py", token=token),
 }
 OTHER = {
     "remember": lambda who, refs, token: who.remember("Another thing", tag=["a"], token=token),
@@ -61,11 +69,14 @@ OTHER = {
     "session_end": lambda who, refs, token: who.session_end("s-1", summary="Goal: other", token=token),
     "projects_merge": lambda who, refs, token: who.projects_merge("new", "old", apply=True, token=token),
     "projects_rename": lambda who, refs, token: who.projects_rename("old", "newest", apply=True, token=token),
+    "insights_save": lambda who, refs, token: who.insights_save("Reads last", token=token),
+    "attach": lambda who, refs, token: who.attach(refs["live"], world_file, token=token),
+    "detach": lambda who, refs, token: who.detach(refs["attached"], "test_tokens.py", token=token),
 }
 EXCHANGES = {each.name for each in OPERATIONS.values() if each.group in ("syncing", "remotes") and each.writes}
 SELF_EVIDENT = EXCHANGES | {
     *("import", "reembed", "capture", "session_begin", "harvest", "sync"),
-    *("backup_restore", "settle", "conflicts", "keys_revoke", "owners_assign"),
+    *("backup_restore", "settle", "conflicts", "keys_revoke", "owners_assign", "reindex", "scrub"),
 }
 """They find their work done: what is known is counted, what is under way goes on, and what is restored is there."""
 
@@ -89,7 +100,7 @@ def test_a_retry_returns_the_first_answer_and_leaves_no_event(world, name):
     assert again.event == first.event
     assert len(world.events()) == past
     assert world.everything() == kept
-    if name == "remember":
+    if name in ("remember", "insights_save"):
         assert (again.memory, again.outcome, again.replayed) == (first.memory, first.outcome, True)
     elif name == "purge":
         assert (again.erased, again.event_id) == (first.erased, first.event_id)
@@ -98,6 +109,8 @@ def test_a_retry_returns_the_first_answer_and_leaves_no_event(world, name):
         assert again.gone == first.gone
     elif name in ("session_end", "projects_merge", "projects_rename"):
         assert again._replace(at=first.at, hint=first.hint) == first
+    elif name in ("attach", "detach"):
+        assert (again.asset, again.outcome, again.replayed) == (first.asset, first.outcome, True)
     elif name != "revise":
         assert {one.id for one in again.memories} == {one.id for one in first.memories}
 

@@ -315,6 +315,24 @@ def test_a_short_word_that_is_finished_is_no_beginning(world: World):
 # --- compounds ---
 
 
+@pytest.mark.parametrize("piece", ["rosenscher", "ploymen", "bernete", "OSENSCH"])
+def test_the_middle_of_a_longer_word_finds_it_where_nothing_else_does(world: World, piece: str):
+    world.person.remember("The Rosenschere hangs beside the redeployments")
+    world.person.remember("Kubernetes runs in Frankfurt")
+    hits = world.person.recall(piece).hits
+
+    assert len(hits) == 1
+    assert world.person.recall("qqqzzz").hits == ()
+
+
+def test_a_middle_is_not_looked_for_beside_a_word_that_somebody_wrote(world: World):
+    world.person.remember("Redeployments are on Fridays")
+    world.person.remember("Lunch is on Fridays too")
+
+    assert world.person.recall("ploymen").hits
+    assert len(world.person.recall("ploymen fridays").hits) == 2
+
+
 @pytest.mark.parametrize(
     ("text", "question"),
     [
@@ -519,6 +537,11 @@ class Counted:
         assert access == MINE
         self.asked += terms
         return Census(self.total, {term: self.carriers.get(term, 0) for term in terms})
+
+    def containing(self, piece: str, access: Access) -> list[str]:
+        assert access == MINE
+        self.asked.append(piece)
+        return []
 
 
 def test_very_common_words_of_a_large_store_are_not_looked_for_where_a_rarer_one_is():

@@ -122,7 +122,7 @@ def test_meaning_stays_within_kind_tag_and_scope(world: World, narrowed: dict[st
     assert len(texts(world.person.recall("anchorage", everywhere=True))) == 4
 
 
-@pytest.mark.parametrize("kind", ["map", "finding", "prompt", "insight"])
+@pytest.mark.parametrize("kind", ["map", "finding", "prompt"])
 def test_kinds_on_demand_are_not_found_by_meaning_either(world: World, kind: str):
     world.person.remember("The haven is laid out by layers", kind=kind, cite=["src/api.py"])
 

@@ -415,7 +415,7 @@ def test_what_is_promoted_again_replaces_all_that_came_after_it(world):
     assert live(world) == [third.text]
 
 
-def test_a_ring_of_verdicts_hides_two_of_three_and_shows_the_same_to_every_walk(world):
+def test_a_ring_of_conflicts_is_shown_whole_from_each_of_its_memories(world):
     one, two_, three = (
         world.agent.remember(text).memory
         for text in ("Lint with flake8", "Linting moved to pylint", "We lint by means of ruff")

@@ -4,6 +4,7 @@ import threading
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
+from engram.engines.blobs_ram import RamBlobs
 from engram.engines.ram import RamEngine
 from engram.model.caller import REVIEWER, Caller
 from engram.model.change import Request
@@ -11,8 +12,9 @@ from engram.model.event import Event
 from engram.model.filter import ANYTHING, Access
 from engram.model.memory import Memory, Standing, standing
 from engram.model.scope import GLOBAL, Scope
-from engram.ports import Embedder, Engine, Shelf
+from engram.ports import Attaching, Embedder, Engine, Shelf
 from engram.rules.admission import Policy
+from engram.rules.media import TAKEN
 from engram.service import Engram
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -60,7 +62,7 @@ class World:
         embedder: Embedder | None = None,
         shelf: Shelf | None = None,
     ) -> None:
-        self.engine = engine or RamEngine("replica")
+        self.engine, self.blobs = engine or RamEngine("replica"), RamBlobs()
         self.embedder, self.shelf = embedder, shelf  # without an embedder, words alone are compared
         self.clock, self.new_id = Clock(), Ids(name)
         self.policy, self.home = policy or Policy(), home
@@ -78,6 +80,7 @@ class World:
             store="ram:",
             embedder=self.embedder,
             shelf=self.shelf,
+            attaching=Attaching(lambda: self.blobs, 1 << 20, TAKEN, 7),
         )
 
     def settle(self) -> None:

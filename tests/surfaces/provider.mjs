@@ -14,7 +14,7 @@ const provider = new Provider(issuer, {
       client_id: 'app',
       token_endpoint_auth_method: 'none',
       application_type: 'native',
-      redirect_uris: ['http://127.0.0.1/done'],
+      redirect_uris: ['http://127.0.0.1/done', 'http://127.0.0.1/web/login/done'],
       grant_types: ['authorization_code', 'refresh_token', 'urn:ietf:params:oauth:grant-type:device_code'],
       response_types: ['code'],
     },

@@ -70,15 +70,15 @@ class Team(NamedTuple):
 
 
 @contextmanager
-def running(folder: Path, known: Provider, settings: str, **variables: str) -> Iterator[tuple[int, Path]]:
-    """`engram serve` for a team until the block ends; its port, and where its log is."""
+def running(folder: Path, known: Provider | None, settings: str, **variables: str) -> Iterator[tuple[int, Path]]:
+    """`engram serve` until the block ends, for a team or, without a provider, for this machine; port and log."""
     file = folder / ".config" / "engram" / "engram.toml"
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(settings)
     log = folder / "log"
     with log.open("wb") as stderr:
         process = subprocess.Popen(
-            [*COMMAND, "serve", "--port", "0", "--json", "--oidc-issuer", known.issuer],
+            [*COMMAND, "serve", "--port", "0", "--json", *(["--oidc-issuer", known.issuer] if known else [])],
             stdout=subprocess.PIPE,
             stderr=stderr,
             cwd=folder,

@@ -76,10 +76,20 @@ def test_bash_is_told_which_command_it_completes():
 
 
 def test_bash_completes_commands():
-    assert set(completed("re")) == {"remember", "revise", "restore", "recall", "reembed", "review", "reject"} | {
+    assert set(completed("re")) == {
+        "remember",
+        "revise",
+        "restore",
+        "recall",
+        "reembed",
+        "reindex",
+        "review",
+        "reject",
+    } | {
         "relate",
         "related",
         "remote",
+        "rescue",
         "replicas",
     }
     assert completed("mod") == ["models"]
@@ -92,7 +102,7 @@ def test_bash_completes_commands():
 def test_bash_completes_the_options_of_a_command():
     assert completed("remember", "--vis") == ["--visibility"]
     assert completed("recall", "deploy", "--ex") == ["--explain"]
-    assert completed("doctor", "--") == ["--fix", "--json", "--store", "--help"]
+    assert completed("doctor", "--") == ["--fix", "--hygiene", "--json", "--store", "--help"]
 
 
 def accepted(name: str) -> set[str]:

@@ -129,11 +129,12 @@ def test_at_a_terminal_it_is_asked_before_anything_is_pinned(repo: Repo):
     run(repo, "remember", "Timeouts are short", "--cite", "src/api.py:3")
     repo.edit("src/api.py", "TIMEOUT = 30", "TIMEOUT = 60")
     more = {"ENGRAM_STORE": str(repo.folder.parent / "store.db"), "HOME": str(repo.folder.parent)}
-    _, refused = at_terminal(repo.folder, "verify", "mem-0001", keys={"[y/N]": "\n"}, **more)
+    left, refused = at_terminal(repo.folder, "verify", "mem-0001", keys={"[y/N]": "\n"}, **more)
     code, agreed = at_terminal(repo.folder, "verify", "mem-0001", keys={"[y/N]": "y\n"}, **more)
 
     assert "+TIMEOUT = 60" in refused
     assert "Verified" not in refused
+    assert left == 6
     assert "Verified" in agreed
     assert code == 0
     assert run(repo, "recall", "timeouts", "--words", "--json").json["hits"][0]["evidence"][0]["verdict"] == "fresh"
@@ -147,7 +148,7 @@ def test_at_a_terminal_nobody_is_asked_to_pin_what_is_gone(repo: Repo):
 
     assert "[y/N]" not in shown
     assert "Cite something else" in " ".join(shown.split())
-    assert code == 0
+    assert code == 6  # nothing was verified, and a script must see that
 
 
 def test_what_another_branch_knows_is_said_in_words(repo: Repo):

@@ -1,6 +1,7 @@
 """The command on a store of plain files: what the store has to say is said, and hand edits are taken back."""
 
 import json
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -105,8 +106,136 @@ def test_a_hand_edit_of_a_curated_memory_is_taken_back_without_a_word_and_done_a
 def test_the_first_opening_of_a_store_cannot_be_undone_and_says_why(engram: Driver, registry: Path):
     for name in ("events.jsonl", "audit.jsonl"):
         registry.with_name(name).unlink()
-    shown = engram("undo")
+    assert engram("undo").err.startswith("engram: There is nothing to undo.")
+    shown = engram("undo", "1")
 
     assert shown.code == 5
     assert "Event 1 (adopted) cannot be undone: it only took in what memory.md already had." in shown.err
     assert len(json.loads(engram("list", "--json").out)["memories"]) == 2
+
+
+@pytest.mark.parametrize("line", [1, 2])
+def test_a_lost_line_of_history_is_said_once_by_a_read_and_until_it_is_mended_by_doctor(
+    engram: Driver, registry: Path, tmp_path: Path, line: int
+):
+    history = registry.parent / "events.jsonl"
+    lines = history.read_text().splitlines(keepends=True)
+    history.write_text("".join([*lines[:line], lines[line][:-30] + "\n" * (line == 1), *lines[line + 1 :]]))
+    lost = "remember mem-0001" if line == 1 else "auto_append mem-0002"
+
+    shown = engram("list")
+    assert f"({lost}, " in shown.err
+    assert "engram doctor --fix" in shown.err
+    assert engram("list").err == ""
+    told = engram("doctor").out
+    assert f"({lost}, " in told
+    assert "Healthy" not in told
+    assert "by hand" not in told
+    assert "We deploy on Fridays" in engram("list").out
+    path = str(tmp_path / "b.zip")
+    assert engram("backup", "create", path).code == 0
+    shown = engram("backup", "verify", path)
+    assert shown.code == 0
+    assert f"({lost}, " in shown.out
+    assert "is healthy" not in shown.out
+
+    assert "History goes on without what is lost" in engram("doctor", "--fix").out
+    assert "✓ Healthy" in engram("doctor").out
+
+
+def test_a_plain_undo_takes_back_what_was_done_and_not_what_was_adopted(engram: Driver, registry: Path):
+    history = registry.parent / "events.jsonl"
+    lines = history.read_text().splitlines(keepends=True)
+    history.write_text("".join([lines[0], *lines[2:]]))
+
+    assert "Took back remember (event 1)" in engram("undo").out
+    assert "I pay in euros" in engram("list").out
+    assert engram("undo").err.startswith("engram: There is nothing to undo.")
+    assert "it only took in what memory.md already had" in engram("undo", "2").err
+
+
+def test_a_body_that_was_written_into_is_shown_by_sync_though_an_item_was_changed_too(
+    engram: Driver, registry: Path
+):
+    swap(registry, 'fact: "We deploy on Fridays"', 'fact: "We deploy on Mondays"')
+    registry.write_text(registry.read_text() + "\nmy own paragraph\n")
+
+    assert "-my own paragraph" in engram("sync").out
+    assert "my own paragraph" in registry.read_text()
+    assert engram("sync", "--apply").code == 0
+    assert "my own paragraph" not in registry.read_text()
+    assert "- We deploy on Mondays" in registry.read_text()
+
+
+def test_an_undo_and_a_verification_stand_in_the_trail_and_a_reason_for_rejecting_is_kept(
+    engram: Driver, registry: Path
+):
+    engram.remember("I pay in kronor", "--kind", "fiscal")
+    assert engram("reject", "mem-0003", "--reason", "it was a joke").code == 0
+    assert engram("undo").code == 0
+    assert engram("verify", "mem-0002").code == 0
+    rows = [json.loads(line) for line in registry.with_name("audit.jsonl").read_text().splitlines()]
+    told = [("reject", "mem-0003", 3), ("undo", "mem-0003", 3), ("verify", "mem-0002", 2)]
+    assert [(row["op"], row["id"], row["tier"]) for row in rows][-3:] == told
+    assert "it was a joke" in registry.with_name("events.jsonl").read_text()
+    assert "it was a joke" in engram("history", "mem-0003").out
+    assert engram("reject", "mem-9999").code == 3
+
+
+def test_doctor_notes_what_says_the_same_twice_and_what_may_not_both_hold(engram: Driver, registry: Path):
+    assert not {"repeat", "conflict"} & noted(engram)
+    item = '  - fact: "{}"\n    status: promoted\n'
+    swap(registry, "\n---\n\n", "\n" + item.format("We deploy on Fridays") + "---\n\n")
+    assert {"repeat", "conflict"} & noted(engram) == {"repeat"}
+    told = "1 memory says what another one says, word for word: mem-0003. Keep one: engram forget mem-0003."
+    assert told in engram("doctor").out
+    assert engram("forget", "mem-0003").code == 0
+    assert not {"repeat", "conflict"} & noted(engram)
+
+    engram.remember("The gateway listens on port 8080")
+    swap(registry, "\n---\n\n", "\n" + item.format("The gateway listens on port 9090") + "---\n\n")
+    assert {"repeat", "conflict"} & noted(engram) == {"conflict"}
+    shown = engram("doctor")
+    assert "1 pair of memories may not both hold. Judge what is so: engram conflicts." in shown.out
+    assert "✓ Healthy" in shown.out
+    pair = json.loads(engram("conflicts", "--json").out)["pairs"][0]["pair"]
+    assert engram("conflicts", "--ignore", pair).code == 0
+    assert not {"repeat", "conflict"} & noted(engram)
+
+
+def noted(engram: Driver) -> set[str]:
+    return {one["code"] for one in json.loads(engram("doctor", "--json").out)["findings"]}
+
+
+def git(folder: Path, *words: str) -> None:
+    plain = ["-c", "user.email=ada@example.com", "-c", "user.name=Ada", "-c", "commit.gpgsign=false"]
+    subprocess.run(["git", *plain, "-C", folder, *words], check=True, capture_output=True)
+
+
+@pytest.mark.parametrize("attributes", ["", "audit.jsonl merge=union\nevents.jsonl merge=union\n"])
+def test_a_merge_of_git_that_kept_our_side_forgets_nothing_of_the_other(
+    engram: Driver, registry: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, attributes: str
+):
+    ours, theirs = registry.parent, tmp_path / "theirs"
+    (ours / ".gitignore").write_text(".lock\n.bak/\nqueue/\n.*.new\n")
+    (ours / ".gitattributes").write_text(attributes)
+    git(tmp_path, "init", "-q", "-b", "main", str(ours))
+    git(ours, "add", "-A")
+    git(ours, "commit", "-qm", "one")
+    git(tmp_path, "clone", "-q", str(ours), str(theirs))
+    for path in (theirs, *theirs.glob("*")):
+        path.chmod(0o700 if path.is_dir() else 0o600)
+    for folder, text in ((theirs, "Written over there"), (ours, "Written over here")):
+        monkeypatch.setenv("ENGRAM_STORE", f"files:{folder}")
+        engram.remember(text)
+        git(folder, "commit", "-qam", "two")
+    git(ours, "fetch", "-q", str(theirs), "main")
+    git(ours, "merge", "-q", "-s", "ours" if not attributes else "recursive", "-X", "ours", "FETCH_HEAD")
+
+    told = engram("doctor").out
+    assert ("left out 1 memory of the other side" in told) == (not attributes)
+    assert engram("doctor", "--fix").code == 0
+    listed = engram("list").out
+    assert "Written over there" in listed
+    assert "Written over here" in listed
+    assert "✓ Healthy" in engram("doctor").out

@@ -18,6 +18,7 @@ from mcp_types import CallToolResult
 
 import engram as package
 from engram.model import answers
+from engram.model.marks import marked
 from engram.operations import parameters as prose
 from engram.service import OPERATIONS, Engram, Operation
 from engram.surfaces.http import application, resources
@@ -47,14 +48,18 @@ def answer_types() -> set[type]:
 def test_the_operations_of_the_core_are_all_there():
     assert set(OPERATIONS) == {
         "remember", "get", "list", "revise", "verify", "forget", "restore", "purge", "recall", "context", "review",
-        "promote", "reject", "history", "undo", "stats", "doctor", "kinds", "export", "import", "models", "reembed",
+        "promote", "reject", "history", "undo", "stats", "doctor", "hygiene", "scrub", "kinds", "export", "import",
+        "models", "reembed",
+        "reindex",
         "harvest", "session_begin", "session_end", "session_list", "timeline", "capture", "suggest_key",
         "queue", "sync", "relate", "judge", "related", "conflicts",
         "projects_list", "projects_merge", "projects_rename", "backup_create", "backup_verify", "backup_restore",
-        "evidence", "cited", "settle",
+        "rescue",
+        "evidence", "cited", "settle", "search", "files", "graph", "trends",
         "sync_git", "replicas", "replicas_accept", "replicas_drop", "remote_add", "remote_list",
         "remote_enrol", "remote_push", "remote_pull", "remote_status",
         "keys_create", "keys_list", "keys_revoke", "owners_assign",
+        "attach", "assets", "fetch", "detach", "insights_save", "insights_list",
     }  # fmt: skip
 
 
@@ -82,7 +87,7 @@ def test_the_command_takes_the_parameters_of_the_operation(operation: Operation)
 
     assert [each.name for each in parameters(operation)] == signature
     assert set(signature) <= taken
-    assert taken - set(signature) <= {"help", "json", "store", "explain", "list", "git"}
+    assert taken - set(signature) <= {"help", "json", "store", "explain", "list", "git", "hygiene"}
 
 
 @NAMED
@@ -142,7 +147,7 @@ def test_what_writes_can_be_retried_with_a_token(operation: Operation):
     # The second time, everything is known, has its vector or its place, is under way, or stands in the way.
     by_itself = operation.name in (
         *("harvest", "import", "reembed", "capture", "session_begin", "sync"),
-        *("backup_restore", "settle", "conflicts"),
+        *("backup_restore", "settle", "conflicts", "reindex", "scrub"),
     )
     by_itself |= operation.group in ("syncing", "remotes")  # what was sent or decided is known the second time
     # A key cannot be shown a second time; an end is an end, and what has its owner is found no more.
@@ -227,6 +232,11 @@ def doors(engram: Driver, furnished: Path) -> Iterator[tuple[Driver, Engram]]:
         yield engram, memory
 
 
+def with_attachment(file: Path, *memories: Engram) -> None:
+    for each in memories:
+        each.attach("mem-0002", str(file))
+
+
 CALLS: list[tuple[str, dict[str, Any]]] = [
     ("remember", {"text": "Tea is at four"}),
     ("remember", {"text": "My town is Porto", "kind": "location", "tag": ["a", "b"], "pinned": False}),
@@ -241,16 +251,30 @@ CALLS: list[tuple[str, dict[str, Any]]] = [
     ("forget", {"memory": ["mem-0001", "mem-0002"], "reason": "old"}),
     ("restore", {"memory": "mem-0005"}),
     ("purge", {"memory": "mem-0002", "confirm": True}),
+    ("insights_save", {"text": "Reads diffs first", "category": "workflow", "confidence": 0.7}),
+    ("insights_list", {"category": "workflow", "limit": 5}),
+    ("insights_list", {"question": "diffs"}),
+    ("attach", {"memory": "mem-0001", "file": "plan.txt", "name": "the plan.txt"}),
+    ("assets", {"memory": "mem-0002"}),
+    ("fetch", {"memory": "mem-0002", "asset": "plan.txt", "path": "fetched.txt", "overwrite": True}),
+    ("detach", {"memory": "mem-0002", "asset": "plan.txt"}),
     ("recall", {"question": "which port has the database", "limit": 3}),
     ("recall", {"question": "deploy", "kind": ["convention"], "tag": ["ops"], "everywhere": True}),
     ("recall", {"question": "deploy", "words": True, "weak": True}),
     ("context", {"query": "database", "budget": 400}),
+    ("search", {"question": "port", "standing": ["all"]}),
+    ("search", {"limit": 1, "unused": True}),
+    ("files", {"everywhere": True}),
+    ("graph", {"question": "project", "subject": "global"}),
+    ("graph", {"question": "chain"}),
+    ("trends", {}),
     ("evidence", {}),
     ("evidence", {"fail_on": ["drifted,gone"], "scope": "global"}),
     ("cited", {"file": "src/db.py:3"}),
     ("settle", {}),
     ("models", {}),
     ("reembed", {}),
+    ("reindex", {"fresh": True}),
     ("review", {}),
     ("queue", {"limit": 5}),
     ("sync", {}),
@@ -292,10 +316,13 @@ CALLS: list[tuple[str, dict[str, Any]]] = [
     ("owners_assign", {"to": "ada", "source": "anonymous", "apply": True}),
     ("stats", {}),
     ("doctor", {}),
+    ("hygiene", {}),
+    ("scrub", {"dry_run": True}),
     ("kinds", {}),
     ("export", {"path": "all.jsonl", "standing": ["live"], "overwrite": True}),
     ("import", {"path": "given.jsonl", "trust": True}),
     ("import", {"path": "given.jsonl", "dry_run": True}),
+    ("rescue", {"path": "rescued.jsonl", "overwrite": True}),
     ("backup_create", {"path": "all.zip", "overwrite": True}),
     ("backup_verify", {"path": "given.zip"}),
     ("backup_restore", {"path": "given.zip", "overwrite": True}),
@@ -316,6 +343,11 @@ def test_the_command_answers_what_python_answers(doors: tuple[Driver, Engram], n
         told = {"role": "user", "content": "Always use pnpm."}
         line = {"type": "user", "sessionId": "s", "uuid": "u", "message": told}
         (command.folder / "talk.jsonl").write_text(json.dumps(line) + "\n", encoding="utf-8")
+    if operation.group == "assets":
+        plan = command.folder / "plan.txt"
+        plan.write_text("north, then east", encoding="utf-8")
+        with package.open(command.folder / "one.db") as other:
+            with_attachment(plan, other, memory)
     done = command(*operation.command.split(), *words_of(operation, said), "--json")
     answer = getattr(memory, method_of(operation))(**said)
 
@@ -385,7 +417,8 @@ def test_the_tool_answers_what_python_answers(two_stores: tuple[Engram, Engram],
 
     assert not result.is_error
     assert masked(result.structured_content) == masked(json.loads(json.dumps(compact(answer), default=str)))
-    assert result.content[0].text == render(answer, Paper(width=2000))
+    told = render(answer, Paper(width=2000))
+    assert result.content[0].text in (told, marked(told))
 
 
 def test_every_tool_is_compared():
@@ -436,6 +469,10 @@ def test_http_answers_what_python_answers_and_what_the_openapi_says(
     two_stores: tuple[Engram, Engram], name: str, said: dict[str, Any]
 ):
     first, second = (memory.for_person("http") for memory in two_stores)
+    if OPERATIONS[name].group == "assets":
+        plan = Path(first.store).with_name("plan.txt")
+        plan.write_text("north, then east", encoding="utf-8")
+        with_attachment(plan, first, second)
     status, body = through_http(first, name, said)
     answer = getattr(second, method_of(OPERATIONS[name]))(**said)
 

@@ -15,13 +15,25 @@ from typing import Any
 import pytest
 
 from engram.service import OPERATIONS
-from engram.surfaces.cli import EXTRA
+from engram.surfaces.cli import BY_FLAG, EXTRA
 from evidence.repos import Repo
 from surfaces.driving import Driver
 
 FILE = Path(__file__).with_name("shapes.json")
 
-COUNTED = {"held_back", "standings", "kinds", "scopes", "outcomes", "handles", "reasons", "ranks", "note"}
+COUNTED = {
+    "held_back",
+    "standings",
+    "kinds",
+    "scopes",
+    "outcomes",
+    "handles",
+    "reasons",
+    "ranks",
+    "note",
+    "about",
+    "devices",
+}
 """Objects whose keys are data, not fields."""
 
 NOUNS = {
@@ -86,11 +98,12 @@ def tour(engram: Driver, here: Callable[[Path], None]) -> dict[str, list[Any]]: 
     """Every command once or more, so that each field has a value at least once."""
     answers: defaultdict[str, list[Any]] = defaultdict(list)
 
-    def run(*words: str) -> Any:
+    def run(*words: str, code: int = 0) -> Any:
         done = engram(*words, "--json")
-        assert done.code == 0, (words, done.err)
+        assert done.code == code, (words, done.err)
         two = "_".join(words[:2])
-        answers["sync_git" if "--git" in words else two if two in OPERATIONS else words[0]].append(done.json)
+        flagged = next((name for (first, flag), name in BY_FLAG.items() if first == words[0] and flag in words), "")
+        answers[flagged or (two if two in OPERATIONS else words[0])].append(done.json)
         return done.json
 
     run("remember", "The port of the database is 5432", "--tag", "db", "--cite", "src/db.py:3", "--pinned")
@@ -103,6 +116,7 @@ def tour(engram: Driver, here: Callable[[Path], None]) -> dict[str, list[Any]]: 
     run("recall", "port", "--words")
     run("models")
     run("reembed")
+    run("reindex")
     run("models")
     run("promote", "mem-0004", "--confirm")
     run("revise", "mem-0004", "--text", "I am Alex Rivera")
@@ -119,12 +133,22 @@ def tour(engram: Driver, here: Callable[[Path], None]) -> dict[str, list[Any]]: 
     run("list", "--standing", "all")
     run("list", "--limit", "1")
     run("context")
+    (engram.folder / "plan.txt").write_text("north", encoding="utf-8")
+    run("insights", "save", "Reads diffs first", "--category", "workflow")
+    run("insights", "list")
+    run("insights", "list", "--limit", "1", "--category", "other")
+    run("attach", "mem-0001", "plan.txt")
+    run("assets", "mem-0001")
+    run("fetch", "mem-0001", "plan.txt", "copy.txt")
+    run("detach", "mem-0001", "plan.txt")
     run("undo", "--last", "1")
     run("purge", "mem-0003", "--confirm")
     run("history", "--limit", "50")
     run("history", "--limit", "1")
     run("stats")
     run("doctor")
+    run("doctor", "--hygiene")
+    run("scrub", "--dry-run")
     run("kinds")
     run("export", "all.jsonl")
     run("import", "all.jsonl")
@@ -158,6 +182,7 @@ def tour(engram: Driver, here: Callable[[Path], None]) -> dict[str, list[Any]]: 
     run("backup", "create", "all.zip")
     run("backup", "verify", "all.zip")
     run("backup", "restore", "all.zip", "--overwrite")
+    run("rescue", "rescued.jsonl")
     engram.set(ENGRAM_PROJECT="rotation")
     (engram.folder / "repository").mkdir(exist_ok=True)
     run("sync", "--git", "repository", "--status", "--private")
@@ -179,9 +204,15 @@ def tour(engram: Driver, here: Callable[[Path], None]) -> dict[str, list[Any]]: 
     repo.write("a.py", "a = 2\nb = 2\n")
     run("recall", "what is a", "--kind", "finding", "--words")
     run("get", run("list", "--kind", "finding")["memories"][0]["handle"])
+    run("search", "what is a", "--kind", "finding", "--words")
+    run("search", "--limit", "1", "--everywhere")
+    run("files", "--everywhere")
+    run("graph", "chain")
+    run("graph", "file", "a.py")
+    run("trends")
     run("evidence")
     run("cited", "a.py:1")
-    run("verify", run("cited", "a.py")["memories"][0]["memory"]["handle"])
+    run("verify", run("cited", "a.py")["memories"][0]["memory"]["handle"], code=6)
     run("settle")
     repo.git("switch", "-qc", "side")
     repo.commit()
@@ -194,7 +225,7 @@ def tour(engram: Driver, here: Callable[[Path], None]) -> dict[str, list[Any]]: 
     return answers
 
 
-SPOKEN = {"completion", "mcp", "serve", "hook", "setup", "views", "init", "migrate", "login"} | {
+SPOKEN = {"completion", "mcp", "serve", "hook", "setup", "views", "init", "migrate", "login", "tui"} | {
     *("remote_push", "remote_pull", "remote_status", "replicas_accept", "replicas_drop")  # they need somebody else
 }
 """Commands whose answer is a script, a protocol, or told in their own tests."""

@@ -29,6 +29,10 @@ COMMANDS = {
     "recall": ["recall", "when is lunch", "--words"],
     "recall of the past": ["recall", "when is lunch", "--words", "--explain", "--as-of", "2026-01-01"],
     "context": ["context"],
+    "search": ["search", "lunch", "--words", "--standing", "all"],
+    "files": ["files"],
+    "graph": ["graph", "conflicts"],
+    "trends": ["trends"],
     "evidence": ["evidence"],
     "cited": ["cited", "src/api.py"],
     "settle": ["settle"],
@@ -39,6 +43,12 @@ COMMANDS = {
     "forget": ["forget", "mem-0001"],
     "restore": ["restore", "mem-0003"],
     "purge": ["purge", "mem-0001", "--confirm"],
+    "attach": ["attach", "mem-0001", "talk.jsonl"],
+    "assets": ["assets", "mem-0002"],
+    "fetch": ["fetch", "mem-0002", "note.txt", "out.txt"],
+    "detach": ["detach", "mem-0002", "note.txt", "--confirm"],
+    "insights save": ["insights", "save", "Eats early"],
+    "insights list": ["insights", "list"],
     "review": ["review", "--list"],
     "promote": ["promote", "mem-0002", "--confirm"],
     "reject": ["reject", "mem-0002"],
@@ -48,7 +58,10 @@ COMMANDS = {
     "undo": ["undo"],
     "stats": ["stats"],
     "doctor": ["doctor"],
+    "doctor --hygiene": ["doctor", "--hygiene"],
+    "scrub": ["scrub", "--dry-run"],
     "kinds": ["kinds"],
+    "reindex": ["reindex"],
     "models": ["models"],
     "export": ["export", "all.jsonl"],
     "import": ["import", "given.jsonl"],
@@ -67,6 +80,7 @@ COMMANDS = {
     "projects merge": ["projects", "merge", "old", "new"],
     "projects rename": ["projects", "rename", "old", "older"],
     "backup create": ["backup", "create", "all.zip"],
+    "rescue": ["rescue", "rescued.jsonl"],
     "backup verify": ["backup", "verify", "given.zip"],
     "backup restore": ["backup", "restore", "given.zip", "--overwrite"],
     "keys create": ["keys", "create", "ci", "--owner", "ada"],
@@ -98,6 +112,8 @@ def furnished(tmp_path_factory: pytest.TempPathFactory) -> Path:
         vector = struct.pack(f"<{space.dim}f", 1.0, *[0.0] * (space.dim - 1))
         found = memory.list(standing=["all"], everywhere=True).memories
         assert memory.engine.put_vectors(space, [(one.id, one.imprint, vector) for one in found]) == 5
+        (folder / "note.txt").write_text("At noon", encoding="utf-8")
+        memory.attach("mem-0002", str(folder / "note.txt"))
         memory.export(str(folder / "given.jsonl"))
         memory.backup_create(str(folder / "given.zip"))
     told = {"role": "user", "content": "Always use pnpm."}

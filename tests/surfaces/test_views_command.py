@@ -49,6 +49,17 @@ def test_it_goes_in_once_and_comes_out_to_the_byte(engram: Driver, agents: Path)
     assert sorted(path.name for path in engram.folder.iterdir() if path.suffix == ".md") == ["AGENTS.md"]
 
 
+@pytest.mark.parametrize("name", ["AGENTS.md", "CLAUDE.md", "CURSOR.md"])
+def test_each_of_the_usual_files_gets_its_block_without_being_named(engram: Driver, name: str):
+    engram.remember("We deploy on Fridays")
+    path = engram.folder / name
+    path.write_text("# Mine\n", encoding="utf-8")
+    assert engram("views", "--yes").out.splitlines()[-1] == f"Wrote {name}"
+    assert "- We deploy on Fridays" in path.read_text(encoding="utf-8")
+    engram("views", "--remove", "--yes")
+    assert path.read_text(encoding="utf-8") == "# Mine\n"
+
+
 def test_a_file_that_was_not_there_is_private_and_goes_again(engram: Driver):
     engram.remember("We deploy on Fridays")
     path = engram.folder / "GEMINI.md"

@@ -47,7 +47,8 @@ class Keeper:
         return None
 
     def _home(self, request: Request) -> Path:
-        return self.folder / quote(request.query_params["scope"], safe="")
+        apart = " private" if request.query_params.get("private") else ""
+        return self.folder / quote(request.query_params["scope"] + apart, safe="")
 
     def _index(self, home: Path) -> list[dict[str, Any]]:
         path = home / "index.jsonl"

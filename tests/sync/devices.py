@@ -31,20 +31,32 @@ class Device:
     """One machine. `clone` is its working tree of the shared repository."""
 
     def __init__(
-        self, folder: Path, name: str, *, store: str = "ram:", clock: Callable[[], datetime] | None = None
+        self,
+        folder: Path,
+        name: str,
+        *,
+        store: str = "ram:",
+        clock: Callable[[], datetime] | None = None,
+        project: str = "acme",
     ):
+        """A machine that calls the repository's project by a name; without one, the folder tells."""
         self.name, self.folder = name, folder / name
         self.clone = self.folder / "clone"
         self.clone.mkdir(parents=True, exist_ok=True)
         self.environment = {
             "HOME": str(self.folder),
-            "ENGRAM_PROJECT": "acme",
+            **({"ENGRAM_PROJECT": project} if project else {}),
             "ENGRAM_VISIBILITY": "shared",
             "ENGRAM_EMBEDDER": "none",
         }
-        path = store if store == "ram:" else f"{store}{self.folder / 'store'}"
+        self._path = store if store == "ram:" else f"{store}{self.folder / 'store'}"
+        self._clock = clock or Clock()
+        self.open()
+
+    def open(self) -> None:
+        """Open its store, as its environment is now."""
         self.memory = engram.open(
-            path, folder=self.clone, environment=self.environment, clock=clock or Clock(), channel="flag"
+            self._path, folder=self.clone, environment=self.environment, clock=self._clock, channel="flag"
         )
 
     def say(self, text: str, **more: Any) -> str:
@@ -56,12 +68,12 @@ class Device:
     def sync(self, **more: Any) -> Any:
         return self.memory.sync_git(str(self.clone), **more)
 
-    def fetch(self, *others: "Device") -> "Device":
-        """Get the files that others have and this clone lacks, as a pull that merges does."""
+    def fetch(self, *others: "Device", wanted: Callable[[Path], bool] = lambda _: True) -> "Device":
+        """Get the files that others have and this clone lacks, as a pull that merges does; all, or those wanted."""
         for other in others:
             for file in sorted((other.clone / PLACE).rglob("*")):
                 target = self.clone / file.relative_to(other.clone)
-                if file.is_file() and not target.exists():
+                if file.is_file() and not target.exists() and wanted(file):
                     target.parent.mkdir(parents=True, exist_ok=True)
                     shutil.copyfile(file, target)
         return self

@@ -199,6 +199,32 @@ def test_what_is_dated_in_the_future_waits_until_its_time_has_come(tmp_path):
     assert "Said in three days" in two.texts()
 
 
+def test_whoever_had_a_clock_that_was_a_year_ahead_is_told_and_comes_back_by_a_new_store(tmp_path):
+    fast = Clock()
+    one, two = Device(tmp_path, "laptop", clock=fast), Device(tmp_path, "desktop")
+    one.say("The laptop speaks first")
+    two.say("The desktop speaks first")
+    trusting(one, two)
+    assert one.sync().problems == ()
+    fast.now = START + timedelta(days=365)
+    one.say("Said with a wrong clock")
+    fast.now = START + timedelta(hours=1)
+    one.say("Said after it was set right")
+    assert "2027-05-01" in one.sync().problems[0]
+    assert "2027-05-01" in two.fetch(one).sync().waiting[0]
+    assert two.sync().problems == ()
+
+    one.memory.export(str(tmp_path / "all.jsonl"))
+    again = Device(tmp_path, "laptop-again", clock=fast)
+    again.memory.import_(str(tmp_path / "all.jsonl"), trust=True)
+    assert again.sync().problems == ()
+    two.fetch(again).sync()
+    two.accept(again)
+    exchange(again, two)
+
+    assert {"Said with a wrong clock", "Said after it was set right"} <= set(two.texts())
+
+
 def test_a_clock_that_is_a_year_behind_only_makes_its_words_old(tmp_path):
     late = Clock()
     late.now = START - timedelta(days=365)

@@ -89,6 +89,22 @@ def test_the_same_text_said_on_two_machines_is_one_memory_and_the_other_leads_to
     assert two.say("Tabs, not spaces") == ids[0]
 
 
+def test_how_often_the_same_was_said_on_two_machines_is_summed_once(pair):
+    one, two = pair
+    ids = sorted([one.say("Tabs, not spaces"), two.say("Tabs, not spaces")])
+    two.say("Tabs, not spaces")
+    exchange(one, two)
+    assert one.get(ids[0]).seen == two.get(ids[0]).seen == 3
+    one.say("Tabs, not spaces")
+    two.say("Tabs, not spaces")
+    exchange(one, two)
+
+    assert one.get(ids[0]).seen == two.get(ids[0]).seen == 5
+    assert one.state() == two.state()
+    for device in pair:
+        assert device.memory.doctor().healthy
+
+
 def test_under_one_key_the_later_word_is_in_use_on_both(quick):
     one, two = quick
     early = one.say("We deploy on Fridays", key="deploy-day")
@@ -190,6 +206,10 @@ def test_global_memories_go_where_a_person_asked_for_it(quick):
     one.say("The global penguin", scope="global", visibility="shared")
     one.sync(global_=True)
     exchange(one, two)
+    waits = two.sync().waiting
+    assert "The global penguin" not in [m.text for m in two.memory.list(scope="global").memories]
+    assert waits == ("1 event waits: it holds everywhere, which engram sync --git --global lets in.",)
+    two.sync(global_=True)
 
     assert "The global penguin" in [m.text for m in two.memory.list(scope="global").memories]
 
@@ -315,3 +335,17 @@ def test_files_are_private_and_bounded_however_many_memories_go(tmp_path):
     assert max(sizes) < 1_500_000
     assert {file.stat().st_mode & 0o777 for file in one.files()} == {0o600}
     assert not (one.clone / PLACE).is_symlink()
+
+
+def test_an_exchange_routes_nothing_and_routing_exchanges_nothing(tmp_path):
+    device = Device(tmp_path, "laptop")
+    device.environment["ENGRAM_AUTOPROMOTE"] = "false"
+    device.open()
+    waiting = device.memory.for_agent("codex").remember("We build with pnpm", kind="tooling").memory
+    device.sync()
+    told = [file.read_bytes() for file in device.files()]
+
+    assert device.get(waiting.id).status == "pending"
+    assert [one.memory.id for one in device.memory.sync(apply=True).routes] == [waiting.id]
+    assert device.get(waiting.id).status == "promoted"
+    assert [file.read_bytes() for file in device.files()] == told

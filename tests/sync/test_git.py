@@ -4,6 +4,7 @@ import os
 import random
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -118,6 +119,43 @@ def test_three_clones_edit_and_forget_at_once_and_end_up_equal_without_a_conflic
         assert git(one.clone, "status", "--porcelain").stdout == ""
 
 
+FORK = "https://github.com/me/api.git"
+UPSTREAM = "https://github.com/acme/api.git"
+
+
+@pytest.mark.parametrize("remotes", [(UPSTREAM, FORK), ("", "")], ids=["a fork", "a repository on this machine"])
+def test_clones_whose_remotes_differ_see_one_anothers_memories(tmp_path, remotes):
+    git(tmp_path, "init", "--bare", "--initial-branch=main", "hub.git")
+    made = []
+    for name, remote in zip(("up", "down"), remotes, strict=True):
+        (tmp_path / name).mkdir()
+        clone = tmp_path / name / f"{name}-clone"
+        git(tmp_path, "clone", str(tmp_path / "hub.git"), str(clone))
+        if remote:
+            git(clone, "remote", "rename", "origin", "hub")
+            git(clone, "remote", "add", "origin", remote)
+        device = Device(tmp_path, name, project="")
+        device.clone = clone
+        device.open()
+        device.say(f"Said in {name}")
+        made.append(device)
+    up, down = made
+    names = [str(device.memory.call().home) for device in made]
+    for device, other in ((up, down), (down, up), (up, down)):
+        device.sync()
+        git(device.clone, "add", "-A")
+        git(device.clone, "commit", "-m", "memories", "--allow-empty")
+        git(other.clone, "pull", str(device.clone), "HEAD", "--no-rebase")
+        other.sync()
+        if device.memory.engine.replica() in other.sync().strangers:
+            other.accept(device)
+
+    assert names[0] != names[1]
+    assert up.texts() == down.texts() == ["Said in down", "Said in up"]
+    for device, name in zip(made, names, strict=True):
+        assert {str(m.scope) for m in device.memory.list(everywhere=True).memories} == {name}
+
+
 def test_purges_on_two_machines_at_once_merge_and_leave_no_word_in_the_files(clones):
     ada, bob, cyd = clones
     one, two = ada.say("The zebra password is plum"), ada.say("The giraffe password is pear")
@@ -151,3 +189,10 @@ def test_a_force_pushed_history_is_made_up_for_by_the_next_sync(clones):
 
     assert "Said before the force push" in bob.texts()
     assert ada.state() == bob.state() == cyd.state()
+
+
+def test_ten_thousand_memories_are_exchanged_with_progress_and_within_bounded_memory():
+    bench = Path(__file__).resolve().parents[2] / "benches" / "sync" / "run.py"
+    done = subprocess.run([sys.executable, str(bench)], capture_output=True, text=True, check=False, timeout=280)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "10000 taken in" in done.stdout

@@ -202,7 +202,7 @@ def test_the_key_is_private_and_a_loose_one_is_refused(pair):
         memory.sync_git(str(one.clone))
 
 
-def test_a_sync_of_a_thousand_memories_tells_how_far_it_is(tmp_path):
+def test_a_sync_of_hundreds_of_memories_tells_how_far_it_is(tmp_path):
     one, two = Device(tmp_path, "laptop", store="sqlite:"), Device(tmp_path, "desktop", store="sqlite:")
     for n in range(400):
         one.say(f"Memory number {n} about the project")

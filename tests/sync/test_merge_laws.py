@@ -1,5 +1,6 @@
 """Histories of three machines with partitions and any order of delivery: equal in the end, and nothing lost."""
 
+import random
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -33,6 +34,7 @@ STEPS = st.one_of(
     st.tuples(st.just("session"), NAMES, st.sampled_from(["monday", "tuesday"])),
     st.tuples(st.just("sync"), NAMES),
     st.tuples(st.just("carry"), NAMES, NAMES),
+    st.tuples(st.just("carry_some"), NAMES, NAMES, st.integers(0, 255)),
 )
 
 
@@ -117,6 +119,12 @@ class World:
 
     def carry(self, device, other):
         device.fetch(self.devices[other])
+        device.sync()
+
+    def carry_some(self, device, other, chance):
+        """Files come one by one and in any order: a chunk before its words, or before the one it goes on from."""
+        dice = random.Random(chance)
+        device.fetch(self.devices[other], wanted=lambda _: dice.random() < 0.5)
         device.sync()
 
     def settle(self) -> None:

@@ -65,6 +65,9 @@ def test_private_memories_stay_home_unless_the_scope_was_enrolled_with_them(pair
     assert b"walrus" not in held
     one.memory.remote_enrol("team", SCOPE, private=True)
     swap(one, two)
+    assert "The private walrus" not in two.texts()  # they lie apart, for whoever asks for them
+    two.memory.remote_enrol("team", SCOPE, private=True)
+    swap(one, two)
 
     assert "The private walrus" in two.texts()
 

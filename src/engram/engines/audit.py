@@ -34,12 +34,13 @@ def check_records(
     What a purge took from history cannot be compared, nor can what other stores wrote: the last line about it need
     not be the last word.
     """
-    told, unknown = _told(events, mine)
+    told, unknown, elsewhere = _told(events, mine)
     missing = {id for id, said in told.items() if said.get("id") and "text" in said} - unknown
     for n, document in kept:
         missing.discard(document["id"])
         said = told.get(document["id"], {})
         names = {name for name in {**document, **said} if document.get(name) != said.get(name)} - BOOKKEEPING
+        names -= {"seen"} if document["id"] in elsewhere else set()
         if names and document["id"] not in unknown:
             handle, fields = print_handle("memory", n), ", ".join(sorted(names))
             message = f"{handle} is not what history made it: {fields} was changed from outside."
@@ -49,14 +50,16 @@ def check_records(
         yield Finding("records", message, "Restore a backup.")
 
 
-def _told(events: Iterable[Event], mine: Collection[str]) -> tuple[dict[str, Document], set[str]]:
-    """What history says each record became, and the ids of which it says nothing any more."""
+def _told(events: Iterable[Event], mine: Collection[str]) -> tuple[dict[str, Document], set[str], set[str]]:
+    """What history says each record became, which it is silent about by now, and which were seen elsewhere too."""
     told: dict[str, Document] = {}
     unknown: set[str] = set()
+    elsewhere: set[str] = set()
     for event in events:
         if event.payload is None or event.replica not in mine:
             unknown.update(event.subjects)
             continue
+        elsewhere.update((event.payload.note or {}).get("states", ()))  # what others counted is no edit of ours
         for edit in event.payload.edits:
             told.setdefault(edit.id, {})[edit.field] = edit.new
-    return told, unknown
+    return told, unknown, elsewhere

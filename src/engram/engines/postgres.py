@@ -3,22 +3,25 @@
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, cast
 
+from psycopg.errors import UniqueViolation
+
 from engram.engines import postgres_search as searching
 from engram.engines import postgres_vectors as vectors_of
 from engram.engines import postgres_write as writing
+from engram.engines.chain import moved
+from engram.engines.postgres_blobs import PostgresBlobs
 from engram.engines.postgres_check import check_derived, check_told, mend_derived
-from engram.engines.postgres_database import Database, again
+from engram.engines.postgres_database import Database
 from engram.engines.postgres_schema import MIGRATIONS, Part
-from engram.engines.rows import Row, event_of, record_of
+from engram.engines.rows import Row, backlog_of, event_of, events_where, handles_of, page_of, record_of, the_one
 from engram.engines.where import where as to_sql
-from engram.errors import Conflict
 from engram.model.change import Change, Commit, Finding, Token, Witness
 from engram.model.codec import Record, RecordType
 from engram.model.event import Event
 from engram.model.filter import ANYTHING, Access, Filter, common
 from engram.model.memory import Memory
 from engram.model.query import Backlog, Census, Hit, Page, Query, Space, check_vectors
-from engram.model.refs import SHORTEST_PREFIX, handle_number, print_handle, read_cursor, write_cursor
+from engram.model.refs import SHORTEST_PREFIX, handle_number, read_cursor
 from engram.model.scope import Scope
 
 EVENTS = "SELECT seq, id, envelope, payload FROM event"
@@ -37,22 +40,31 @@ class PostgresEngine:
         self._database = database
         self._new_replica = new_replica
         self._sole = sole
+        self._begun = False  # whether the org is known to have its row, which commits lock
 
     def of(self, org: str) -> "PostgresEngine":
         """The same database for another org."""
         return PostgresEngine(self._database, org, new_replica=self._new_replica)
+
+    def blobs(self) -> PostgresBlobs:
+        """Where the bytes of attachments of this org rest."""
+        return PostgresBlobs(self._database, self.org)
 
     # reading
 
     def get(self, type: RecordType, refs: Iterable[str], access: Access) -> dict[str, Record]:
         """See `ports.Engine.get`."""
         allowed = searching.placeholders(to_sql(ANYTHING, access))
-        found: dict[str, Record] = {}
-        with self._database.reading(self.org) as part:
-            for ref in refs:
-                if (row := self._find(part, type, ref, *allowed)) is not None:
-                    found[ref] = record_of(type, row)
-        return found
+        wanted = [*dict.fromkeys(refs)]
+
+        def find(part: Part) -> Callable[[], dict[str, Row]]:
+            found = _by_id(part, type, wanted, *allowed)
+            rest = [ref for ref in wanted if ref not in found]
+            found |= {ref: row for ref in rest if (row := _otherwise(part, type, ref, *allowed)) is not None}
+            return lambda: found
+
+        rows = self._database.read(self.org, find) if wanted else {}
+        return {ref: record_of(type, rows[ref]) for ref in wanted if ref in rows}
 
     def scan(
         self,
@@ -71,30 +83,30 @@ class PostgresEngine:
             clause += f" AND (created_at, id) {beyond} (%s, %s)"
             values += read_cursor(after)
         sql = f"SELECT n, doc::text, created_at, id FROM {type} WHERE org = :org AND {clause}"
-        with self._database.reading(self.org) as part:
-            rows = part.fetch(f"{sql} ORDER BY created_at {order}, id {order} LIMIT %s", *values, limit + 1)
-        page = rows[:limit]
-        more = len(rows) > limit and bool(page)
-        return Page(tuple(record_of(type, row) for row in page), write_cursor(*page[-1][2:]) if more else None)
+        sql += f" ORDER BY created_at {order}, id {order} LIMIT %s"
+        rows = self._database.ask(self.org, sql, *values, limit + 1)
+        return page_of(type, rows, limit)
 
     def search(self, query: Query, access: Access) -> list[Hit]:
         """See `ports.Engine.search`."""
         to_sql(ANYTHING, access)  # refuses a missing access before anything is asked
-        with self._database.reading(self.org) as part:
-            return searching.search(part, query, access)
+        return self._database.read(self.org, lambda part: searching.search(part, query, access))
 
     def census(self, terms: Sequence[str], access: Access) -> Census:
         """See `ports.Engine.census`."""
         to_sql(ANYTHING, access)
-        with self._database.reading(self.org) as part:
-            return searching.census(part, terms, access)
+        return self._database.read(self.org, lambda part: searching.census(part, terms, access))
+
+    def containing(self, piece: str, access: Access, *, limit: int = 8) -> list[str]:
+        """See `ports.Engine.containing`."""
+        to_sql(ANYTHING, access)
+        return self._database.read(self.org, lambda part: searching.containing(part, piece, access, limit))
 
     def places(self, access: Access) -> list[Scope]:
         """See `ports.Engine.places`."""
         clause, values = searching.placeholders(to_sql(ANYTHING, access))
         of = [f"SELECT scope FROM {table} WHERE org = :org AND {clause}" for table in ("place", "session")]
-        with self._database.reading(self.org) as part:
-            rows = part.fetch(" UNION ".join(of), *values, *values)
+        rows = self._database.ask(self.org, " UNION ".join(of), *values, *values)
         return sorted((Scope.parse(scope) for (scope,) in rows), key=str)
 
     def events(
@@ -108,83 +120,109 @@ class PostgresEngine:
         limit: int = 100,
     ) -> list[Event]:
         """See `ports.Engine.events`."""
-        with self._database.reading(self.org) as part:
-            if token:
-                seq = writing.replay(part, token)
-                rows = part.fetch(f"{EVENTS} WHERE org = :org AND seq = %s", seq)
-                return [event_of(row) for row in rows]
-            clauses: list[tuple[str, str | int]] = [("seq < %s" if newest and after else "seq > %s", after)]
-            if subject is not None:
-                clauses.append(("seq IN (SELECT seq FROM subject WHERE org = :org AND id = %s)", subject))
-            if batch is not None:
-                clauses.append(("batch = %s", batch))
-            where, order = " AND ".join(sql for sql, _ in clauses), "DESC" if newest else "ASC"
-            sql = f"{EVENTS} WHERE org = :org AND {where} ORDER BY seq {order} LIMIT %s"
-            rows = part.fetch(sql, *(value for _, value in clauses), limit)
+        if token:
+            seq = self._database.read(self.org, lambda part: writing.replay(part, token))
+            rows = self._database.ask(self.org, f"{EVENTS} WHERE org = :org AND seq = %s", seq) if seq else []
             return [event_of(row) for row in rows]
+        mine = "org = :org AND "
+        where, values = searching.placeholders(events_where(after, subject, batch, newest=newest, among=mine))
+        sql = f"{EVENTS} WHERE {mine}{where} ORDER BY seq {'DESC' if newest else 'ASC'} LIMIT %s"
+        return [event_of(row) for row in self._database.ask(self.org, sql, *values, limit)]
 
     def replica(self) -> str:
         """See `ports.Engine.replica`."""
-        with self._database.reading(self.org) as part:
-            return next(iter(writing.Book.replicas(part)), "")
+
+        def told(part: Part) -> Callable[[], list[str]]:
+            known = writing.Book.replicas(part)
+            return lambda: known
+
+        return next(iter(self._database.read(self.org, told)), "")
 
     # writing
 
     def commit(self, change: Change, witness: Witness | None = None) -> Commit:
         """See `ports.Engine.commit`; a `witness` is told of it before anything is kept."""
-        return again(lambda: self._committed(change, witness))
+        sealed: list[Commit] = []
+        try:
+            commit = self._database.write(self.org, lambda part: self._committed(part, change, witness, sealed))
+        except UniqueViolation as error:
+            raise writing.taken(error) from error
+        self._begun = True
+        return commit
 
-    def _committed(self, change: Change, witness: Witness | None) -> Commit:
-        with self._database.writing(self.org) as part:
-            book = writing.Book.read(part, self._new_replica)
-            if change.token and (seq := writing.replay(part, change.token)) is not None:
-                numbers = writing.check(part, change._replace(expects={}, claims={}))
-                row = part.first(f"{EVENTS} WHERE org = :org AND seq = %s", seq)
-                assert row
-                return Commit(event_of(row), _handles(change, numbers), replayed=True)
-            numbers = writing.check(part, change)
-            book = writing.apply(part, change, book, numbers)
-            keep = writing.take_over if change.past else writing.append
-            event, head = keep(part, change, book.head)
-            book.going_on(head).write(part)
-            if witness:
-                witness(Commit(event, _handles(change, numbers)), numbers)
-        return Commit(event, _handles(change, numbers), traces=0 if change.erase else None)
+    def _committed(self, part: Part, change: Change, witness: Witness | None, sealed: list[Commit]) -> Commit:
+        """Carry out a Change; `sealed` are the commits of earlier tries, of which one may have got through."""
+        book, known, seq = self._opened(part, change)
+        for commit in sealed:  # the connection broke before the answer came
+            if part.first("SELECT 1 FROM event WHERE org = :org AND id = %s", commit.event.id):
+                return commit
+        if seq is not None:
+            row = part.first(f"{EVENTS} WHERE org = :org AND seq = %s", seq)
+            assert row
+            return Commit(event_of(row), handles_of(change, known.numbers({})), replayed=True)
+        numbers = known.numbers(change.expects)
+        book = writing.apply(part, change, book, numbers, known.places)
+        event, head = writing.append(part, change, book.chain.head)
+        book._replace(chain=book.chain.going_on(head)).write(part)
+        sealed.append(Commit(event, handles_of(change, numbers), traces=0 if change.erase else None))
+        if witness:
+            part.fetch("SELECT 1")  # whatever was refused is raised here
+            witness(Commit(event, handles_of(change, numbers)), numbers)
+        return sealed[-1]
+
+    def _opened(self, part: Part, change: Change) -> tuple[writing.Book, writing.Known, int | None]:
+        """The org's book, locked, what the Change is about, and the event its token stands for; in one round trip.
+
+        Each is read when the lock is held, since the database takes one statement after the other; but there must
+        be a book to lock.
+        """
+        if not self._begun:
+            writing.Book.read(part, self._new_replica)
+        book = writing.Book.later(part)
+        known, seq = writing.Known.later(part, change), writing.replay(part, change.token)
+        if (opened := book()) is None:
+            raise moved()
+        return opened, known(), seq()
 
     def put_vectors(self, space: Space, rows: Sequence[tuple[str, str, bytes]]) -> int:
         """See `ports.Engine.put_vectors`."""
         for _, _, vectors in rows:
             check_vectors(space, vectors)
-        return again(lambda: self._put_vectors(space, rows))
+        return self._database.write(self.org, lambda part: self._put_vectors(part, space, rows))
 
-    def _put_vectors(self, space: Space, rows: Sequence[tuple[str, str, bytes]]) -> int:
-        kept = 0
-        with self._database.writing(self.org) as part:
-            writing.Book.read(part, self._new_replica)  # vectors take their turn like everything else
-            s = vectors_of.space_of(part, space)
-            if s is None and rows and vectors_of.spaces(part):
-                return 0  # the store has gone over to another space in the meantime
-            if s is None:
-                s = vectors_of.begin(part, space)
-            for id, imprint, vectors in rows:
-                sql = "SELECT n, p FROM memory WHERE org = :org AND id = %s AND imprint = %s"
-                for n, p in part.fetch(sql, id, imprint):
-                    vectors_of.keep(part, vectors_of.Owner(s, p, n), space.dim, vectors)
-                    kept += 1
-            vectors_of.retire(part, wanted=s if not rows else None)
+    def _put_vectors(self, part: Part, space: Space, rows: Sequence[tuple[str, str, bytes]]) -> int:
+        writing.Book.read(part, self._new_replica)  # vectors take their turn like everything else
+        s = vectors_of.space_of(part, space)
+        if s is None and rows and vectors_of.spaces(part):
+            return 0  # the store has gone over to another space in the meantime
+        if s is None:
+            s = vectors_of.begin(part, space)
+        kept = vectors_of.keep(part, s, space.dim, rows) if rows else 0
+        vectors_of.retire(part, wanted=s if not rows else None)
         return kept
+
+    def feed(self, ids: Sequence[str], space: Space | None) -> dict[str, tuple[Memory, bytes]]:
+        """Memories by id whoever owns them, with their vectors in a space: for an index, never for a caller."""
+        named = space or Space("", 0)
+        vectors = (
+            "SELECT string_agg(e::text, '|' ORDER BY v) FROM vector JOIN space USING (org, s)"
+            f" WHERE vector.org = memory.org AND vector.n = memory.n AND {vectors_of.NAMED}"
+        )
+        sql = f"SELECT n, doc::text, id, ({vectors}) FROM memory WHERE org = :org AND id = ANY(%s)"
+        rows = self._database.ask(self.org, sql, *named, [id for id in ids if _is_text(id)])
+        return {row[2]: (cast("Memory", record_of("memory", row)), vectors_of.read(row[3] or "")) for row in rows}
 
     def lacking(self, space: Space, access: Access, *, limit: int = 100) -> list[Memory]:
         """See `ports.Engine.lacking`."""
         clause, values = searching.placeholders(to_sql(ANYTHING, access))
-        with self._database.reading(self.org) as part:
-            s = vectors_of.space_of(part, space)
-            if s is None and vectors_of.spaces(part):
-                return []
-            lacks = " AND n IN (SELECT n FROM lacking WHERE org = :org AND s = %s)" if s is not None else ""
-            also = [s] if s is not None else []
-            sql = f"SELECT n, doc::text FROM memory WHERE org = :org AND {clause}{lacks} ORDER BY n LIMIT %s"
-            rows = part.fetch(sql, *values, *also, limit)
+        # Where the store knows no space yet, every memory lacks a vector in this one.
+        known = "SELECT s FROM space WHERE org = :org"
+        lacks = f"n IN (SELECT n FROM lacking WHERE org = :org AND s = ({known} AND {vectors_of.NAMED}))"
+        sql = (
+            f"SELECT n, doc::text FROM memory WHERE org = :org AND {clause}"
+            f" AND ({lacks} OR NOT EXISTS ({known})) ORDER BY n LIMIT %s"
+        )
+        rows = self._database.ask(self.org, sql, *values, *space, limit)
         return [cast("Memory", record_of("memory", row)) for row in rows]
 
     def backlog(self, access: Access) -> Backlog:
@@ -195,59 +233,57 @@ class PostgresEngine:
             f" WHERE lacking.org = space.org AND lacking.s = space.s AND {clause} LIMIT %s"
         )
         sql = f"SELECT model, dim, prefix, (SELECT count(*) FROM ({some}) AS each) FROM space WHERE org = :org"
-        with self._database.reading(self.org) as part:
-            spaces = part.fetch(f"{sql} ORDER BY s LIMIT 2", *values, MOST_COUNTED)
-        named = dict(zip(("active", "coming"), (Space(*row[:3]) for row in spaces), strict=False))
-        counts = [row[3] for row in spaces] + [0, 0]
-        return Backlog(**named, lacking=counts[0], remaining=counts[1])
+        return backlog_of(self._database.ask(self.org, f"{sql} ORDER BY s LIMIT 2", *values, MOST_COUNTED))
 
     def check(self, *, repair: bool = False) -> list[Finding]:
         """See `ports.Engine.check`."""
-        with self._database.reading(self.org) as part:
-            told = check_told(part)
-            findings = [*told, *check_derived(part)]
-        if repair and not told and findings:  # never bless what was tampered with
-            with self._database.writing(self.org) as part:
-                book = writing.Book.read(part, self._new_replica)
-                mend_derived(part, book).write(part)
+
+        def look(part: Part) -> Callable[[], tuple[list[Finding], list[Finding]]]:
+            found = check_told(part), check_derived(part)
+            return lambda: found
+
+        def mend(part: Part) -> None:
+            mend_derived(part, writing.Book.read(part, self._new_replica)).write(part)
+
+        told, derived = self._database.read(self.org, look)
+        if repair and not told and derived:  # never bless what was tampered with
+            self._database.write(self.org, mend)
             return self.check()
-        return findings
+        return [*told, *derived]
 
     def facts(self) -> dict[str, str]:
         """What `doctor` says about the store besides findings."""
-        with self._database.reading(self.org) as part:
-            row = part.first("SHOW server_version")
-        return {"schema": str(len(MIGRATIONS)), "postgres": row[0] if row else "", "org": self.org}
+        ((version,),) = self._database.ask(self.org, "SHOW server_version")
+        return {"schema": str(len(MIGRATIONS)), "postgres": version, "org": self.org}
 
     def close(self) -> None:
         """See `ports.Engine.close`."""
         if self._sole:
             self._database.close()
 
-    def _find(self, part: Part, type: RecordType, ref: str, allowed: str, values: list[Any]) -> Row | None:
-        select = f"SELECT n, doc::text, id FROM {type} WHERE org = :org AND"
-        if "\x00" in ref or any("\ud800" <= mark <= "\udfff" for mark in ref):  # it is no text and names nothing
-            return None
-        if row := part.first(f"{select} id = %s AND {allowed}", ref, *values):
-            return row
-        if (number := handle_number(type, ref)) is not None:
-            if number >= 1 << 63:
-                return None
-            return part.first(f"{select} n = %s AND {allowed}", number, *values)
-        if len(ref) < SHORTEST_PREFIX:
-            return None
-        # A prefix is a range of ids: the index finds it, and no wildcard can be smuggled in.
-        sql = f"{select} id >= %s AND id < %s AND {allowed} ORDER BY id LIMIT 4"
-        rows = part.fetch(sql, ref, ref + "\U0010ffff", *values)
-        if len(rows) > 1:
-            fits = ", ".join(row[2] for row in rows[:3])
-            raise Conflict(
-                f"{ref} fits {'more than 3' if len(rows) > 3 else len(rows)} memories.",
-                f"Give more of the id: {fits}.",
-            )
-        return rows[0] if rows else None
+
+def _by_id(part: Part, type: RecordType, refs: Sequence[str], allowed: str, values: list[Any]) -> dict[str, Row]:
+    """The rows of those refs that are whole ids."""
+    sql = f"SELECT n, doc::text, id FROM {type} WHERE org = :org AND id = ANY(%s) AND {allowed}"
+    return {row[2]: row for row in part.fetch(sql, [ref for ref in refs if _is_text(ref)], *values)}
 
 
-def _handles(change: Change, numbers: dict[str, int]) -> dict[str, str]:
-    memories = [record.id for record in change.puts if isinstance(record, Memory)]
-    return {id: print_handle("memory", numbers[id]) for id in memories if id in numbers}
+def _otherwise(part: Part, type: RecordType, ref: str, allowed: str, values: list[Any]) -> Row | None:
+    """The row of a ref that is a handle, or the beginning of an id."""
+    if not _is_text(ref):
+        return None
+    select = f"SELECT n, doc::text, id FROM {type} WHERE org = :org AND"
+    if (number := handle_number(type, ref)) is not None:
+        if number >= 1 << 63:
+            return None
+        return part.first(f"{select} n = %s AND {allowed}", number, *values)
+    if len(ref) < SHORTEST_PREFIX:
+        return None
+    # A prefix is a range of ids: the index finds it, and no wildcard can be smuggled in.
+    sql = f"{select} id >= %s AND id < %s AND {allowed} ORDER BY id LIMIT 4"
+    return the_one(ref, part.fetch(sql, ref, ref + "\U0010ffff", *values))
+
+
+def _is_text(ref: str) -> bool:
+    """Whether PostgreSQL can hold it at all: what it cannot, names nothing."""
+    return "\x00" not in ref and not any("\ud800" <= mark <= "\udfff" for mark in ref)

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from engram.engines.audit import check_history, check_records
 from engram.engines.postgres_schema import MEMORY_COLUMNS, RECORD_COLUMNS, Part
-from engram.engines.postgres_write import Book, Worded, index_words, put_columns
+from engram.engines.postgres_write import Book, Place, Worded, index_words, place_number, place_of, put_columns
 from engram.engines.rows import event_of
 from engram.model.change import Finding
 from engram.model.codec import RECORDS, decode, index
@@ -32,6 +32,9 @@ DRIFTED = {
     "carrier": "WITH counted AS (SELECT unnest(terms) AS term, p, count(*) AS count FROM worded() GROUP BY 1, 2)"
     " SELECT count(*) FROM counted FULL JOIN (SELECT * FROM carrier WHERE org = :org) AS carrier USING (term, p)"
     " WHERE counted.count IS DISTINCT FROM carrier.count",
+    "vocabulary": "WITH carried AS (SELECT DISTINCT term FROM carrier WHERE org = :org)"
+    " SELECT count(*) FROM carried FULL JOIN (SELECT term AS known FROM vocabulary WHERE org = :org) AS known"
+    " ON known = term WHERE known IS NULL OR term IS NULL",
 }
 """What counts the rows that no longer say what the memories say."""
 
@@ -65,8 +68,10 @@ def mend_derived(part: Part, book: Book) -> Book:
     """Make anew what is derived from the records: columns, places and words; and drop what belongs to none."""
     for (n,) in part.fetch("SELECT n FROM worded()"):
         part.run("SELECT drop_words(%s)", n)
-    part.run("DELETE FROM carrier WHERE org = :org")
+    for table in ("carrier", "vocabulary"):
+        part.run(f"DELETE FROM {table} WHERE org = :org")
     book = book._replace(memories=0, words=0)
+    places: dict[Place, int] = {}
     strays = "org = :org AND n NOT IN (SELECT n FROM memory)"
     for table in ("vector", "lacking"):
         part.run(f"DELETE FROM {table} WHERE {strays}")
@@ -75,9 +80,13 @@ def mend_derived(part: Part, book: Book) -> Book:
         rows = part.fetch(f"SELECT n, doc::text FROM {type} WHERE org = :org ORDER BY n")
         for n, doc in rows:
             record = decode(type, json.loads(doc))
-            place = put_columns(part, record, n)
-            if isinstance(record, Memory):
-                book = index_words(part, book, n, record, place)
+            if not isinstance(record, Memory):
+                put_columns(part, record, n, 0)
+                continue
+            if (place := place_of(record)) not in places:
+                places[place] = place_number(part, place)()
+            put_columns(part, record, n, places[place])
+            book = index_words(part, book, n, record, places[place])
     return book
 
 

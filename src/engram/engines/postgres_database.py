@@ -9,7 +9,17 @@ import psycopg
 from psycopg import errors as pg
 from psycopg_pool import ConnectionPool, PoolTimeout
 
-from engram.engines.postgres_schema import MIGRATIONS, ROLE, Connection, Part, connected, require_known, schema_of
+from engram.engines.postgres_schema import (
+    MIGRATIONS,
+    ROLE,
+    Connection,
+    Part,
+    connected,
+    require_known,
+    schema_of,
+    writable,
+)
+from engram.engines.rows import Row
 from engram.errors import Unavailable
 
 T = TypeVar("T")
@@ -18,15 +28,35 @@ PATIENCE = 30.0
 """Seconds that a request waits for a connection, or for a commit before it."""
 
 TRIES = 5
-"""How often a transaction is begun again that the database gave up for reasons of its own."""
+"""How often a transaction is begun again that the database gave up for reasons of its own, or that lost it."""
+
+READING = "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY"
+WRITING = "BEGIN ISOLATION LEVEL READ COMMITTED"
+
+NEAREST = "-c hnsw.ef_search=400 -c hnsw.iterative_scan=relaxed_order -c hnsw.max_scan_tuples=200000"
+"""How far an index of vectors is walked: on, where the filter leaves out what was met first."""
+
+LEAVING = (pg.AdminShutdown, pg.CrashShutdown, pg.CannotConnectNow)
+"""What a server says that ends; the connection may still be open when it is read."""
+
+# The pool tells of every attempt to connect anew, and the driver of what a failure made it give up; what matters of
+# it is raised, in our words.
+for _name in ("psycopg", "psycopg.pool"):
+    logging.getLogger(_name).setLevel(logging.ERROR)
 
 
-# The pool tells of every attempt to connect anew; what matters of it is raised, in our words.
-logging.getLogger("psycopg.pool").setLevel(logging.ERROR)
+BROKE = "The connection to the database broke before it answered: what was asked may have been done, or not."
+
+
+class Lost(Unavailable):
+    """The connection broke: what was under way on it was done, or was not."""
 
 
 class Database:
-    """One PostgreSQL database with our schema, used by any number of engines and threads."""
+    """One PostgreSQL database with our schema, used by any number of engines and threads.
+
+    The address may name several servers: whichever takes writes is used, also after another was promoted.
+    """
 
     def __init__(self, url: str, *, most: int = 10) -> None:
         """Connect; at most so many connections are held.
@@ -41,59 +71,77 @@ class Database:
             what = "has no schema of Engram yet" if version == 0 else f"has schema {version} of {len(MIGRATIONS)}"
             raise Unavailable(f"The database {what}.", "Bring it up to date: engram migrate.")
         self._pool: ConnectionPool[Connection] = ConnectionPool(
-            url,
-            # Compiling a plan takes longer than any of ours runs.
-            kwargs={"autocommit": True, "options": "-c search_path=engram,public -c jit=off"},
+            writable(url),
+            kwargs={
+                "autocommit": True,
+                # Compiling a plan takes longer than any of ours runs.
+                "options": f"-c search_path=engram,public -c jit=off {NEAREST}",
+                # At first sight: of a statement that is only prepared later, the driver does not notice where that
+                # failed because one before it in the pipeline did.
+                "prepare_threshold": 0,
+            },
             min_size=1,
             max_size=most,
             timeout=PATIENCE,
             open=True,
-            check=ConnectionPool.check_connection,
         )
 
-    @contextmanager
-    def reading(self, org: str) -> Iterator[Part]:
-        """One snapshot of an org's part."""
-        with self._transaction(org, "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY") as part:
-            yield part
+    def read(self, org: str, act: Callable[[Part], Callable[[], T]]) -> T:
+        """Read one snapshot of an org's part.
 
-    @contextmanager
-    def writing(self, org: str) -> Iterator[Part]:
-        """A transaction that sees what was committed before it: the org's row puts commits in order."""
-        with self._transaction(org, "BEGIN ISOLATION LEVEL READ COMMITTED") as part:
-            yield part
+        What `act` returns is called when the transaction has ended, so that the last answer and the end of the
+        transaction are waited for together.
+        """
+        return self._again(lambda: self._once(org, READING, act))()
+
+    def ask(self, org: str, statement: str, *values: Any) -> list[Row]:  # noqa: ANN401 - what PostgreSQL can hold
+        """The answer to one question: there and back once."""
+        return self.read(org, lambda part: part.later(statement, *values))
+
+    def write(self, org: str, act: Callable[[Part], T]) -> T:
+        """Carry out a transaction that sees what was committed before it: the org's row puts commits in order.
+
+        It is begun again where the database gave it up, and where the connection broke: `act` must find out
+        whether it was done already, unless doing it twice is the same.
+        """
+        return self._again(lambda: self._once(org, WRITING, act))
 
     def close(self) -> None:
         """Let go of all connections. Durability never depends on it."""
         self._pool.close()
 
-    @contextmanager
-    def _transaction(self, org: str, begin: str) -> Iterator[Part]:
+    def _once(self, org: str, begin: str, act: Callable[[Part], T]) -> T:
         """As the application role and for this org alone, until it ends; what is raised inside undoes it."""
         with _in_our_words(), self._pool.connection() as db:
-            db.execute(cast("Any", begin))
             try:
-                db.execute(
-                    "SELECT set_config('role', %s, true), set_config('engram.org', %s, true),"
-                    " set_config('lock_timeout', %s, true)",
-                    [ROLE, org, f"{PATIENCE:.0f}s"],
-                )
-                yield Part(db, org)
-                db.execute("COMMIT")
-            except BaseException:
-                if not db.closed and not db.broken:
-                    db.execute("ROLLBACK")
+                with db.pipeline():
+                    db.execute(cast("Any", begin))
+                    db.execute(
+                        "SELECT set_config('role', %s, true), set_config('engram.org', %s, true),"
+                        " set_config('lock_timeout', %s, true)",
+                        [ROLE, org, f"{PATIENCE:.0f}s"],
+                    )
+                    done = act(Part(db, org))
+                    db.execute("COMMIT")
+            except BaseException as error:
+                if db.closed or isinstance(error, LEAVING):
+                    raise Lost(
+                        BROKE, "Look whether it was done before you try again, or give a token with it."
+                    ) from error
+                db.execute("ROLLBACK")
                 raise
+            return done
 
-
-def again(act: Callable[[], T]) -> T:
-    """Do it; and again where the database gave up one of several at once."""
-    for _ in range(TRIES - 1):
-        try:
-            return act()
-        except (pg.SerializationFailure, pg.DeadlockDetected):
-            continue
-    return act()
+    def _again(self, act: Callable[[], T]) -> T:
+        """Do it; and again where the database gave up one of several at once, or was gone for a moment."""
+        for _ in range(TRIES - 1):
+            try:
+                return act()
+            except (pg.SerializationFailure, pg.DeadlockDetected):
+                continue
+            except Lost:
+                self._pool.check()  # where one is broken, the others most likely are
+        return act()
 
 
 @contextmanager

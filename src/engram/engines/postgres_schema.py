@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, cast
 
 import psycopg
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from engram.engines.rows import Row
 from engram.errors import Corrupt, Unavailable
@@ -21,7 +22,9 @@ Connection = psycopg.Connection[tuple[Any, ...]]
 class Part(NamedTuple):
     """One org's part of the database, inside one transaction.
 
-    A statement names the org by `:org`, which is the first wall; row-level security is the second.
+    A statement names the org by `:org`, which is the first wall; row-level security is the second. Statements are
+    sent without waiting for one another: what one got wrong is raised at the next answer, or when the transaction
+    ends.
     """
 
     db: Connection
@@ -34,6 +37,10 @@ class Part(NamedTuple):
     def first(self, statement: str, *values: Any) -> Row | None:  # noqa: ANN401 - what PostgreSQL can hold
         """The first row of an answer, or None."""
         return self._execute(statement, values).fetchone()
+
+    def later(self, statement: str, *values: Any) -> Callable[[], list[Row]]:  # noqa: ANN401 - the same
+        """Ask now, and get the answer when it is wanted: several questions then wait only once."""
+        return self._execute(statement, values).fetchall
 
     def run(self, statement: str, *values: Any) -> None:  # noqa: ANN401 - what PostgreSQL can hold
         """Carry out a statement whose answer nobody needs."""
@@ -69,10 +76,10 @@ MEMORY_COLUMNS = (
 NUMBERS = frozenset({"pinned", "importance"})
 
 TABLES = ("org", "memory", "session", "relation", "claim", "event", "subject", "token", "place", "space", "vector",
-          "lacking", "carrier", "apikey")  # fmt: skip
+          "lacking", "carrier", "apikey", "blob", "blob_part", "vocabulary")  # fmt: skip
 """What the application role works on; each row belongs to one org."""
 
-LATER = ("apikey",)
+LATER = ("apikey", "blob", "blob_part", "vocabulary")
 """Tables that came after the first schema."""
 
 
@@ -193,7 +200,75 @@ def m0002_keys(db: Connection) -> None:
 
 _FUNCTIONS = ("matching", "put_words", "words_of", "drop_words", "worded")
 
-MIGRATIONS: tuple[Callable[[Connection], None], ...] = (m0001_records, m0002_keys)
+
+def m0003_spaces_of_all(db: Connection) -> None:
+    """Let whoever runs the database see which spaces of vectors there are, to make an index for the large ones."""
+    _run(db, "CREATE POLICY of_the_owner ON space FOR SELECT TO CURRENT_USER USING (true)")
+
+
+def m0004_words_of_some(db: Connection) -> None:
+    """Let the words of some memories be scored alone: those that an index has proposed."""
+    body = next(statement for statement in _REST if "FUNCTION matching(" in statement)
+    body = body.replace("FUNCTION matching(", "FUNCTION matching_among(among text[], ")
+    body = body.replace("matching.terms", "matching_among.terms")
+    some = "(SELECT n FROM memory WHERE memory.org = word.org AND memory.id = ANY(among))"
+    _run(db, body.replace("AND word.words @@", f"AND word.n IN {some} AND word.words @@"))
+    _open(db, "matching_among")
+
+
+def m0005_blobs(db: Connection) -> None:
+    """The bytes of attachments: names that point to bodies, and bodies in parts."""
+    _run(
+        db,
+        """CREATE TABLE blob (org text COLLATE "C" NOT NULL, owner text COLLATE "C" NOT NULL,
+        sha256 text COLLATE "C" NOT NULL, body text COLLATE "C" NOT NULL, size bigint NOT NULL,
+        at text COLLATE "C" NOT NULL, hidden boolean NOT NULL DEFAULT false, PRIMARY KEY (org, owner, sha256))""",
+    )
+    _run(db, "CREATE INDEX blob_by_body ON blob (org, body)")
+    _run(
+        db,
+        """CREATE TABLE blob_part (org text COLLATE "C" NOT NULL, body text COLLATE "C" NOT NULL,
+        n integer NOT NULL, at text COLLATE "C" NOT NULL, data bytea NOT NULL, PRIMARY KEY (org, body, n))""",
+    )
+    _run(db, "ALTER TABLE blob_part ALTER data SET STORAGE EXTERNAL")  # packed bytes gain nothing by more packing
+    for table in ("blob", "blob_part"):
+        _wall(db, table)
+
+
+def m0006_pieces_of_words(db: Connection) -> None:
+    """Let what stands inside a longer word be found, by the trigrams of all terms."""
+    _run(db, "CREATE EXTENSION IF NOT EXISTS pg_trgm")
+    _run(
+        db,
+        """CREATE TABLE vocabulary (org text COLLATE "C" NOT NULL, term text COLLATE "C" NOT NULL,
+        PRIMARY KEY (org, term))""",
+    )
+    _run(db, "INSERT INTO vocabulary SELECT DISTINCT org, unnest(terms) FROM word")
+    _run(db, "CREATE INDEX vocabulary_by_piece ON vocabulary USING gin (term gin_trgm_ops)")
+    # Not forced: the function, which is the owner's, names the org itself, and else the index would not be used.
+    _wall(db, "vocabulary", forced=False)
+    # What a term holds is looked for as it is: nothing in a piece stands for anything but itself.
+    like = r"term LIKE '%' || regexp_replace({0}, '([\\%_])', '\\\1', 'g') || '%'"
+    _run(
+        db,
+        f"""CREATE FUNCTION holding(piece text) RETURNS TABLE (term text) LANGUAGE sql STABLE SECURITY DEFINER
+        ROWS 20 SET search_path = engram, pg_temp AS $$
+          SELECT term FROM vocabulary WHERE org = current_setting('engram.org')
+          AND ({like.format("piece")} OR {like.format("reverse(piece)")})
+          AND strpos(term, CASE WHEN starts_with(term, '_') THEN reverse(piece) ELSE piece END) > 0
+        $$""",
+    )
+    _open(db, "holding")
+
+
+MIGRATIONS: tuple[Callable[[Connection], None], ...] = (
+    m0001_records,
+    m0002_keys,
+    m0003_spaces_of_all,
+    m0004_words_of_some,
+    m0005_blobs,
+    m0006_pieces_of_words,
+)
 """Schema n is the first n of these applied in order; each only adds."""
 
 
@@ -214,14 +289,20 @@ def _guard(db: Connection) -> None:
     _run(db, "CREATE TABLE meta (name text PRIMARY KEY, value text NOT NULL)")
     _run(db, f"GRANT SELECT ON meta TO {ROLE}")
     for function in _FUNCTIONS:
-        _run(db, f"REVOKE ALL ON FUNCTION {function} FROM PUBLIC")
-        _run(db, f"GRANT EXECUTE ON FUNCTION {function} TO {ROLE}")
+        _open(db, function)
 
 
-def _wall(db: Connection, table: str) -> None:
-    """Show the application role the rows of one org only."""
+def _open(db: Connection, function: str) -> None:
+    """Let the application role call a function, and nobody else."""
+    _run(db, f"REVOKE ALL ON FUNCTION {function} FROM PUBLIC")
+    _run(db, f"GRANT EXECUTE ON FUNCTION {function} TO {ROLE}")
+
+
+def _wall(db: Connection, table: str, *, forced: bool = True) -> None:
+    """Show the application role the rows of one org only; and, where it is forced, the owner of the tables too."""
     _run(db, f"ALTER TABLE {table} ENABLE ROW LEVEL SECURITY")
-    _run(db, f"ALTER TABLE {table} FORCE ROW LEVEL SECURITY")
+    if forced:
+        _run(db, f"ALTER TABLE {table} FORCE ROW LEVEL SECURITY")
     _run(db, f"CREATE POLICY of_one_org ON {table} USING (org = current_setting('engram.org', true))")
     _run(db, f"GRANT SELECT, INSERT, UPDATE, DELETE ON {table} TO {ROLE}")
 
@@ -259,9 +340,16 @@ def connected(url: str) -> Connection:
         Unavailable: when the database does not answer.
     """
     try:
-        return psycopg.connect(url, autocommit=True, connect_timeout=10)
+        return psycopg.connect(writable(url), autocommit=True, connect_timeout=10)
     except psycopg.Error as error:
         raise Unavailable(f"The database cannot be reached: {_said(error)}.", "Check ENGRAM_STORE.") from None
+
+
+def writable(url: str) -> str:
+    """An address that leads to a server which takes writes, unless it says otherwise itself."""
+    if "target_session_attrs" in conninfo_to_dict(url):
+        return url
+    return make_conninfo(url, target_session_attrs="read-write")
 
 
 def schema_of(db: Connection) -> int:

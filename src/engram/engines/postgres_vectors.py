@@ -1,26 +1,19 @@
 """Vectors in PostgreSQL: half precision beside the memories they belong to, in one or two spaces."""
 
-from collections.abc import Iterator
-from typing import NamedTuple
+import struct
+from collections.abc import Iterator, Sequence
 
 from engram.engines.postgres_schema import Part
 from engram.model.query import Space
 
-
-class Owner(NamedTuple):
-    """Whose vectors they are: a space, a place and a memory, by number."""
-
-    s: int
-    p: int
-    n: int
+NAMED = "model = %s AND dim = %s AND prefix = %s"
 
 
 def space_of(part: Part, space: Space | None) -> int | None:
     """The number of a space, if the store knows it."""
     if space is None:
         return None
-    sql = "SELECT s FROM space WHERE org = :org AND model = %s AND dim = %s AND prefix = %s"
-    found = part.first(sql, *space)
+    found = part.first(f"SELECT s FROM space WHERE org = :org AND {NAMED}", *space)
     return int(found[0]) if found else None
 
 
@@ -40,12 +33,23 @@ def begin(part: Part, space: Space) -> int:
     return int(row[0])
 
 
-def keep(part: Part, owner: Owner, dim: int, vectors: bytes) -> None:
-    """Keep the vectors of a memory in place of those it had in this space."""
-    part.run("DELETE FROM vector WHERE org = :org AND n = %s AND s = %s", owner.n, owner.s)
-    sql = "INSERT INTO vector (org, s, p, n, e) SELECT :org, %s, %s, %s, unnest(%s::text[])::halfvec"
-    part.run(sql, *owner, [*printed(vectors, dim)])
-    part.run("DELETE FROM lacking WHERE org = :org AND s = %s AND n = %s", owner.s, owner.n)
+def keep(part: Part, s: int, dim: int, rows: Sequence[tuple[str, str, bytes]]) -> int:
+    """Keep the vectors of memories in place of those they had in this space; answers with how many got theirs.
+
+    What changed since its vectors were made (its imprint moved) is left as it is.
+    """
+    sql = "SELECT id, imprint, n, p FROM memory WHERE org = :org AND id = ANY(%s)"
+    known = {(id, imprint): (n, p) for id, imprint, n, p in part.fetch(sql, [id for id, _, _ in rows])}
+    current = [(*known[id, imprint], vectors) for id, imprint, vectors in rows if (id, imprint) in known]
+    last = {n: (p, vectors) for n, p, vectors in current}  # of two for one memory, the later
+    numbers = [*last]
+    each = [(p, n, one) for n, (p, vectors) in last.items() for one in printed(vectors, dim)]
+    for table in ("vector", "lacking"):
+        part.run(f"DELETE FROM {table} WHERE org = :org AND s = %s AND n = ANY(%s)", s, numbers)
+    if each:
+        sql = "SELECT :org, %s, p, n, e::halfvec FROM unnest(%s::bigint[], %s::bigint[], %s::text[]) AS u (p, n, e)"
+        part.run(f"INSERT INTO vector (org, s, p, n, e) {sql}", s, *map(list, zip(*each, strict=True)))
+    return len(current)
 
 
 def retire(part: Part, wanted: int | None) -> None:
@@ -66,6 +70,12 @@ def printed(vectors: bytes, dim: int) -> Iterator[str]:
     numbers = memoryview(vectors).cast("f").tolist()
     for at in range(0, len(numbers), dim):
         yield str(numbers[at : at + dim])
+
+
+def read(text: str) -> bytes:
+    """Vectors as pgvector prints them, one after the other, as an embedder gives them."""
+    numbers = [float(number) for each in text.split("|") if each for number in each.strip("[]").split(",")]
+    return struct.pack(f"<{len(numbers)}f", *numbers)
 
 
 def _drop(part: Part, s: int) -> None:

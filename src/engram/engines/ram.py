@@ -31,6 +31,7 @@ from engram.model.record import replace
 from engram.model.refs import SHORTEST_PREFIX, handle_number, print_handle, read_cursor, write_cursor
 from engram.model.scope import GLOBAL, Scope
 from engram.model.session import Session
+from engram.model.text import holds
 
 
 class _Row(NamedTuple):
@@ -112,6 +113,14 @@ class RamEngine:
             counted = _census(terms, {id: columns for id, columns in texts.items() if id in readable})
             return counted._replace(total=len(texts))
 
+    def containing(self, piece: str, access: Access, *, limit: int = 8) -> list[str]:
+        """See `ports.Engine.containing`."""
+        with self._lock:
+            readable = self._readable("memory", access)
+            carried = (columns for id, columns in self._texts().items() if id in readable)
+            terms = {term for columns in carried for column in columns for term in column if holds(term, piece)}
+        return sorted(terms, key=lambda term: (len(term), term))[: max(limit, 0)]
+
     def places(self, access: Access) -> list[Scope]:
         """See `ports.Engine.places`."""
         with self._lock:
@@ -158,6 +167,17 @@ class RamEngine:
                 self._spaces = self._spaces[1:]
             self._vectors = {key: kept for key, kept in self._vectors.items() if key[1] in self._spaces}
             return len(fresh)
+
+    def feed(self, ids: Sequence[str], space: Space | None) -> dict[str, tuple[Memory, bytes]]:
+        """Memories by id whoever owns them, with their vectors in a space: for an index, never for a caller."""
+        fed: dict[str, tuple[Memory, bytes]] = {}
+        with self._lock:
+            for id in ids:
+                row = self._rows["memory"].get(id)
+                if row and isinstance(row.record, Memory):
+                    imprint, vectors = self._vectors.get((id, space), ("", b"")) if space else ("", b"")
+                    fed[id] = row.record, vectors if imprint == self._imprint(id) else b""
+        return fed
 
     def lacking(self, space: Space, access: Access, *, limit: int = 100) -> list[Memory]:
         """See `ports.Engine.lacking`."""

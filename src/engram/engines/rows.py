@@ -2,13 +2,18 @@
 
 import functools
 import json
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from engram.errors import Corrupt
+from engram.engines.where import Clause
+from engram.errors import Conflict, Corrupt
+from engram.model.change import Change
 from engram.model.codec import Record, RecordType, decode
 from engram.model.event import Event, Payload
-from engram.model.refs import print_handle
+from engram.model.memory import Memory
+from engram.model.query import Backlog, Page, Space
+from engram.model.refs import print_handle, write_cursor
 
 Row = tuple[Any, ...]
 
@@ -56,3 +61,56 @@ def event_of(row: Row) -> Event:
     values["at"] = datetime.fromisoformat(values["at"]).replace(tzinfo=UTC)
     values["subjects"], values["reverses"] = tuple(values["subjects"]), tuple(values["reverses"])
     return Event(id=id, seq=seq, **values, payload=Payload.parse(payload) if payload else None)
+
+
+def handles_of(change: Change, numbers: Mapping[str, int]) -> dict[str, str]:
+    """The handles of the memories that a Change puts, by their ids."""
+    memories = [record.id for record in change.puts if isinstance(record, Memory)]
+    return {id: print_handle("memory", numbers[id]) for id in memories if id in numbers}
+
+
+def page_of(type: RecordType, rows: Sequence[Row], limit: int) -> Page:
+    """A page of rows (number, document, time, id), of which one more than the limit was asked for."""
+    page = rows[:limit]
+    more = len(rows) > limit and bool(page)
+    return Page(tuple(record_of(type, row) for row in page), write_cursor(*page[-1][2:]) if more else None)
+
+
+def the_one(ref: str, rows: Sequence[Row]) -> Row | None:
+    """The row (number, document, id) whose id begins so; four were asked for.
+
+    Raises:
+        Conflict: when there are several.
+    """
+    if len(rows) > 1:
+        fits = ", ".join(row[2] for row in rows[:3])
+        raise Conflict(
+            f"{ref} fits {'more than 3' if len(rows) > 3 else len(rows)} memories.",
+            f"Give more of the id: {fits}.",
+        )
+    return rows[0] if rows else None
+
+
+def backlog_of(spaces: Sequence[Row]) -> Backlog:
+    """The backlog told by rows of model, length, prefix and count: the active space, then a coming one."""
+    named = dict(zip(("active", "coming"), (Space(*row[:3]) for row in spaces), strict=False))
+    counts = [row[3] for row in spaces] + [0, 0]
+    return Backlog(**named, lacking=counts[0], remaining=counts[1])
+
+
+def events_where(after: int, subject: str | None, batch: str | None, *, newest: bool, among: str = "") -> Clause:
+    """The WHERE clause of a part of history; `among` is what also holds of its subjects."""
+    clauses: list[tuple[str, str | int]] = [("seq < ?" if newest and after else "seq > ?", after)]
+    if subject is not None:
+        clauses.append((f"seq IN (SELECT seq FROM subject WHERE {among}id = ?)", subject))
+    if batch is not None:
+        clauses.append(("batch = ?", batch))
+    return " AND ".join(sql for sql, _ in clauses), [value for _, value in clauses]
+
+
+def whole(halves: bytes) -> bytes:
+    """A vector that was kept as float16, as an embedder gives it."""
+    import struct  # noqa: PLC0415 - start-up
+
+    count = len(halves) // 2
+    return struct.pack(f"<{count}f", *struct.unpack(f"<{count}e", halves))

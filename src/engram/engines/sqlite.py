@@ -11,20 +11,29 @@ from weakref import WeakSet
 import apsw
 
 from engram.engines import sqlite_file as files
-from engram.engines.rows import Row, event_of, record_of
+from engram.engines.rows import (
+    Row,
+    backlog_of,
+    event_of,
+    events_where,
+    handles_of,
+    page_of,
+    record_of,
+    the_one,
+    whole,
+)
 from engram.engines.sqlite_check import check_derived, check_told
 from engram.engines.sqlite_rows import EVENTS, Unchanged, fetch, meta
 from engram.engines.sqlite_search import Searcher, space_of
-from engram.engines.sqlite_write import Book, append, apply, check, mend_derived, replay, take_over
+from engram.engines.sqlite_write import Book, append, apply, check, mend_derived, replay
 from engram.engines.where import where as to_sql
-from engram.errors import Conflict
 from engram.model.change import Change, Commit, Finding, Token, Witness, noted_at
 from engram.model.codec import Record, RecordType
 from engram.model.event import Event, Payload
 from engram.model.filter import ANYTHING, Access, Filter, common
 from engram.model.memory import Memory
 from engram.model.query import Backlog, Census, Hit, Page, Query, Space, check_vectors
-from engram.model.refs import SHORTEST_PREFIX, handle_number, print_handle, read_cursor, write_cursor
+from engram.model.refs import SHORTEST_PREFIX, handle_number, read_cursor
 from engram.model.scope import Scope
 from engram.model.text import TERMS_VERSION
 
@@ -126,9 +135,7 @@ class SqliteEngine:
         sql = f"SELECT n, doc, created_at, id FROM {type} WHERE {clause} ORDER BY {by} {order}, id {order} LIMIT ?"
         with files.mapped(self.path):
             rows = fetch(self._connection(), sql, *values, limit + 1)
-        page = rows[:limit]
-        more = len(rows) > limit and bool(page)
-        return Page(tuple(record_of(type, row) for row in page), write_cursor(*page[-1][2:]) if more else None)
+        return page_of(type, rows, limit)
 
     def search(self, query: Query, access: Access) -> list[Hit]:
         """See `ports.Engine.search`."""
@@ -139,6 +146,11 @@ class SqliteEngine:
         """See `ports.Engine.census`."""
         with files.mapped(self.path):
             return self._searcher.census(self._connection(), terms, access)
+
+    def containing(self, piece: str, access: Access, *, limit: int = 8) -> list[str]:
+        """See `ports.Engine.containing`."""
+        with files.mapped(self.path):
+            return self._searcher.containing(self._connection(), piece, access, limit)
 
     def places(self, access: Access) -> list[Scope]:
         """See `ports.Engine.places`."""
@@ -162,20 +174,15 @@ class SqliteEngine:
             if token:
                 seq = replay(db, token)
                 return [event_of(row) for row in fetch(db, f"{EVENTS} WHERE seq = ?", seq)]
-            clauses: list[tuple[str, str | int]] = [("seq < ?" if newest and after else "seq > ?", after)]
-            if subject is not None:
-                clauses.append(("seq IN (SELECT seq FROM subject WHERE id = ?)", subject))
-            if batch is not None:
-                clauses.append(("batch = ?", batch))
-            where, order = " AND ".join(sql for sql, _ in clauses), "DESC" if newest else "ASC"
-            sql = f"{EVENTS} WHERE {where} ORDER BY seq {order} LIMIT ?"
-            return [event_of(row) for row in fetch(db, sql, *(value for _, value in clauses), limit)]
+            where, values = events_where(after, subject, batch, newest=newest)
+            sql = f"{EVENTS} WHERE {where} ORDER BY seq {'DESC' if newest else 'ASC'} LIMIT ?"
+            return [event_of(row) for row in fetch(db, sql, *values, limit)]
 
     def replica(self) -> str:
         """See `ports.Engine.replica`."""
         with files.mapped(self.path):
-            book = Book.read(self._connection(), self._home, lambda: "")
-        return book.head.replica if book.head.position else ""
+            head = Book.read(self._connection(), self._home, lambda: "").chain.head
+        return head.replica if head.position else ""
 
     # writing
 
@@ -188,21 +195,20 @@ class SqliteEngine:
                 if change.token and (seq := replay(db, change.token)) is not None:
                     numbers = check(db, change._replace(expects={}, claims={}))
                     event = event_of(fetch(db, f"{EVENTS} WHERE seq = ?", seq)[0])
-                    return Commit(event, _handles(change, numbers), replayed=True)
+                    return Commit(event, handles_of(change, numbers), replayed=True)
                 numbers = check(db, change)
                 self._trace("checked")
                 book = Book.read(db, self._home, self._new_replica)
-                apply(db, change, book, numbers, self._trace)
-                keep = take_over if change.past else append
-                event, head = keep(db, change, book.head)
+                apply(db, change, book.chain, numbers, self._trace)
+                event, head = append(db, change, book.chain.head)
                 self._trace("event")
-                book.going_on(head).write(db)
+                book._replace(chain=book.chain.going_on(head)).write(db)
                 self._trace("sealed")
                 if witness:
-                    witness(Commit(event, _handles(change, numbers)), numbers)
+                    witness(Commit(event, handles_of(change, numbers)), numbers)
             self._trace("committed")
             traces, places = self._scrub(needles) if change.erase else (None, ())
-        return Commit(event, _handles(change, numbers), traces=traces, places=places)
+        return Commit(event, handles_of(change, numbers), traces=traces, places=places)
 
     def put_vectors(self, space: Space, rows: Sequence[tuple[str, str, bytes]]) -> int:
         """See `ports.Engine.put_vectors`."""
@@ -225,6 +231,22 @@ class SqliteEngine:
                 db.execute("UPDATE space SET centred = ? WHERE s = ?", (centred + 1, s))
             _retire_spaces(db, wanted=s if not rows else None)
         return kept
+
+    def feed(self, ids: Sequence[str], space: Space | None) -> dict[str, tuple[Memory, bytes]]:
+        """Memories by id whoever owns them, with their vectors in a space: for an index, never for a caller."""
+        fed: dict[str, tuple[Memory, bytes]] = {}
+        with files.mapped(self.path):
+            db = self._connection()
+            known = space_of(db, space)
+            for id in ids:
+                for n, doc in fetch(db, "SELECT n, doc FROM memory WHERE id = ?", id):
+                    of = "SELECT halves FROM vector WHERE n = ? AND s = ? ORDER BY v"
+                    kept = fetch(db, of, n, known[0]) if known else []
+                    fed[id] = (
+                        cast("Memory", record_of("memory", (n, doc))),
+                        b"".join(map(whole, (h for (h,) in kept))),
+                    )
+        return fed
 
     def lacking(self, space: Space, access: Access, *, limit: int = 100) -> list[Memory]:
         """See `ports.Engine.lacking`."""
@@ -335,14 +357,7 @@ class SqliteEngine:
             return None
         # A prefix is a range of ids: the index finds it, and no wildcard can be smuggled in.
         sql = f"SELECT n, doc, id FROM {type} WHERE id >= ? AND id < ? AND {allowed} ORDER BY id LIMIT 4"
-        rows = fetch(db, sql, ref, ref + "\U0010ffff", *values)
-        if len(rows) > 1:
-            fits = ", ".join(row[2] for row in rows[:3])
-            raise Conflict(
-                f"{ref} fits {'more than 3' if len(rows) > 3 else len(rows)} memories.",
-                f"Give more of the id: {fits}.",
-            )
-        return rows[0] if rows else None
+        return the_one(ref, fetch(db, sql, ref, ref + "\U0010ffff", *values))
 
     # erasure
 
@@ -439,15 +454,7 @@ def _backlog(db: apsw.Connection, access: Access) -> Backlog:
     clause, values = to_sql(ANYTHING, access)
     some = f"SELECT 1 FROM lacking JOIN memory USING (n) WHERE lacking.s = space.s AND {clause} LIMIT ?"
     sql = f"SELECT model, dim, prefix, (SELECT count(*) FROM ({some})) FROM space ORDER BY s LIMIT 2"
-    spaces = fetch(db, sql, *values, MOST_COUNTED)
-    named = dict(zip(("active", "coming"), (Space(*row[:3]) for row in spaces), strict=False))
-    counts = [row[3] for row in spaces] + [0, 0]
-    return Backlog(**named, lacking=counts[0], remaining=counts[1])
-
-
-def _handles(change: Change, numbers: dict[str, int]) -> dict[str, str]:
-    memories = [record.id for record in change.puts if isinstance(record, Memory)]
-    return {id: print_handle("memory", numbers[id]) for id in memories if id in numbers}
+    return backlog_of(fetch(db, sql, *values, MOST_COUNTED))
 
 
 def _strings(value: Any) -> Iterator[str]:  # noqa: ANN401 - any JSON

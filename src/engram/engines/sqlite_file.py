@@ -350,7 +350,7 @@ def _named(error: BaseException, path: StrPath) -> EngramError | None:  # noqa: 
     if isinstance(error, apsw.CorruptError | apsw.NotADBError | UnicodeDecodeError | JSONDecodeError):
         return Corrupt(
             f"The store {path} is damaged: {error}. It was left untouched.",
-            "Copy the file away, then run `engram doctor`; restore a backup or an export if you have one.",
+            "Copy it away and run `engram doctor`. Restore a backup, or take out what is left: engram rescue FILE.",
         )
     if isinstance(error, apsw.BusyError | apsw.LockedError):
         return Unavailable(f"The store {path} is locked by another process.", "Try again; nothing was written.")
@@ -415,7 +415,7 @@ def _require_ours(path: StrPath, found: os.stat_result) -> None:
     if not head.startswith(b"SQLite format 3\x00") or len(head) < 100:
         raise Corrupt(
             f"{path} is no Engram store (no SQLite file). It was left untouched.",
-            "Point ENGRAM_STORE somewhere else, or restore a backup if this was your store.",
+            "Point ENGRAM_STORE elsewhere. If it was yours, restore a backup, or try: engram rescue FILE.",
         )
     if int.from_bytes(head[68:72]) != APPLICATION_ID:
         raise Corrupt(

@@ -70,6 +70,10 @@ class Searcher:
         """See `ports.Engine.census`."""
         return self._words.census(db, terms, self._places(db, ANYTHING, access)[1])
 
+    def containing(self, db: apsw.Connection, piece: str, access: Access, limit: int) -> list[str]:
+        """See `ports.Engine.containing`."""
+        return self._words.containing(db, piece, self._places(db, ANYTHING, access)[1], limit)
+
     def _places(self, db: apsw.Connection, where: Filter, access: Access) -> "_Places":
         """Kept, for they are asked for several times a recall."""
         asked = ("places", *map(str, where.scopes), None, str(where.within), access)

@@ -10,6 +10,7 @@ from engram.engines.rows import Row
 from engram.engines.sqlite_rows import fetch
 from engram.engines.sqlite_write import place_term
 from engram.model.query import FIELD_WEIGHTS, Census, Query, phrase_terms, shares
+from engram.model.text import holds
 
 MOST_PLACES = 32
 """Beyond so many places, matches are filtered by place afterwards: as terms they would cost more than they save."""
@@ -21,6 +22,9 @@ At 100,000 memories the first ten stay the same in 99 of 100 questions (docs/ben
 SMALL = 256
 """Of a store of so few memories all terms are kept, until it changes: to a question most words are unknown there,
 and for each of them hundreds of spellings are looked up."""
+
+CARRIED = 16
+"""Of so many terms at once it is counted whether anybody may read what carries them."""
 
 MOST_KEPT = 50_000
 DRIFT = 0.01
@@ -107,12 +111,34 @@ class Words:
             self._counts[term] = (carriers, total)
         return Census(total, counts if places is None else _counted_in(db, counts, places))
 
+    def containing(self, db: apsw.Connection, piece: str, places: Sequence[int] | None, limit: int) -> list[str]:
+        """The shortest terms that hold a piece and are carried in these places (None is everywhere).
+
+        FTS5 keeps no index of what stands inside a term, so all terms are gone through.
+        """
+        either = "substr(term, 1, 1) <> ':' AND (instr(term, ?) OR instr(term, ?))"
+        sql = f"SELECT term, doc FROM vocabulary WHERE {either} ORDER BY length(term), term"
+        terms = {term: doc for term, doc in fetch(db, sql, piece, piece[::-1]) if holds(term, piece)}
+        found: list[str] = []
+        for some in _batches([*terms], CARRIED):
+            counts = {term: terms[term] for term in some}
+            carried = counts if places is None else _counted_in(db, counts, places)
+            found += [term for term in some if carried[term]]
+            if len(found) >= limit:
+                break
+        return found[: max(limit, 0)]
+
     def _every(self, db: apsw.Connection) -> dict[str, int]:
         """How many carry each term there is, counted anew when FTS5's own records of the index have changed."""
         state = fetch(db, "SELECT block FROM words_data WHERE id IN (1, 10)")
         if self._all[0] != state:
             self._all = (state, dict(fetch(db, "SELECT term, doc FROM vocabulary")))
         return self._all[1]
+
+
+def _batches(terms: Sequence[str], size: int) -> Iterator[Sequence[str]]:
+    for at in range(0, len(terms), size):
+        yield terms[at : at + size]
 
 
 def _ranked(db: apsw.Connection, expressions: Sequence[str], limit: int) -> list[Row]:
@@ -179,7 +205,8 @@ def _within(expression: str, places: Sequence[int] | None) -> str:
 
 
 def _quoted(term: str) -> str:
-    return f'"{term[:-1]}" *' if term.endswith("*") else f'"{term}"'
+    inner = term.replace('"', '""')
+    return f'"{inner[:-1]}" *' if term.endswith("*") else f'"{inner}"'
 
 
 def _carriers(db: apsw.Connection, terms: Sequence[str]) -> Iterator[tuple[str, int]]:

@@ -6,63 +6,42 @@ from typing import NamedTuple
 
 import apsw
 
+from engram.engines.chain import Chain, moved, same_request, sealed, taken
 from engram.engines.rows import Row
 from engram.engines.sqlite_file import make_words
 from engram.engines.sqlite_rows import fetch, meta, set_meta
-from engram.errors import Conflict, Moved
+from engram.errors import Moved
 from engram.model.change import ABSENT, Change, Token
 from engram.model.codec import RECORDS, Record, RecordType, decode, encode, index, searchable, type_of
-from engram.model.event import Event, Head, canonical, seal
+from engram.model.event import Event, Head
 from engram.model.memory import Memory
 from engram.model.text import TERMS_VERSION
-
-MOVED = "It changed in the meantime."
-TAKEN = "Another memory holds this place."
-RETRY = "Read it again, and repeat what you asked for."
 
 _print = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
 class Book(NamedTuple):
-    """What a store knows of itself: the end of its chain, the last numbers given, and the file it was in.
+    """What a store knows of itself: its chain, and the file it was in."""
 
-    `earlier` are the replicas it was before it was copied or restored.
-    """
-
-    head: Head
-    numbers: dict[str, int]
+    chain: Chain
     home: int
-    earlier: tuple[str, ...] = ()
 
     @staticmethod
     def read(db: apsw.Connection, home: int, new_replica: Callable[[], str]) -> "Book":
         """The book as it stands; a new, copied or restored file begins a chain of its own."""
         kept = meta(db, "book")
         if kept is None:
-            return Book(Head(new_replica()), {}, home)
+            return Book(Chain(Head(new_replica()), {}), home)
         head, numbers, was, *earlier = json.loads(kept)
-        book = Book(Head(*head), numbers, home, tuple(earlier[0]) if earlier else ())
-        if was == home:
-            return book
-        return book.going_on(Head(new_replica(), time=book.head.time, seq=book.head.seq))
+        chain = Chain(Head(*head), numbers, tuple(earlier[0]) if earlier else ())
+        if was != home:
+            chain = chain.going_on(Head(new_replica(), time=chain.head.time, seq=chain.head.seq))
+        return Book(chain, home)
 
     def write(self, db: apsw.Connection) -> None:
         """Keep it, in the transaction that made it true."""
-        earlier = [list(self.earlier)] if self.earlier else []
-        set_meta(db, "book", _print([list(self.head), self.numbers, self.home, *earlier]))
-
-    def going_on(self, head: Head) -> "Book":
-        """The same book with another end of the chain, which may be one of another name."""
-        was = self.head.replica
-        renamed = head.replica != was and self.head.position and was not in self.earlier
-        return self._replace(head=head, earlier=(*self.earlier, was) if renamed else self.earlier)
-
-    def number(self, type: RecordType, wanted: int | None = None) -> int:
-        """The next number of a type, or the wanted one: never given again, even when its record is purged."""
-        last = self.numbers.get(type, 0)
-        number = wanted or last + 1
-        self.numbers[type] = max(last, number)
-        return number
+        head, numbers, earlier = self.chain
+        set_meta(db, "book", _print([list(head), numbers, self.home, *([list(earlier)] if earlier else [])]))
 
 
 def replay(db: apsw.Connection, token: Token) -> int | None:
@@ -73,8 +52,7 @@ def replay(db: apsw.Connection, token: Token) -> int | None:
     """
     sql = "SELECT request, seq FROM token WHERE owner = ? AND operation = ? AND name = ?"
     for request, seq in fetch(db, sql, token.owner, token.operation, token.name):
-        if request != token.request:
-            raise Conflict("That token was used for another request.", "Use a new token for a new request.")
+        same_request(token, request)
         return int(seq)
     return None
 
@@ -92,7 +70,7 @@ def check(db: apsw.Connection, change: Change) -> dict[str, int]:
             continue  # the table refuses a second record with this id by itself
         found = _stored(db, id, types.get(id))
         if id in change.expects and (found[0] if found else ABSENT) != change.expects[id]:
-            raise Moved(MOVED, RETRY)
+            raise moved()
         if found:
             numbers[id] = int(found[1])
     return numbers
@@ -107,7 +85,7 @@ def _stored(db: apsw.Connection, id: str, type: RecordType | None) -> Row | None
 
 
 def apply(
-    db: apsw.Connection, change: Change, book: Book, numbers: dict[str, int], trace: Callable[[str], None]
+    db: apsw.Connection, change: Change, chain: Chain, numbers: dict[str, int], trace: Callable[[str], None]
 ) -> None:
     """Put and drop records with their words and claims; `numbers` gains those of new records."""
     known = set(numbers)
@@ -116,10 +94,9 @@ def apply(
     places = {}
     for record in change.puts:
         if record.id not in known:
-            numbers[record.id] = book.number(type_of(record), change.numbers.get(record.id))
+            numbers[record.id] = chain.number(type_of(record), change.numbers.get(record.id))
         places[record.id] = _put(db, record, numbers[record.id], new=record.id not in known)
-    for given, n in change.past.given.items() if change.past else ():
-        book.numbers[given] = max(n, book.numbers.get(given, 0))
+    chain.given(change)
     trace("records")
     for record in change.puts:
         if isinstance(record, Memory):
@@ -132,36 +109,16 @@ def apply(
 
 
 def append(db: apsw.Connection, change: Change, head: Head) -> tuple[Event, Head]:
-    """Seal the Change's event, chain it to the head and keep it, with the token that asked for it."""
-    assert change.draft
-    event, head, envelope, payload = seal(change.draft, head)
-    _keep_event(db, event, envelope, payload, change.token)
-    return event, head
-
-
-def take_over(db: apsw.Connection, change: Change, head: Head) -> tuple[Event, Head]:
-    """Keep the events of a past as they are, and what is sealed after them; answers with the last, and the head."""
-    assert change.past
-    event, time = None, head.time
-    for seq, (told, token) in enumerate(change.past.events, head.seq + 1):
-        event = told._replace(seq=seq)
-        payload = event.payload.print() if event.payload else None
-        _keep_event(db, event, canonical(event.envelope()), payload, token)
-        time = max(time, event.time)
-    onward = (change.past.head or head)._replace(time=time, seq=event.seq if event else head.seq)
-    if change.draft:
-        return append(db, change, onward)
-    assert event, "a Change without a draft has a past with events"
-    return event, onward
-
-
-def _keep_event(db: apsw.Connection, event: Event, envelope: str, payload: str | None, token: Token | None) -> None:
-    db.execute("INSERT INTO event VALUES (?, ?, ?, ?, ?)", (event.seq, event.id, event.batch, envelope, payload))
-    for subject in dict.fromkeys(event.subjects):
-        db.execute("INSERT INTO subject VALUES (?, ?)", (subject, event.seq))
-    if token:
-        row = (token.owner, token.operation, token.name, token.request, event.seq)
-        db.execute("INSERT INTO token VALUES (?, ?, ?, ?, ?)", row)
+    """Keep the events of a Change; answers with the last, and the head after it."""
+    kept, head = sealed(change, head)
+    for event, envelope, payload, token in kept:
+        row = (event.seq, event.id, event.batch, envelope, payload)
+        db.execute("INSERT INTO event VALUES (?, ?, ?, ?, ?)", row)
+        for subject in dict.fromkeys(event.subjects):
+            db.execute("INSERT INTO subject VALUES (?, ?)", (subject, event.seq))
+        if token:
+            db.execute("INSERT INTO token VALUES (?, ?, ?, ?, ?)", (*token, event.seq))
+    return kept[-1].event, head
 
 
 def mend_derived(db: apsw.Connection) -> None:
@@ -208,7 +165,7 @@ def _put(db: apsw.Connection, record: Record, n: int, *, new: bool) -> int:
         columns["p"] = place
     if new:
         marks = ", ".join("?" * (len(columns) + 4))
-        with _unique(MOVED):
+        with _unique(moved):
             db.execute(
                 f"INSERT INTO {type} (n, id, revision, doc, {', '.join(columns)}) VALUES ({marks})",
                 (n, record.id, record.revision, doc, *columns.values()),
@@ -264,22 +221,22 @@ def _claim(db: apsw.Connection, change: Change, known: set[str]) -> None:
         db.execute("DELETE FROM claim WHERE id = ?", (id,))
     for id, claims in change.claims.items():
         for claim in claims:
-            with _unique(TAKEN):
+            with _unique(taken):
                 db.execute("INSERT INTO claim VALUES (?, ?)", (claim, id))
 
 
 class _unique:  # noqa: N801 - used like a function; a class because it is on the path of every save
     """Let the table itself find out that another record holds the place, and say so in our words."""
 
-    def __init__(self, message: str) -> None:
-        self._message = message
+    def __init__(self, told: Callable[[], Moved]) -> None:
+        self._told = told
 
     def __enter__(self) -> None:
         """Nothing to prepare."""
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
         if isinstance(error, apsw.ConstraintError):
-            raise Moved(self._message, RETRY) from error
+            raise self._told() from error
 
 
 def _drop(db: apsw.Connection, type: RecordType, id: str, n: int) -> None:

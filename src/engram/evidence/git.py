@@ -133,6 +133,19 @@ class Git:
         ]
 
 
+def merged_into(folder: str, names: Sequence[str]) -> list[tuple[str, Mapping[str, bytes]]]:
+    """The other sides of a merge that is under way or that the head is: each commit, and its files of a folder."""
+    git = Git(Checkout(folder, folder, folder, ""))
+    sides = [git.objects([revision]) for revision in ("MERGE_HEAD", "HEAD^2")]
+    commits = dict.fromkeys(each.name for found in sides for each in found.values())
+    told: list[tuple[str, Mapping[str, bytes]]] = []
+    for commit in commits:
+        found = git.objects([f"{commit}:./{name}" for name in names])
+        files = {name: each.data for name in names if (each := found.get(f"{commit}:./{name}")) and each.data}
+        told += [(commit, files)] if files else []
+    return told
+
+
 _PLAIN = ("-z", "--no-ext-diff", "--no-textconv", "--no-color", "--ignore-submodules=all")
 
 

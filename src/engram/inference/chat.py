@@ -15,7 +15,7 @@ from engram.model.text import tokens
 REFUSED = (401, 403, 429)
 """Statuses after which asking again would do harm."""
 
-FENCE = re.compile(r"\A```(?:json)?\s*\n(.*)\n```\Z", re.DOTALL)
+FENCE = re.compile(r"\A```(?:json)?[ \t\r]*\n(.*)\n```\Z", re.DOTALL)
 THOUGHT = re.compile(r"\A\s*<think>.*?</think>", re.DOTALL)
 
 

@@ -85,10 +85,13 @@ class Lazy:
 
 
 class Asked:
-    """A model behind an address that finds what is worth remembering; loaded when it is first asked."""
+    """A model behind an address that finds what is worth remembering; loaded when it is first asked.
 
-    def __init__(self, url: str, model: str, key: str) -> None:
-        self._url, self._model, self._key = url, model, key
+    `bounds` are those of `Chat`: `timeout` and `most_tokens`.
+    """
+
+    def __init__(self, url: str, model: str, key: str, **bounds: int) -> None:
+        self._url, self._model, self._key, self._bounds = url, model, key, bounds
         self._loaded: ChatExtractor | None = None
 
     def cost(self, messages: Sequence[tuple[str, str]], kinds: Sequence[str]) -> int:
@@ -103,15 +106,15 @@ class Asked:
         if self._loaded is None:
             from engram.inference.extract import ChatExtractor  # noqa: PLC0415 - http and ssl, on first need
 
-            self._loaded = ChatExtractor(self._url, self._model, key=self._key)
+            self._loaded = ChatExtractor(self._url, self._model, key=self._key, **self._bounds)
         return self._loaded
 
 
 class Judging:
-    """A model behind an address that judges pairs of memories; loaded when it is first asked."""
+    """A model behind an address that judges pairs of memories; loaded when it is first asked. It has bounds too."""
 
-    def __init__(self, url: str, model: str, key: str) -> None:
-        self._url, self.name, self._key = url, model, key
+    def __init__(self, url: str, model: str, key: str, **bounds: int) -> None:
+        self._url, self.name, self._key, self._bounds = url, model, key, bounds
         self._loaded: ChatJudge | None = None
 
     def cost(self, pairs: Sequence[tuple[str, str]]) -> int:
@@ -126,5 +129,5 @@ class Judging:
         if self._loaded is None:
             from engram.inference.judge import ChatJudge  # noqa: PLC0415 - http and ssl, on first need
 
-            self._loaded = ChatJudge(self._url, self.name, key=self._key)
+            self._loaded = ChatJudge(self._url, self.name, key=self._key, **self._bounds)
         return self._loaded

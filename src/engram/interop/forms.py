@@ -49,6 +49,10 @@ class Foreign(NamedTuple):
     record: Traveller
     dropped: tuple[str, ...] = ()
     """The names of their fields that have no place here."""
+    ours: tuple[str, ...] = ()
+    """The ids in it that are ids of Engram, where it was written by Engram: its own, or the two that it relates."""
+    ends: tuple[str, str] = ("", "")
+    """What the two ends of a relation are called there."""
 
 
 class Problem(NamedTuple):
@@ -94,6 +98,8 @@ def look(path: str) -> Source:
     Raises:
         Invalid: when nothing is there, or it cannot be read.
     """
+    if "://" in path:  # the address of a server: a form knows it by that
+        return Source(path, folder=False, head=b"", names=())
     try:
         if os.path.isdir(path):
             with os.scandir(path) as entries:

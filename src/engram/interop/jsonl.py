@@ -11,6 +11,7 @@ from engram.interop.writing import Stock, Tally, Writer
 from engram.model.codec import TRAVELLERS, Record, RecordType, Traveller, decode, encode, type_of
 from engram.model.hashing import sha256
 from engram.model.limits import print_time
+from engram.model.relation import Relation
 
 FORMAT = "engram.export"
 VERSION = 2
@@ -102,9 +103,13 @@ def _read(source: Source) -> Iterator[Foreign | Problem]:
         for _ in _lines(source.path):
             pass
         for record in _lines(source.path):
-            yield Foreign(record.id[:13], record)
+            yield Foreign(record.id[:13], record, ours=_ids(record))
     except UnicodeDecodeError:
         raise Invalid(f"{source.path} is not UTF-8 text.", "Use a file made by `engram export`.") from None
+
+
+def _ids(record: Traveller) -> tuple[str, ...]:
+    return (record.from_id, record.to_id) if isinstance(record, Relation) else (record.id,)
 
 
 def _lines(path: str) -> Iterator[Traveller]:
@@ -118,7 +123,7 @@ def _write(stock: Stock, tally: Tally) -> Iterator[str]:
             tally.sessions += 1
             yield one
         for memory in stock.memories():
-            tally.memories += 1
+            tally.counted(memory)
             yield memory
         for relation in stock.relations():
             tally.relations += 1

@@ -14,6 +14,7 @@ from typing import Annotated, Any, Literal, cast
 
 from engram.errors import EngramError, NotFound
 from engram.interop import prompts
+from engram.interop.keyed_rank import density
 from engram.interop.tools import Answer, Asks, Profile, Refused, Shelf
 from engram.interop.values import EVERYTHING, as_json, kept, loud, quiet
 from engram.model.answers import Remembered
@@ -110,12 +111,21 @@ def recall(
     category: OnlyCategory = "",
     tags: AllTags = (),
 ) -> Answer:
-    """Recall memories: the most relevant first, then pinned ones, the more important and the newer."""
+    """Recall memories: the closest matches first, then pinned ones, the more important and the newer."""
     _check_limit(limit)
     categories = Categories(asks)
     answer = asks.ask("recall", query, limit=MOST, tag=list(tags), **_where(asks, scope, category))
     hits = [hit for hit in answer.hits if categories.fits(hit.memory, category)]
-    hits.sort(key=lambda hit: (-round(hit.relevance, 2), *_weight(hit.memory)))
+    # What says every word of the query is ordered as full text search orders it; what was found otherwise, by words
+    # of another form or by its meaning, comes after it, the more relevant first.
+    close = {hit.memory.id: round(density(query, hit.memory), 6) for hit in hits}
+    hits.sort(
+        key=lambda hit: (
+            -close[hit.memory.id],
+            0.0 if close[hit.memory.id] else -round(hit.relevance, 2),
+            *_weight(hit.memory),
+        )
+    )
     shown = hits[: min(limit, MOST)]
     rows = [{**row(hit.memory, categories), "relevance": round(hit.relevance, 2)} for hit in shown]
     return as_json({"memories": rows, "count": len(rows)})

@@ -180,6 +180,7 @@ def _rows(stock: Stock, tally: Tally) -> Iterator[dict[str, Any]]:
             continue
         tally.took(memory, CARRIED, NAME)
         yield theirs.restore(NAME, memory, row_of(memory))
+    tally.lost(*("relations" for _ in stock.relations()), *("sessions" for _ in stock.sessions()))
 
 
 def _is_there(memory: Memory, now: datetime) -> bool:

@@ -1,4 +1,7 @@
-"""The JSON export of a store of observations, version 0.2.0, written from memories, sessions and relations."""
+"""The JSON export of a store of observations, written from memories, sessions and relations.
+
+Version 0.2.0 is what later releases read; 0.1.0, of the first one, has neither ids that travel nor relations.
+"""
 
 import json
 from collections.abc import Iterator
@@ -14,7 +17,7 @@ from engram.model.memory import Memory
 from engram.model.refs import handle_number
 from engram.model.relation import Relation
 
-VERSION = "0.2.0"
+VERSION, OLDER = "0.2.0", "0.1.0"
 CARRIED = frozenset(
     {
         *("key", "summary", "kind", "scope", "visibility", "session", "pinned", "decay", "forgotten_at"),
@@ -31,16 +34,49 @@ CARRIED = frozenset(
     }
 )
 
+FIRST = frozenset(
+    {
+        *("id", "session_id", "project", "directory", "started_at", "ended_at", "summary", "type", "title"),
+        *("content", "tool_name", "scope", "topic_key", "revision_count", "duplicate_count", "last_seen_at"),
+        *("created_at", "updated_at", "deleted_at"),
+    }
+)
+"""The columns of the first release."""
 
-def _lines(stock: Stock, tally: Tally) -> Iterator[str]:
+
+def _later(stock: Stock, tally: Tally) -> Iterator[str]:
     head = json.dumps({"version": VERSION, "exported_at": second(stock.now)})[:-1]
-    yield from print_list(f'{head}, "sessions": [', _sessions(stock, tally), "],\n")
-    yield from print_list('"observations": [', _observations(stock, tally), "],\n")
-    yield from print_list('"prompts": [', _prompts(stock, tally), "],\n")
-    yield from print_list('"relations": [', _relations(stock, tally), '],\n"prompt_tombstones": []}\n')
+    yield from print_list(f'{head}, "sessions": [', sessions(stock, tally), "],\n")
+    yield from print_list('"observations": [', observations(stock, tally), "],\n")
+    yield from print_list('"prompts": [', prompts(stock, tally), "],\n")
+    yield from print_list('"relations": [', relations(stock, tally), '],\n"prompt_tombstones": []}\n')
 
 
-def _sessions(stock: Stock, tally: Tally) -> Iterator[Row]:
+def _first(stock: Stock, tally: Tally) -> Iterator[str]:
+    """What the first release knew: of what was replaced it could only say that it counts, so it is left out."""
+
+    def counts(memory: Memory) -> bool:
+        return not memory.replaced_by
+
+    tally.lost(*("relations" for _ in stock.relations()))
+    tally.lost(*("replaced memories" for one in stock.memories() if not counts(one)))
+    kept = stock._replace(memories=lambda: filter(counts, stock.memories()))
+    head = json.dumps({"version": OLDER, "exported_at": second(stock.now)})[:-1]
+    written = {"sessions": sessions, "observations": observations, "prompts": prompts}
+    for n, (name, told) in enumerate(written.items()):
+        begin = f'{head}, "{name}": [' if not n else f'"{name}": ['
+        end = "],\n" if n < len(written) - 1 else "]}\n"
+        yield from print_list(begin, _of_the_first(told(kept, tally), tally), end)
+
+
+def _of_the_first(rows: Iterator[Row], tally: Tally) -> Iterator[Row]:
+    """The rows with the columns that were there from the beginning; what else they say is named."""
+    for row in rows:
+        tally.lost(*(name for name, value in row.items() if name not in FIRST and value and name != "sync_id"))
+        yield {name: value for name, value in row.items() if name in FIRST}
+
+
+def sessions(stock: Stock, tally: Tally) -> Iterator[Row]:
     """Every session, and one for each name by which memories go without one: an observation cannot be without."""
     known: set[str] = set()
     for session in stock.sessions():
@@ -59,7 +95,8 @@ def _sessions(stock: Stock, tally: Tally) -> Iterator[Row]:
             yield {"id": row["session_id"], "project": row.get("project", ""), "directory": "", "started_at": began}
 
 
-def _observations(stock: Stock, tally: Tally) -> Iterator[Row]:
+def observations(stock: Stock, tally: Tally) -> Iterator[Row]:
+    """Everything that counts, or did until it was forgotten."""
     for memory in stock.memories():
         if not _told(memory):
             tally.lost(f"{memory.status} memories")
@@ -70,14 +107,15 @@ def _observations(stock: Stock, tally: Tally) -> Iterator[Row]:
             yield _numbered(memory, rows.observation_row(memory))
 
 
-def _prompts(stock: Stock, tally: Tally) -> Iterator[Row]:
+def prompts(stock: Stock, tally: Tally) -> Iterator[Row]:
+    """What people asked for."""
     for memory in stock.memories():
         if _told(memory) and memory.kind == "prompt" and memory.forgotten_at is None:
             tally.took(memory, CARRIED, NAME)
             yield _numbered(memory, rows.prompt_row(memory))
 
 
-def _relations(stock: Stock, tally: Tally) -> Iterator[Row]:
+def relations(stock: Stock, tally: Tally) -> Iterator[Row]:
     """Every verdict; and one for what was replaced without any, since nothing else would say so."""
     said: set[str] = set()
     for relation in stock.relations():
@@ -132,4 +170,5 @@ def _plain(row: dict[str, Any]) -> Row:
     return {name: value for name, value in row.items() if value is not None}
 
 
-WRITER = Writer(NAME, "The JSON export of a store of observations.", lines=_lines)
+WRITER = Writer(NAME, "The JSON export of a store of observations.", lines=_later)
+OLDER_WRITER = Writer(f"{NAME}-{OLDER}", "The JSON export of its first release, without relations.", lines=_first)

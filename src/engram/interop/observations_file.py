@@ -10,6 +10,7 @@ from typing import IO, TYPE_CHECKING, Any, NamedTuple, cast
 from engram.errors import Corrupt, EngramError, Invalid
 from engram.interop import observations_rows as rows
 from engram.interop.databases import columns, copied, is_database, require, tables
+from engram.interop.fields import text_of
 from engram.interop.forms import Foreign, Form, Problem, Source
 from engram.interop.observations_rows import NAME, ROWID
 from engram.interop.streams import Unpacking, pieces
@@ -58,7 +59,8 @@ def _made(
     text = row.get("content")
     if isinstance(text, str) and text.endswith("... [truncated]"):
         more = (*more, "content beyond its limit")
-    return Foreign(name, cast("Traveller", record), (*dropped, *more))
+    ends = (text_of(row.get("source_id")), text_of(row.get("target_id")))
+    return Foreign(name, cast("Traveller", record), (*dropped, *more), ends=ends)
 
 
 def _session(row: Row, more: tuple[str, ...] = ()) -> Things:

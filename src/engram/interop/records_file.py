@@ -1,8 +1,8 @@
 """Records in a JSON export or in the points of a Qdrant collection: read and written.
 
 A point is `{"id", "payload", "vector"}`, as a scroll answers with it: alone, in a list, in `result.points` of one
-answer after another, or one a line. A record without a point is the payload itself. Vectors are left out: they are
-made anew here and there.
+answer after another, or one a line; or it is asked for where Qdrant runs, or keeps its folder. A record without a
+point is the payload itself. Vectors are left out: they are made anew here and there.
 """
 
 from collections.abc import Iterator, Mapping
@@ -13,6 +13,7 @@ from engram.interop import theirs
 from engram.interop.fields import moment, one_line, second, text_of, time_of, words_of
 from engram.interop.forms import Foreign, Form, Problem, Source, foreign_id
 from engram.interop.keyed import kind_of_category
+from engram.interop.qdrant_points import is_address, is_folder, points
 from engram.interop.records_rows import DISCOVERIES, category_of, citation_row, label_of, place_of
 from engram.interop.streams import print_list, rows
 from engram.interop.writing import Stock, Tally, Writer
@@ -69,6 +70,8 @@ def row_of(memory: Memory, names: Mapping[str, str] | None = None) -> dict[str, 
 
 
 def _recognises(source: Source) -> bool:
+    if is_address(source.path) or is_folder(source):
+        return True
     head = source.head.removeprefix(b"\xef\xbb\xbf").lstrip()
     if head[:1] not in (b"{", b"["):
         return False
@@ -79,21 +82,28 @@ def _read(source: Source) -> Iterator[Foreign | Problem]:
     """Every memory, and then, going through the file again, what supersedes what."""
     superseding = False
     try:
-        for name, said in rows(source.path, WITHIN):
+        for name, said in _rows(source):
             row = _payload(said or {})
             superseding = superseding or bool(row.get("supersedes"))
             yield Problem(name, "It is no JSON object.") if said is None else _foreign(name, row)
         if superseding:
-            for name, said in rows(source.path, WITHIN):
+            for name, said in _rows(source):
                 yield from _relations(name, _payload(said or {}))
     except EngramError as error:
+        if is_address(source.path):  # a server that does not answer is no damaged file: going on later helps
+            raise
         yield Problem("the rest", error.message)
+
+
+def _rows(source: Source) -> Iterator[tuple[str, dict[str, Any] | None]]:
+    where_qdrant_is = is_address(source.path) or is_folder(source)
+    return points(source) if where_qdrant_is else rows(source.path, WITHIN)
 
 
 def _payload(said: dict[str, Any]) -> dict[str, Any]:
     """A record: the payload of a point with its id, or what stands there alone; without its vector."""
     payload = said.get("payload")
-    row = {"id": said.get("id"), **payload} if isinstance(payload, dict) else said
+    row = {**payload, "id": payload.get("id") or said.get("id")} if isinstance(payload, dict) else said
     return {name: value for name, value in row.items() if name not in ("vector", "vectors")}
 
 
@@ -173,6 +183,7 @@ def _relations(name: str, row: dict[str, Any]) -> Iterator[Foreign]:
                     created_at=created,
                     updated_at=created,
                 ),
+                ends=(text_of(row.get("id")), text_of(old)),
             )
 
 

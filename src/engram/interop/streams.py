@@ -1,15 +1,20 @@
 """JSON of any size, read and written piece by piece: no more than one element of a list is held at a time."""
 
 import codecs
+import io
 import json
+import re
 from collections.abc import Collection, Iterator
-from typing import IO, Any
+from typing import IO, Any, BinaryIO, NamedTuple, Protocol, TextIO
 
 from engram.errors import Corrupt, Invalid
 
 CHUNK = 256 * 1024
-LARGEST = 16 * 1024 * 1024
-"""The most characters that one element may have."""
+LARGEST = 64 * 1024 * 1024
+"""The most characters that one element may have: a conversation of years has a few million."""
+
+NEAR = 16
+"""Characters before the end of what was read in which a fault may only mean that the rest is still to come."""
 
 MOST_UNPACKED = 8 * 1024**3
 """The most bytes that are unpacked of one compressed file."""
@@ -17,8 +22,47 @@ MOST_UNPACKED = 8 * 1024**3
 Piece = tuple[tuple[str, ...], Any]
 """The keys on the way to a value, and the value."""
 
-_SPACE = " \t\r\n\ufeff\x1e"
-_DECODER = json.JSONDecoder()
+_BOMS = (
+    (codecs.BOM_UTF8, "utf-8-sig"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*("?)|[{}\[\],]', re.DOTALL)
+_QUOTED = re.compile(r'(?:[^"\\]|\\.)*', re.DOTALL)
+_SPACE = re.compile("[ \t\r\n\ufeff\x1e]*")
+_OF_NUMBERS = "0123456789.eE+-"
+_DECODER = json.JSONDecoder(strict=False)
+_CUT = "It ends in the middle."
+
+
+class Broken(NamedTuple):
+    """Something that could not be read, and why."""
+
+    message: str
+
+
+class _Readable(Protocol):
+    def read(self, size: int, /) -> str: ...
+
+
+def as_text(file: BinaryIO, head: bytes) -> TextIO:
+    """A file as text, by the mark it begins with; bytes that are none of its encoding become lone surrogates."""
+    encoding = next((name for mark, name in _BOMS if head.startswith(mark)), "utf-8")
+    errors = "replace" if encoding == "utf-16" else "surrogateescape"
+    return io.TextIOWrapper(file, encoding=encoding, errors=errors, newline="")
+
+
+def elements(stream: TextIO) -> Iterator[tuple[str, Any]]:
+    """Every element of a list, or every member of an object with its name; of members that are lists each element.
+
+    A `Broken` stands in the place of what could not be read.
+    """
+    text = _Text(stream)
+    opening = text.peek()
+    if opening in ("[", "{"):
+        yield from ((way[-1] if way else "", value) for way, value in _value(text, (), frozenset()))
+    else:
+        yield "", Broken("It is neither a list nor an object of JSON." if opening else "It is empty.")
 
 
 def pieces(file: IO[bytes], within: Collection[str] = ()) -> Iterator[Piece]:
@@ -30,8 +74,8 @@ def pieces(file: IO[bytes], within: Collection[str] = ()) -> Iterator[Piece]:
         Invalid: when the file is no JSON, or not UTF-8.
         Corrupt: when it ends in the middle, or an element is larger than is held at a time.
     """
-    text = _Text(file)
-    while text.mark():
+    text = _Text(_Decoded(file), exact=True)
+    while text.peek():
         yield from _value(text, (), frozenset(within))
 
 
@@ -66,133 +110,154 @@ def _parsed(line: bytes) -> Any:  # noqa: ANN401 - any JSON value
         return None
 
 
-def _value(text: "_Text", path: tuple[str, ...], within: frozenset[str]) -> Iterator[Piece]:
-    mark = text.need()
-    if mark == "{" and (not path or path[-1] in within):
-        yield from _object(text, path, within)
+def _value(text: "_Text", way: tuple[str, ...], within: frozenset[str]) -> Iterator[Piece]:
+    mark = text.peek()
+    if mark == "{" and (not way or way[-1] in within):
+        yield from _members(text, way, within)
     elif mark == "[":
-        yield from _list(text, path)
+        yield from ((way, each) for each in _list(text))
     else:
-        yield path, text.take()
+        yield way, text.value()
 
 
-def _object(text: "_Text", path: tuple[str, ...], within: frozenset[str]) -> Iterator[Piece]:
-    text.skip()
-    if text.need() == "}":
-        text.skip()
-        return
-    while True:
-        key = text.take()
-        if not isinstance(key, str) or text.need() != ":":
-            raise text.wrong()
-        text.skip()
-        yield from _value(text, (*path, key), within)
-        if text.next_of("}"):
+def _members(text: "_Text", way: tuple[str, ...], within: frozenset[str]) -> Iterator[Piece]:
+    text.take()
+    while (mark := text.peek()) not in ("}", ""):
+        if mark == ",":
+            text.take()
+            continue
+        name = text.value() if mark == '"' else text.broken("A name of a member is no text.")
+        if isinstance(name, Broken) or text.peek() != ":":
+            yield way, text.broken("It is damaged: what follows cannot be read." if text.peek() else _CUT)
             return
+        text.take()
+        yield from _value(text, (*way, name), within)
+    if not mark:
+        yield way, text.broken(_CUT)
+    text.take()
 
 
-def _list(text: "_Text", path: tuple[str, ...]) -> Iterator[Piece]:
-    text.skip()
-    if text.need() == "]":
-        text.skip()
-        return
-    while True:
-        text.need()
-        yield path, text.take()
-        if text.next_of("]"):
-            return
+def _list(text: "_Text") -> Iterator[Any]:
+    text.take()
+    while (mark := text.peek()) not in ("]", ""):
+        if mark == ",":
+            text.take()
+        else:
+            yield text.value()
+    if not mark:
+        yield text.broken(_CUT)
+    text.take()
+
+
+class _Decoded:
+    """The text of a file of UTF-8."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file, self._decoder = file, codecs.getincrementaldecoder("utf-8")("strict")
+
+    def read(self, size: int, /) -> str:
+        """The next characters; "" at the end.
+
+        Raises:
+            Invalid: when it is not UTF-8.
+        """
+        while raw := self._file.read(size):
+            try:
+                if text := self._decoder.decode(raw):
+                    return text
+            except UnicodeDecodeError:
+                raise Invalid("It is not UTF-8.", "Convert it first.") from None
+        return ""
 
 
 class _Text:
-    """The text of a file with a place in it, of which only what is needed is in memory."""
+    """A window over a text: read ahead as far as one value needs, and let go of behind it.
 
-    def __init__(self, file: IO[bytes]) -> None:
-        self._file = file
-        self._decode = codecs.getincrementaldecoder("utf-8")()
-        self._text, self._at, self._passed, self._ended = "", 0, 0, False
+    An `exact` one raises where another tells what is broken and goes on.
+    """
 
-    def mark(self) -> str:
-        """The next character that is no space, or "" at the end."""
+    def __init__(self, stream: _Readable, *, exact: bool = False) -> None:
+        self._stream, self._exact = stream, exact
+        self._window, self._at, self._passed, self._ended = "", 0, 0, False
+
+    def peek(self) -> str:
+        """The next character that is no space; "" at the end."""
         while True:
-            while self._at < len(self._text):
-                if (mark := self._text[self._at]) not in _SPACE:
-                    return mark
-                self._at += 1
-            if not self._more():
-                return ""
+            space = _SPACE.match(self._window, self._at)
+            self._at = space.end() if space else self._at
+            if self._at < len(self._window) or self._ended:
+                return self._window[self._at : self._at + 1]
+            self._read(CHUNK)
 
-    def need(self) -> str:
-        """The next character that is no space, where something has to come."""
-        if mark := self.mark():
-            return mark
-        raise Corrupt(f"It ends in the middle, after {self._passed:,} characters.", "Get a complete copy of it.")
-
-    def skip(self) -> None:
-        """Pass over the character at hand."""
+    def take(self) -> None:
+        """Go behind the next character."""
         self._at += 1
 
-    def next_of(self, end: str) -> bool:
-        """Pass over a comma, or over the end: then it is over."""
-        mark = self.need()
-        if mark not in (",", end):
-            raise self.wrong()
-        self.skip()
-        return mark == end
-
-    def take(self) -> Any:  # noqa: ANN401 - any JSON value
-        """The whole value that begins here."""
-        self.need()
-        wanted = CHUNK
+    def value(self) -> Any:  # noqa: ANN401 - any JSON
+        """The next value, or why there is none; behind it in either case."""
         while True:
+            size = len(self._window) - self._at
             try:
-                value, end = _DECODER.raw_decode(self._text, self._at)
+                value, end = _DECODER.raw_decode(self._window, self._at)
             except RecursionError:
-                raise self.wrong() from None
-            except json.JSONDecodeError:
-                end = len(self._text)
-                if self._ended:
-                    self._fail()
+                return self._pass_over("It is nested too deeply.")
+            except json.JSONDecodeError as error:
+                goes_on = error.msg.startswith("Unterminated") or error.pos >= len(self._window.rstrip())
+                if self._ended or not (goes_on or error.pos >= len(self._window) - NEAR):
+                    return self._pass_over(_CUT if goes_on else f"It is damaged: {error.msg}.")
             else:
-                if end < len(self._text) or self._ended or self._text[end - 1] in '"]}':
+                after = self._window[end : end + 1]
+                if self._ended or isinstance(value, dict | list | str) or (after and after not in _OF_NUMBERS):
                     self._at = end
                     return value
-            if end - self._at > LARGEST:
-                raise Corrupt(f"A value after character {self._passed:,} is too large, or has no end.", "")
-            target = len(self._text) - self._at + wanted
-            while len(self._text) - self._at < target and self._more():
-                pass
-            wanted *= 2
+                if end < len(self._window) - NEAR:
+                    return self._pass_over("It is damaged: no number looks like this.")
+            if size > LARGEST:
+                return self._pass_over(f"It is too large: more than {LARGEST:,} characters.", Corrupt)
+            self._read(max(CHUNK, size))  # twice as much each time: a long value is not parsed a thousand times
 
-    def wrong(self) -> Invalid:
-        """The refusal of what is no JSON."""
-        return Invalid(f"It is no JSON after character {self._passed + self._at:,}.", "Check the file.")
+    def broken(self, why: str, error: type[Invalid | Corrupt] = Invalid) -> Broken:
+        """What could not be read.
 
-    def _fail(self) -> None:
-        """Tell a document that was cut off from one that is wrong."""
-        try:
-            _DECODER.raw_decode(self._text, self._at)
-        except json.JSONDecodeError as error:
-            cut = error.pos >= len(self._text.rstrip()) or "Unterminated" in error.msg
-            self._at = len(self._text)
-            if cut:
-                self.need()
-        raise self.wrong()
+        Raises:
+            Invalid, Corrupt: in an exact text, instead.
+        """
+        if self._exact:
+            kind, hint = (Corrupt, "Get a complete copy of it.") if why == _CUT else (error, "Check the file.")
+            raise kind(f"{why[:-1]}, after character {self._passed + self._at:,}.", hint)
+        return Broken(why)
 
-    def _more(self) -> bool:
-        """Read on, and let go of what was passed."""
-        if self._ended:
-            return False
-        try:
-            raw = self._file.read(CHUNK)
-            found = self._decode.decode(raw, final=not raw)
-        except UnicodeDecodeError:
-            raise Invalid(f"It is not UTF-8 after character {self._passed:,}.", "Convert it first.") from None
-        except EOFError:
-            raise Corrupt("It ends in the middle.", "Get a complete copy of it.") from None
-        self._ended = not raw
+    def _pass_over(self, why: str, error: type[Invalid | Corrupt] = Invalid) -> Broken:
+        """Go behind a value that cannot be read, by its brackets and quotes alone, keeping nothing of it."""
+        broken = self.broken(why, error)
+        depth, start, moved, quoted = 0, self._at, False, False
+        while True:
+            if quoted:
+                start = _QUOTED.match(self._window, start).end()  # type: ignore[union-attr] # it matches anything
+                quoted = self._window[start : start + 1] != '"'
+                start += not quoted
+            for token in () if quoted else _TOKEN.finditer(self._window, start):
+                mark, start = token[0], token.end()
+                if mark[0] == '"':
+                    quoted = not token[1]  # a text that goes on in what is still to be read
+                elif mark in "]}," and depth == 0:
+                    # A bracket that closes nothing is itself what is wrong: going on before it would never end.
+                    self._at = token.start() if token.start() > self._at or moved else token.end()
+                    return broken
+                else:
+                    depth += (mark in "[{") - (mark in "]}")
+            if self._ended:
+                self._window, self._at = "", 0
+                return broken
+            self._at, moved = start if quoted else len(self._window), True
+            self._read(CHUNK)
+            start = 0
+
+    def _read(self, size: int) -> None:
+        more = self._stream.read(size)
         self._passed += self._at
-        self._text, self._at = self._text[self._at :] + found, 0
-        return not self._ended
+        self._window, self._at = self._window[self._at :] + more, 0
+        self._ended = not more
 
 
 class Unpacking:

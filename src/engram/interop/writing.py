@@ -20,10 +20,12 @@ WRITERS = {
     "records": "engram.interop.records_file",
     "memory-v1": "engram.interop.memory_v1_folder",
     "observations": "engram.interop.observations_export",
+    "observations-0.1.0": "engram.interop.observations_export:OLDER_WRITER",
+    "observations-chunks": "engram.interop.observations_chunks",
     "keyed": "engram.interop.keyed_file",
     "obsidian": "engram.interop.obsidian_folder",
 }
-"""The form → the module that writes it, imported when it is asked for."""
+"""The form → the module that writes it, imported when asked for, and its name there where that is not WRITER."""
 
 COUNTED = ("id", "owner", "revision", "handle", "text", "updated_at", "tier", "apart")
 """Fields of a memory that no form is expected to carry: ours alone, or carried by all."""
@@ -53,9 +55,15 @@ class Tally:
         self.dropped: Counter[str] = Counter()
         self.problems: list[str] = []
 
+    def counted(self, memory: Memory) -> None:
+        """Count a memory; a text has no place for the bytes of its attachments, which a backup has."""
+        self.memories += 1
+        if memory.assets:
+            self.dropped["attached files"] += len(memory.assets)
+
     def took(self, memory: Memory, carried: Collection[str], form: str) -> None:
         """Count a memory, and what it says that a form with these fields does not."""
-        self.memories += 1
+        self.counted(memory)
         if theirs.of(memory).form == form:
             carried = {*carried, *PROVENANCE}
         for name, default in memory.DEFAULTS.items():
@@ -71,10 +79,10 @@ class Tally:
 
 
 class File(NamedTuple):
-    """A file of a folder: its path in it, and its text in pieces."""
+    """A file of a folder: its path in it, and what it holds in pieces: text, or bytes where it is packed."""
 
     path: str
-    text: Iterable[str]
+    content: Iterable[str | bytes]
 
 
 class Folder(NamedTuple):
@@ -103,5 +111,6 @@ def writer(name: str) -> Writer:
     """
     if name not in WRITERS:
         raise Invalid(f"There is no form {name!r} to export.", f"Use one of: {', '.join(WRITERS)}.")
-    made: Writer = import_module(WRITERS[name]).WRITER
+    module, _, called = WRITERS[name].partition(":")
+    made: Writer = getattr(import_module(module), called or "WRITER")
     return made

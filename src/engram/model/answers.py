@@ -10,8 +10,8 @@ from typing import Any, ClassVar, Self, dataclass_transform
 
 from engram.model.change import Finding
 from engram.model.event import Event
-from engram.model.evidence import Check, Verdict, verdict_of
-from engram.model.memory import Memory
+from engram.model.evidence import WORST, Check, Verdict, verdict_of
+from engram.model.memory import Asset, Memory
 from engram.model.record import Record, replace
 from engram.model.relation import Relation
 from engram.model.session import Session
@@ -140,13 +140,23 @@ class Changed(Answer):
     evidence: tuple[tuple[Check, ...], ...] = ()  # for each of them, what became of its citations, with differences
     hint: str = ""
 
+    @property
+    def exit_code(self) -> int:
+        """What the command ends with: that of an unconfirmed write where something was shown instead of done."""
+        return 6 if self.evidence and not self.event and not self.replayed else 0
+
 
 class Candidate(Answer):
-    """One memory that waits, beside what a reviewer compares it with."""
+    """One memory that waits, beside what a reviewer compares it with.
+
+    What says nearly the same (`near`) is looked for where memories were named, for it takes a search each.
+    """
 
     memory: Memory
     amends: Memory | None = None
     conflicts: tuple[Memory, ...] = ()
+    evidence: tuple[Check, ...] = ()  # what it cites, held against the working tree
+    near: tuple[Memory, ...] = ()
 
 
 class Waiting(Answer):
@@ -204,13 +214,18 @@ class Queue(Answer):
 
 
 class Chronicle(Answer):
-    """History, newest first; `undone` names the events that stand reversed."""
+    """History, newest first; `undone` names the events that stand reversed.
+
+    `about` has the beginnings of the memories that are still there, and `devices` what other stores are called.
+    """
 
     at: datetime
     events: tuple[Event, ...]
     handles: Mapping[str, str] = NONE
     undone: tuple[str, ...] = ()
     next: int | None = None
+    about: Mapping[str, str] = NONE
+    devices: Mapping[str, str] = NONE
 
 
 class Undone(Answer):
@@ -221,6 +236,7 @@ class Undone(Answer):
     memories: tuple[Memory, ...]
     gone: tuple[str, ...]  # ids of memories that did not exist before
     event: int
+    again: str = ""  # the command that does it again
 
 
 class Citing(Answer):
@@ -377,7 +393,8 @@ class Pair(Answer):
 class Conflicts(Answer):
     """Pairs that may not both hold; `next` goes on with the list, and `rest` with a scan that was not through.
 
-    `tokens` is what asking a model cost; in a dry run, what it would cost at most.
+    `tokens` is what asking a model cost; in a dry run, what it would cost at most. `ignored` is the pair that was
+    set aside, `event` what takes back all that was done, where it was one step, and `batch` what does in any case.
     """
 
     at: datetime
@@ -391,6 +408,9 @@ class Conflicts(Answer):
     dry_run: bool = False
     batch: str = ""
     rest: str = ""
+    event: int = 0
+    ignored: str = ""
+    settled: bool = False  # whether the pairs are those that need no verdict any more
 
 
 class Project(Answer):
@@ -451,6 +471,7 @@ class Synced(Answer):
     private: bool = False
     everywhere: bool = False
     strangers: tuple[str, ...] = ()
+    other_names: tuple[str, ...] = ()  # what others call the project that is `scope` here
     dry_run: bool = False
     hint: str = ""
 
@@ -469,7 +490,8 @@ class ReplicaList(Answer):
 
     at: datetime
     replicas: tuple[ReplicaRow, ...]
-    changed: int = 0  # records that were made anew by a decision
+    changed: int = 0  # records that are others than before by a decision
+    live: int = 0  # memories that came into use by it
     hint: str = ""
 
 
@@ -503,7 +525,58 @@ class Receipt(Answer):
     event_id: str
     traces: int | None
     places: tuple[str, ...] = ()
+    assets: int = 0  # attachments whose bytes went with it
+    handles: tuple[str, ...] = ()  # what they were called, where that is known
     note: str = "Exports, backups and other copies made earlier are not touched."
+
+
+class Insights(Answer):
+    """What was noticed about a person: a page, or what fits a question; the first page counts by category."""
+
+    at: datetime
+    memories: tuple[Memory, ...]
+    next: str | None = None
+    categories: Mapping[str, int] = NONE
+    hint: str = ""
+
+
+class AssetRow(Answer):
+    """One attachment of a memory; `here` says whether its bytes are in this store."""
+
+    sha256: str
+    name: str
+    media_type: str
+    size: int
+    here: bool
+
+
+class Assets(Answer):
+    """What is attached to a memory."""
+
+    at: datetime
+    memory: Memory
+    assets: tuple[AssetRow, ...]
+
+
+class Attached(Answer):
+    """What became of attaching or detaching: outcome is attached, detached, repeated, held or proposed."""
+
+    at: datetime
+    memory: Memory
+    asset: Asset
+    outcome: str
+    event: int
+    replayed: bool = False
+    hint: str = ""
+
+
+class Fetched(Answer):
+    """Where an attachment was written, with the hash that was checked on the way."""
+
+    at: datetime
+    memory: Memory
+    asset: Asset
+    path: str
 
 
 class Brief(Answer):
@@ -542,6 +615,64 @@ class Report(Answer):
     def healthy(self) -> bool:
         """Whether nothing is wrong; notes and warnings are not wrong."""
         return all(finding.severity != "error" for finding in self.findings)
+
+
+class HygieneRow(Answer):
+    """One thing that ails some memories: what, how many, what to do about it, and the first of them."""
+
+    name: str
+    about: str
+    count: int
+    mend: str = ""
+    examples: tuple[str, ...] = ()
+
+
+class Hygiene(Answer):
+    """How clean a store is, this one or another system's (`form`).
+
+    `junk` counts the memories in use that nobody would miss, each once: those that repeat another one or nearly so,
+    are a recalled block stored again, or say nothing. `secrets` are the sorts of secrets, each with a count.
+    """
+
+    at: datetime
+    store: str
+    memories: int
+    in_use: int
+    junk: int
+    rows: tuple[HygieneRow, ...] = ()
+    secrets: Mapping[str, int] = NONE
+    form: str = ""
+    problems: tuple[str, ...] = ()
+
+    @property
+    def junk_rate(self) -> float:
+        """The share of junk among what is in use, from 0 to 1."""
+        return self.junk / self.in_use if self.in_use else 0.0
+
+
+class ScrubRow(Answer):
+    """A memory that held secrets of these sorts, and what stands in its place: "" where nothing was left."""
+
+    memory: str
+    copy: str
+    removed: tuple[str, ...]
+
+
+class Scrubbed(Answer):
+    """What a scrub took out, or in a dry run would take out: the receipt of it.
+
+    `remains` counts memories that were gone already, and of which history still told a secret. `traces` and
+    `places` are as in a receipt of `purge`.
+    """
+
+    at: datetime
+    memories: tuple[ScrubRow, ...]
+    removed: Mapping[str, int] = NONE
+    remains: int = 0
+    dry_run: bool = False
+    traces: int = 0
+    places: tuple[str, ...] = ()
+    note: str = ""
 
 
 class Exported(Answer):
@@ -736,3 +867,127 @@ class Assigned(Answer):
     kept_back: int = 0  # memories whose key or text that owner has already
     applied: bool = False
     batch: str = ""
+
+
+class Found(Answer):
+    """What a person looked for: hits best first, or without words whatever the filters let through, newest first.
+
+    `tokens` is what reading all hits would cost, `uses` how often each was recalled on this machine.
+    """
+
+    at: datetime
+    query: str
+    hits: tuple[Recollection, ...]
+    held_back: Mapping[str, int] = NONE
+    weak: int = 0
+    collapsed: int = 0
+    relaxed: bool = False
+    by_meaning: bool = False
+    behind: int = 0
+    time: str = ""
+    tokens: int = 0
+    uses: tuple[int, ...] = ()
+    next: str | None = None
+    hint: str = ""
+
+
+class CitedFile(Answer):
+    """A file that memories cite: which, and how many citations stand how."""
+
+    file: str
+    memories: tuple[Memory, ...]
+    verdicts: Mapping[str, int]
+
+    @property
+    def verdict(self) -> Verdict:
+        """The worst of it."""
+        return next(verdict for verdict in WORST if verdict in self.verdicts)
+
+
+class CitedFiles(Answer):
+    """Files that memories cite, those in order first that need a look; `next` goes on with older memories."""
+
+    at: datetime
+    files: tuple[CitedFile, ...]
+    looked_at: int
+    next: str | None = None
+    hint: str = ""
+
+
+class Node(Answer):
+    """Something a graph shows: a memory with its standing, or a file, a tag or a project by its name."""
+
+    id: str
+    kind: str  # memory, file, tag or project
+    label: str
+    standing: str = ""
+    memory: Memory | None = None
+
+
+class Edge(Answer):
+    """How one node of a graph bears on another, by their ids."""
+
+    source: str
+    target: str
+    kind: str
+
+
+class Graph(Answer):
+    """The answer to one question about how things hang together; `left_out` counts what did not fit."""
+
+    at: datetime
+    question: str
+    subject: str
+    nodes: tuple[Node, ...]
+    edges: tuple[Edge, ...]
+    left_out: int = 0
+    hint: str = ""
+
+
+class Growth(Answer):
+    """One day: how many memories were made, and how many there were at its end."""
+
+    day: str
+    made: int
+    total: int
+
+
+class Proposer(Answer):
+    """What became of what an agent proposed or saved; a person is called `you`."""
+
+    agent: str
+    approved: int  # by a person
+    rejected: int
+    waiting: int
+    by_itself: int  # live without anybody's word
+
+    @property
+    def acceptance(self) -> float | None:
+        """The share of what was decided that was approved; None where nothing was."""
+        decided = self.approved + self.rejected
+        return self.approved / decided if decided else None
+
+
+class Trends(Answer):
+    """How the memory grows and is used: by day, kind and agent, and how many milliseconds recalls took."""
+
+    at: datetime
+    memories: int
+    standings: Mapping[str, int]
+    kinds: Mapping[str, int]
+    growth: tuple[Growth, ...]
+    agents: tuple[Proposer, ...]
+    latency: Mapping[str, float]
+    took: tuple[float, ...]
+    unused: int  # live, older than a month, and never recalled here
+    repeated: int  # live ones that say what another says, in another place
+    done: Mapping[str, datetime] = NONE  # when a backup or an exchange was last made
+
+
+class Reindexed(Answer):
+    """Which index was brought up to date ("" is none), and to which event of how many."""
+
+    at: datetime
+    index: str
+    upto: int
+    events: int

@@ -22,6 +22,9 @@ ADOPTED = "adopted"
 EDITED = "edited"
 """The action by which what a person wrote into the text of a store is taken in."""
 
+ACKNOWLEDGED = "acknowledge"
+"""The action by which a person takes note that events are lost: history goes on without them."""
+
 BOOKKEEPING = frozenset({"revision", "updated_at"})
 """Fields that say a record moved, not what moved: never part of an edit."""
 

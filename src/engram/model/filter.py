@@ -68,6 +68,10 @@ class Access(NamedTuple):
             return False
         return owner == self.owner or (visibility == "shared" and self._reaches(scope))
 
+    def reaches(self, scope: Scope) -> bool:
+        """Whether what is shared there may be read."""
+        return (self.workspace is None or scope.workspace == self.workspace) and self._reaches(scope)
+
     def _reaches(self, scope: Scope) -> bool:
         if self.reach is not None:
             return scope.place == "global" or scope.place in self.reach

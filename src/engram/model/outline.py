@@ -266,7 +266,8 @@ def _cjk_negations() -> re.Pattern[str]:
 @functools.cache
 def _cjk_pieces() -> re.Pattern[str]:
     number = r"\d+(?:[.:/-]\d+)*"
-    dated = f"(?:{number}[年月日号時时点分秒])+(?:{number})?"
+    # Begun at the first digit only: a long row of them is looked at once.
+    dated = rf"(?<!\d)(?<!\d[.:/-])(?:{number}[年月日号時时点分秒])+(?:{number})?"
     return re.compile(f"{dated}|[{HAN_AND_KANA}]+|[。！？，、；]")
 
 

@@ -140,6 +140,14 @@ def query_terms(text: str) -> list[str]:
     return [term for term in every if term not in stops] or every
 
 
+def holds(term: str, piece: str) -> bool:
+    """Whether a term of the index holds a piece of a word, also where the word is kept from its end.
+
+    Nothing is no piece.
+    """
+    return bool(piece) and (piece[::-1] if term.startswith(TAIL) else piece) in term
+
+
 def says(text: str, phrase: str) -> bool:
     """Whether a text has these words in a row, whatever their case and ornaments; never the middle of a word."""
     whole, part = (" ".join(_plain(each).replace("_", " ").split()) for each in (text, phrase))

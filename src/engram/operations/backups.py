@@ -1,13 +1,17 @@
 """Backups: a copy of the whole store in one file, looked at, and put back."""
 
 import os
+from collections import Counter
+from typing import cast
 
-from engram.errors import Conflict, Corrupt, Forbidden, Invalid, Unavailable
-from engram.model.answers import BackedUp, BackupReport, BackupRestored
+from engram.errors import Conflict, Corrupt, EngramError, Forbidden, Invalid, Unavailable
+from engram.model.answers import BackedUp, BackupReport, BackupRestored, Exported
 from engram.model.change import Finding
+from engram.model.codec import TRAVELLERS, Traveller, decode, type_of
+from engram.model.memory import Memory
 from engram.operations import parameters as p
 from engram.operations.base import Call, operation
-from engram.ports import Vault
+from engram.ports import ASSETS, Vault
 
 
 @operation(
@@ -28,11 +32,14 @@ def backup_create(call: Call, path: p.BackupOut, *, overwrite: p.Overwrite = Fal
     with files.staging(target) as folder:
         try:
             counts = call.engine.copy_to(folder, call.progress)  # type: ignore[attr-defined] # it is one that copies
+            if call.attaching:  # after the records: what they name is there, or was purged meanwhile
+                call.blobs.copy_to(os.path.join(folder, ASSETS), call.progress)  # type: ignore[attr-defined] # the same
         except OSError as error:
             raise Unavailable(f"{target} cannot be written: {error.strerror}.", "Choose another place.") from None
         facts: dict[str, str] = getattr(call.engine, "facts", dict)()
         manifest = files.Manifest(call.now, vault.version(), form, facts.get("schema", ""), counts)
         size = files.pack(folder, target, manifest, call.progress, overwrite=overwrite)
+    call.usage.mark("backup", call.now)
     return BackedUp(call.now, target, size, form, counts)
 
 
@@ -83,12 +90,47 @@ def backup_restore(call: Call, path: p.BackupIn, *, overwrite: p.Replace = False
         manifest = files.unpack(path, folder, call.progress)
         call.progress(0, 1, "checking")
         for finding in _findings(vault, manifest.engine, folder, manifest.counts):
-            raise Corrupt(f"The store in {path} is damaged: {finding.message}", "Use another backup.")
+            if finding.severity == "error":
+                raise Corrupt(f"The store in {path} is damaged: {finding.message}", "Use another backup.")
         call.engine.close()  # what this process has open must not stand in its own way
         call.progress(0, 1, "placing")
         kept = vault.put(manifest.engine, folder, aside)
         call.progress(1, 1, "placing")
     return BackupRestored(call.now, path, manifest.created_at, call.store, manifest.counts, kept)
+
+
+@operation(
+    "GET /v1/rescue", "engram rescue rescued.jsonl", "engram rescue - | grep Fridays", human=True, local=True
+)
+def rescue(call: Call, path: p.OutPath, *, overwrite: p.Overwrite = False) -> Exported:
+    """Write every record that can still be read in a damaged store as an export; the store is only read.
+
+    Attachments are not in it: their files stay beside the store.
+    """
+    from engram.interop import jsonl  # noqa: PLC0415 - start-up
+    from engram.operations.exporting import write_out  # noqa: PLC0415 - start-up
+
+    records, damaged = list[Traveller](), 0
+    for type, document in _vault(call).salvage(call.now):
+        try:
+            records += [cast("Traveller", decode(type, document))] if type in TRAVELLERS else []
+        except (EngramError, KeyError, TypeError, ValueError):
+            damaged += 1
+    seal = write_out(call, path, jsonl.write(records, call.now), overwrite=overwrite)
+    counts = Counter(type_of(record) for record in records)
+    lost = (f"{damaged} records were found that make no sense, and are left out.",) if damaged else ()
+    attached = sum(len(record.assets) for record in records if isinstance(record, Memory))
+    return Exported(
+        at=call.now,
+        path=path,
+        memories=counts["memory"],
+        sha256=seal,
+        form="jsonl",
+        sessions=counts["session"],
+        relations=counts["relation"],
+        dropped={"attached files": attached} if attached else {},
+        problems=lost,
+    )
 
 
 def _vault(call: Call) -> Vault:
@@ -119,7 +161,7 @@ def _target(call: Call, path: str, *, overwrite: bool) -> str:
 def _findings(vault: Vault, form: str, folder: str, counts: object) -> list[Finding]:
     """What is wrong with an unpacked copy: as it is opened, checked and counted."""
     found, findings = vault.check(form, folder)
-    errors = [each for each in findings if each.severity == "error"]
+    wrong = [each for each in findings if each.severity != "note"]
     if dict(found) != counts:
-        errors.append(Finding("counts", f"It holds {dict(found)}, and should hold {counts}."))
-    return errors
+        wrong.append(Finding("counts", f"It holds {dict(found)}, and should hold {counts}."))
+    return wrong

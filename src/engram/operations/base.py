@@ -14,8 +14,10 @@ from engram.model.filter import Access, Filter
 from engram.model.hashing import sha256
 from engram.model.limits import check_text
 from engram.model.memory import NOWHERE, Context, Memory
-from engram.model.scope import Scope
+from engram.model.scope import GLOBAL, Scope
 from engram.ports import (
+    Attaching,
+    Blobs,
     Embedder,
     Engine,
     Evidence,
@@ -25,6 +27,8 @@ from engram.ports import (
     Progress,
     Shelf,
     Syncing,
+    Unwatched,
+    Usage,
     Vault,
 )
 from engram.rules.admission import Policy
@@ -34,6 +38,9 @@ R = TypeVar("R")
 T = TypeVar("T")
 
 PAGE = 500
+PURGED = "purge"
+PLACED = ("memory", "session")
+"""The types of record that stand in a workspace."""
 
 TRIES = 40
 """How often a decision is made again when others were faster."""
@@ -64,7 +71,13 @@ class Call(NamedTuple):
     vault: Vault | None = None  # what opens copies of stores, and puts them in place
     at_desk: Callable[[], Evidence] = Nowhere  # gives what looks at citations, when it is first needed
     sync: Syncing | None = None  # what an exchange with other stores asks of the world
+    usage: Usage = Unwatched()  # who counts what is recalled
+    attaching: Attaching | None = None  # what attachments ask of the world
     token: Token | None = None
+
+    def used(self, ids: Iterable[str]) -> None:
+        """Count that these memories were shown in full."""
+        self.usage.note(tuple(ids), self.now)
 
     @property
     def home(self) -> Scope:
@@ -81,6 +94,17 @@ class Call(NamedTuple):
         return self.at_desk()
 
     @property
+    def blobs(self) -> Blobs:
+        """Where the bytes of attachments rest.
+
+        Raises:
+            Unavailable: when this memory was made without.
+        """
+        if self.attaching is None:
+            raise Unavailable("This memory has no place for attachments.", "Use engram.open().")
+        return self.attaching.blobs()
+
+    @property
     def syncing(self) -> Syncing:
         """What an exchange needs.
 
@@ -93,7 +117,7 @@ class Call(NamedTuple):
 
     def access_to(self, type: RecordType) -> Access:
         """What the caller may read of a type: only memories and sessions are in a workspace."""
-        return self.access if type in ("memory", "session") else self.access._replace(workspace=None)
+        return self.access if type in PLACED else self.access._replace(workspace=None)
 
     def request(self, *, confirm: bool = False, batch: str = "") -> Request:
         """What a rule needs to know of this call, with fresh ids.
@@ -149,12 +173,31 @@ class Call(NamedTuple):
         return events[0] if events else None
 
 
-def newest(call: Call) -> Iterator[Event]:
-    """All of history, newest first, page by page."""
+def newest(call: Call, subject: str | None = None) -> Iterator[Event]:
+    """All of history, or that of one record, newest first, page by page."""
     before = 0
-    while events := call.engine.events(newest=True, after=before, limit=50):
+    while events := call.engine.events(subject=subject, newest=True, after=before, limit=50):
         yield from events
         before = events[-1].seq
+
+
+def remains(call: Call, id: str) -> Mapping[str, Any] | None:
+    """What history tells of a record of the caller's that is gone, as it last was; empty where even that is erased.
+
+    None for what is there, and for what was another's or in another workspace: it is nothing to this caller.
+    """
+    for event in call.engine.events(subject=id, newest=True, limit=PAGE):
+        if event.action == PURGED or event.payload is None:
+            return {}
+        edits = [edit for edit in event.payload.edits if edit.id == id]
+        if edits and not any(edit.field == "id" and edit.new is None for edit in edits):
+            return None
+        if edits:
+            last = {edit.field: edit.old for edit in edits}
+            scope = Scope.parse(last.get("scope") or str(GLOBAL))
+            here = call.access.workspace in (None, scope.workspace) or edits[0].type not in PLACED
+            return last if last.get("owner") == call.caller.owner and here else None
+    return None
 
 
 def every(call: Call, where: Filter) -> Iterator[Memory]:

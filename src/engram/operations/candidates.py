@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from engram.model.answers import Remembered, Rival
 from engram.model.filter import Filter
 from engram.model.memory import Memory
+from engram.model.relation import judging
 from engram.model.scope import GLOBAL, Scope
 from engram.operations.base import Call
 from engram.ports import Embedder
@@ -36,8 +37,8 @@ def with_candidates(call: Call, answer: Remembered) -> Remembered:
     candidates = tuple(told[: MOST - len(answer.conflicts)])
     if not candidates:
         return answer
-    judging = f"Judge it: engram judge {candidates[0].pair} supersedes, or conflicts, compatible, unrelated."
-    return answer._replace(candidates=candidates, hint=" ".join(filter(None, (answer.hint, judging))))
+    next_step = f"Judge it: {judging(candidates[0].pair)}."
+    return answer._replace(candidates=candidates, hint=" ".join(filter(None, (answer.hint, next_step))))
 
 
 def _beside_a_save(call: Call, memory: Memory) -> "list[tuple[Memory, Suspicion]]":

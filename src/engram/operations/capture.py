@@ -11,6 +11,7 @@ from engram.operations import parameters as p
 from engram.operations.base import Call, operation
 from engram.operations.memories import admit
 from engram.operations.scopes import scope_named
+from engram.rules.access import require_place
 from engram.rules.admission import MOST_READ, Proposal
 from engram.rules.capture import learnings, suggested_key, title_of
 
@@ -27,6 +28,7 @@ def capture(
     """
     check_text("text", text, limit=MOST_READ, lines=True)
     place = scope_named(call, scope) if scope else call.home
+    require_place(call.caller, place)
     items = learnings(text)
     batch = call.new_id()
     made: list[Memory] = []

@@ -1,8 +1,8 @@
 """One look for conflicts: through a store page by page; what is suspected is proposed, and a model may be asked."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import islice
-from typing import cast
+from typing import TypeVar, cast
 
 from engram.errors import Conflict, Unavailable
 from engram.model.answers import Conflicts, Pair
@@ -44,6 +44,7 @@ TELLING = ("conflicts", "supersedes", "scoped")
 """The proposals that a list shows: that two have nothing to do with one another is nothing to do."""
 
 Found = tuple[Memory, Memory, Verdict]
+Done = TypeVar("Done")
 
 
 class Run:
@@ -56,7 +57,8 @@ class Run:
         self.scanned = self.proposed = self.asked = self.tokens = 0
         self.rest: str | None = None  # where a scan goes on
         self.problems: list[str] = []
-        self.wrote = False
+        self.ignored = ""  # the pair that was set aside
+        self.events: list[int] = []
         self.previewed: list[Pair] = []
 
     # --- setting aside ---
@@ -84,8 +86,13 @@ class Run:
             return relations.ignore(one, other, self._known(one.id, other.id), request), None
 
         if not self.dry_run:
-            self.call.settle(decide)
-            self.wrote = True
+            self._settle(decide)
+        self.ignored = "~".join(one.handle or one.id for one in map(self.call.memory, ids))
+
+    def _settle(self, decide: Callable[[], tuple[Change, Done]]) -> Done:
+        commit, done = self.call.settle(decide)
+        self.events.append(commit.event.seq)
+        return done
 
     # --- scanning ---
 
@@ -98,7 +105,7 @@ class Run:
             page = call.engine.scan("memory", where, call.access, after=after, limit=PAGE, oldest=True)
             found = (one for memory in page.records for one in self._suspected(cast("Memory", memory), embedder))
             # Two that suspect one another are one pair.
-            self._propose([*{frozenset((one[0].id, one[1].id)): one for one in found}.values()])
+            self._propose([*{_ends(one[0], one[1]): one for one in found}.values()])
             self.scanned += len(page.records)
             call.progress(min(self.scanned, total), total, "comparing memories")
             after = page.next
@@ -146,9 +153,7 @@ class Run:
             self.previewed += [one for one in pairs if one.pair not in known]
             self.proposed = len(self.previewed)
         elif fresh():
-            _, count = self.call.settle(decide)
-            self.proposed += count
-            self.wrote = True
+            self.proposed += self._settle(decide)
 
     # --- asking ---
 
@@ -217,28 +222,25 @@ class Run:
             return compose("advise", request, steps, note={"model": judge.name}), None
 
         if said:
-            self.call.settle(decide)
-            self.wrote = True
+            self._settle(decide)
 
     # --- listing ---
 
     def told(self, limit: int, after: str | None, *, settled: bool) -> Conflicts:
-        """Everything that was done, and a page of what waits for a verdict."""
-        pairs: list[Pair] = list(self.previewed[:limit])
-        if after is None and not self.dry_run:
-            pairs += islice(self._held(), limit)
-            known = {one.pair for one in pairs}
-            found = {one.pair: one for one in self._open() if one.pair not in known}
-            pairs += islice(found.values(), limit - len(pairs))
-            after = KEPT if len(pairs) == limit else None  # the page is full: what is kept comes on the next
-        else:
-            after = None if after == KEPT else after
-        while len(pairs) < limit and not self.previewed:
+        """Everything that was done, and a page of what waits for a verdict; or of what needs none any more."""
+        held = {} if settled else {_ends(one.first, one.second): one for one in self._held()}
+        first = {} if settled or after is not None else {**held, **self._not_kept(held)}
+        pairs = list(islice(first.values(), limit))
+        if after is None:
+            after = KEPT if first and len(pairs) == limit else None  # the page is full: what is kept comes next
+        if after == KEPT and not pairs:
+            after = None
+        while len(pairs) < limit:
             page = self.call.engine.scan(
                 "relation", self._mine(), self.call.access, after=after, limit=limit - len(pairs)
             )
             for relation, one, other in self._pairs(cast("tuple[Relation, ...]", page.records)):
-                if settled or self._is_open(relation, one, other):
+                if _ends(one, other) not in held and settled != self._is_open(relation, one, other):
                     pairs.append(_kept(relation, one, other))
             if (after := page.next) is None:
                 break
@@ -252,19 +254,34 @@ class Run:
             tokens=self.tokens,
             problems=tuple(dict.fromkeys(self.problems)),
             dry_run=self.dry_run,
-            batch=self.batch if self.wrote else "",
+            batch=self.batch if self.events else "",
+            event=self.events[0] if len(self.events) == 1 else 0,
+            ignored=self.ignored,
+            settled=settled,
             rest=self.rest or "",
         )
 
+    def _not_kept(self, held: Collection[frozenset[str]]) -> dict[frozenset[str], Pair]:
+        """What a list shows that is no relation yet: what a scan would propose, and what saves named."""
+        found: dict[frozenset[str], Pair] = {}
+        for one in (*self.previewed, *self._open()):
+            ends = _ends(one.first, one.second)
+            if ends not in held:
+                found.setdefault(ends, one)
+        return found
+
     def _held(self) -> Iterator[Pair]:
-        """What waits for review because it contradicts something that is in use."""
+        """What waits for review because it contradicts something that is in use, unless it was set aside."""
         where = Filter(**self.scope, owner=self.call.caller.owner, standings=("pending",), now=self.call.now)
         page = self.call.engine.scan("memory", where, self.call.access, limit=MOST_HELD)
         for one in cast("tuple[Memory, ...]", page.records):
             if one.held_for == "conflict":
                 for other in rivals_of(self.call, one):
                     if other.id != one.id and (why := contradiction(other.text, one.text)):
-                        yield _pair(one, other, "held", Verdict("conflicts", why))
+                        known = self._known(one.id, other.id)
+                        if known is None or known.status != "ignored":
+                            kind = known.kind if known and known.from_id == one.id else "conflicts"
+                            yield _pair(one, other, "held", Verdict(kind, why))
 
     def _open(self) -> Iterator[Pair]:
         """What the newest memories may be at odds with: what their saves named, and nobody has judged."""
@@ -312,6 +329,11 @@ class Run:
     def _known(self, one: str, other: str) -> Relation | None:
         found = self.call.engine.get("relation", [pair_id(self.call.caller.owner, one, other)], self.call.access)
         return cast("Relation", next(iter(found.values()))) if found else None
+
+
+def _ends(one: Memory, other: Memory) -> frozenset[str]:
+    """What makes two pairs the same one, whichever way they are told."""
+    return frozenset((one.id, other.id))
 
 
 def _newer_first(one: Memory, other: Memory) -> tuple[Memory, Memory]:

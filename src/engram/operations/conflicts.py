@@ -27,7 +27,7 @@ def conflicts(
     ignore: p.IgnoredPair = "",
     budget: p.AskBudget = 50_000,
     words: p.WordsAlone = False,
-    settled: p.SettledToo = False,
+    settled: p.OnlySettled = False,
     dry_run: p.DryRun = False,
     limit: p.Limit = 20,
     after: p.After = None,

@@ -14,8 +14,13 @@ from engram.operations.base import TRIES, Call, each, every, operation
 from engram.operations.citing import checked
 from engram.operations.routing import beside_of
 from engram.operations.scopes import in_view
+from engram.rules.insights import apart
+from engram.rules.kinds import KINDS
 from engram.rules.settling import released
 from engram.rules.settling import settle as follow
+
+SOURCES = ("session", "message")
+"""What a memory may come from: citations of these kinds say so."""
 
 BATCH = 50
 """Memories that are checked at a time, so that it can be told how far it has come."""
@@ -60,14 +65,20 @@ def evidence(
     )
 
 
-@operation("GET /v1/cited", "engram cited src/api.py", "engram cited src/api.py:200-240")
+@operation(
+    "GET /v1/cited", "engram cited src/api.py", "engram cited src/api.py:200-240", "engram cited message:msg-42"
+)
 def cited(call: Call, file: p.FilePlace) -> Cited:
-    """Show which memories cite a file, or some of its lines; those on demand too.
+    """Show which memories cite a file or some of its lines, or come from a session or a message.
 
-    What cites a file under the name it had before git renamed it is shown as well.
+    Those that come on demand too. What cites a file under the name it had before git renamed it is shown as well.
     """
-    ref, locator = call.evidence.named(file)
     where = Filter(**in_view(call, ""), standings=("live", "stale"), now=call.now, view=call.caller.view)
+    where = where._replace(except_kinds=apart(call.policy.kinds or KINDS))
+    kind, colon, source = file.partition(":")
+    if colon and kind in SOURCES:
+        return _made_by(call, kind, source.strip(), where)
+    ref, locator = call.evidence.named(file)
     known = [one for one in every(call, where) if any(cite.kind == "file" for cite in one.citations)]
     away = call.evidence.astray({cite.ref for one in known for cite in one.citations if cite.kind == "file"})
     citing = [one for one in known if any(_is_of(cite, ref) or cite.ref in away for cite in one.citations)]
@@ -114,6 +125,23 @@ def settled(call: Call, *, dry_run: bool = False, tries: int = TRIES) -> Settled
         event=event,
         hint="Decide about them: engram review." if held and not dry_run else "",
     )
+
+
+def _made_by(call: Call, kind: str, source: str, where: Filter) -> Cited:
+    """The memories that a message or a session made: those that cite it and, of a session, those made in it."""
+    if not source:
+        raise Invalid(f"Which {kind}?", f"Give its id: {kind}:ID.")
+    citing = [one for one in every(call, where) if any((c.kind, c.ref) == (kind, source) for c in one.citations)]
+    if kind == "session":
+        known = {one.id for one in citing}
+        citing += [one for one in every(call, where._replace(session=source)) if one.id not in known]
+    found = checked(call, citing)
+    rows = []
+    for one in citing:
+        checks = zip(one.citations, found.get(one.id, ()), strict=False)
+        about = tuple(check for cite, check in checks if (cite.kind, cite.ref) == (kind, source))
+        rows.append(Citing(one, about))
+    return Cited(at=call.now, file=f"{kind}:{source}", locator="", memories=tuple(rows))
 
 
 def _is_of(citation: Citation, ref: str) -> bool:

@@ -4,7 +4,7 @@ Loaded only where somebody syncs. `docs/sync.md` says what lies in a place; rule
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple, cast
 
 from engram.errors import Conflict, Corrupt, Invalid
 from engram.model.answers import Synced
@@ -12,6 +12,8 @@ from engram.model.change import Change, Past
 from engram.model.event import Draft, Event, Head, Payload
 from engram.model.filter import ANYTHING, Filter
 from engram.model.relation import Relation
+from engram.model.scope import Scope
+from engram.model.session import Session
 from engram.operations.base import PAGE, Call, every
 from engram.operations.intake import Intake
 from engram.ports import Ledger
@@ -23,9 +25,14 @@ from engram.sync.chunks import Chunk, Header
 from engram.sync.place import Card, Place
 
 ACCEPTED, OWN, UNKNOWN, DROPPED = "accepted", "own", "unknown", "dropped"
+VOUCHED = "vouched"
+"""A server that was accepted says whose it is, and its word counts."""
 
 RESTATED_AT_ONCE = 50
 """How many records one event tells whole."""
+
+MOST_PREVIEWED = 100
+"""How many chunks are looked through to say what of them would wait."""
 
 MOST_TOLD = 20
 """How many problems an answer names."""
@@ -56,8 +63,11 @@ class Replicas:
         self._known = ledger.part("replicas")
         self._ledger, self._owner = ledger, owner
 
-    def meet(self, card: Card, at: str) -> bool:
-        """Take note of a replica; False when it now shows another key than the one it was first met with."""
+    def meet(self, card: Card, at: str, *, server: str = "") -> bool:
+        """Take note of a replica; False when it now shows another key than the one it was first met with.
+
+        `server` is the replica of the server that it was met at, which says whose it is.
+        """
         trusted = [facts for facts in self._known.values() if facts["key"] == card.key]
         as_before = trusted[0]["state"] if trusted else UNKNOWN  # a copied store has a new name, and its old key
         state = OWN if card.key == self._ledger.key.public else as_before
@@ -65,6 +75,10 @@ class Replicas:
             card.replica, {"key": card.key, "device": card.device, "met": at, "state": state}
         )
         known["device"] = card.device
+        if card.replica == server and card.you is not None:
+            known["you"] = card.you
+        elif server:
+            known |= {"bound": card.owner or "", "vouched_by": server}
         return bool(known["key"] == card.key)
 
     def verify(self, replica: str) -> chunks.Verify | None:
@@ -77,9 +91,61 @@ class Replicas:
         strangers = {
             replica: int(known.get("until", 0))
             for replica, known in self._known.items()
-            if known["state"] in (UNKNOWN, DROPPED)
+            if known["state"] in (UNKNOWN, DROPPED) and not self._is_vouched(known)
         }
-        return Trust(strangers, self._owner)
+        names = {
+            replica: {theirs: ours for theirs, (ours, _) in known["names"].items() if theirs != ours}
+            for replica, known in self._known.items()
+            if known.get("names")
+        }
+        return Trust(
+            strangers,
+            self._owner,
+            {replica: told for replica, told in names.items() if told},
+            {replica: known["bound"] for replica, known in self._known.items() if "bound" in known},
+            {replica: {known["you"]: self._owner} for replica, known in self._known.items() if known.get("you")},
+        )
+
+    def _is_vouched(self, known: Mapping[str, Any]) -> bool:
+        """Whether a server that counts here says whose this replica is: it let it in by its credentials."""
+        server = self._known.get(known.get("vouched_by", ""), {})
+        return bool(known["state"] == UNKNOWN and server.get("state") == ACCEPTED)
+
+    def strangers(self) -> list[str]:
+        """Those about whom nobody has decided, and for whom no server stands."""
+        return [id for id in self._known if self.state(id) == UNKNOWN]
+
+    def state(self, replica: str) -> str:
+        """How a replica stands here."""
+        known = self._known[replica]
+        return VOUCHED if self._is_vouched(known) else str(known["state"])
+
+    def servers(self) -> list[str]:
+        """Servers about whom nobody has decided, by the fingerprints of their keys."""
+        return [
+            keys.fingerprint(known["key"])
+            for id, known in self._known.items()
+            if "you" in known and self.state(id) == UNKNOWN
+        ]
+
+    def learn(self, replica: str, theirs: str, ours: str, place: str) -> None:
+        """Take note of what a replica calls the project of a place; of two places the first counts."""
+        self._known[replica].setdefault("names", {}).setdefault(theirs, [ours, place])
+
+    def learn_anew(self, ours: str, place: str) -> list[str]:
+        """Take note that the project of a place has another name here now; returns whose words that changes."""
+        changed = []
+        for replica, known in self._known.items():
+            for told in known.get("names", {}).values():
+                if told[1] == place and told[0] != ours:
+                    told[0] = ours
+                    changed.append(replica)
+        return list(dict.fromkeys(changed))
+
+    def other_names(self, place: str) -> list[str]:
+        """What others call the project of a place."""
+        told = (item for known in self._known.values() for item in known.get("names", {}).items())
+        return sorted({theirs for theirs, (ours, where) in told if where == place and theirs != ours})
 
 
 class Found(NamedTuple):
@@ -95,27 +161,36 @@ class Found(NamedTuple):
 class Exchange:
     """One exchange between a store and a place. Nothing is lost where it is stopped: the next one goes on."""
 
-    def __init__(self, call: Call, ledger: Ledger, place: Place, name: str, reach: Reach) -> None:
+    def __init__(
+        self, call: Call, ledger: Ledger, place: Place, name: str, reach: Reach, *, served: bool = False
+    ) -> None:
+        """With `served`, the place is a server's, whose cards say whose the replicas are."""
+        self._served = served
         self._call, self._ledger, self._place, self._reach = call, ledger, place, reach
         self._facts = ledger.part("places").setdefault(name, {})
         self._replicas = Replicas(ledger, call.caller.owner)
         self._read: dict[str, int] = dict.fromkeys(self._facts.get("read", ()), 1)
-        self._intake = Intake(call, self._replicas.trust)
+        self._intake = Intake(call, self._replicas.trust, reach)
         self._purged: set[str] = set()
         self._name = name
         self.tally = Tally()
 
     def run(self, *, dry: bool = False, take: bool = True, give: bool = True) -> Synced:
         """Take in, give out, and take away the words of what was erased; in a dry run, only say what would be."""
-        for card in self._place.cards().values():
-            if card.replica != self._call.engine.replica() and not self._replicas.meet(card, str(self._call.now)):
+        cards = self._place.cards().values()
+        server = next((card.replica for card in cards if card.you is not None), "") if self._served else ""
+        for card in cards:
+            mine = card.replica == self._call.engine.replica()
+            if not mine and not self._replicas.meet(card, str(self._call.now), server=server):
                 mark = card.replica[:8]
                 self.tally.problem(f"Replica {mark} shows another key than before: the first one counts.")
+        self._look_at_clock()
         if dry:
-            unread = self._unread()
-            self.tally.read = len(unread)
+            self._preview()
         else:
             self._look_at_own()
+            for replica in self._replicas.learn_anew(str(self._reach.scope), self._name):
+                self._intake.refold(replica)
         if take and not dry:
             self._incoming()
         stay = self._outgoing(dry=dry) if give else {}
@@ -125,9 +200,18 @@ class Exchange:
             self._facts["scope"], self._facts["at"] = str(self._reach.scope), str(self._call.now)
         return self._told(stay, dry=dry)
 
+    def _look_at_clock(self) -> None:
+        """Say where our own history is ahead of its time: times only go on, so others wait for all that follows."""
+        for newest in self._call.engine.events(newest=True, limit=1):
+            if joining.is_ahead(newest, self._call.now):
+                self.tally.problem(
+                    f"This store's own history is dated {newest.time[:10]}: a clock was wrong, and others take in"
+                    " nothing it says before that day. Way out: engram export, then engram import --trust in a new"
+                    " store."
+                )
+
     def _told(self, stay: Mapping[str, int], *, dry: bool) -> Synced:
         tally = self.tally
-        strangers = [id for id, known in self._ledger.part("replicas").items() if known["state"] == UNKNOWN]
         waits = (("event waits" if n == 1 else "events wait", n, why) for why, n in tally.waiting.items())
         return Synced(
             at=self._call.now,
@@ -143,7 +227,8 @@ class Exchange:
             stayed=stay,
             private=self._reach.private,
             everywhere=self._reach.everywhere,
-            strangers=tuple(strangers),
+            strangers=tuple(self._replicas.strangers()),
+            other_names=tuple(self._replicas.other_names(self._name)),
             dry_run=dry,
         )
 
@@ -179,18 +264,39 @@ class Exchange:
 
     def _incoming(self) -> None:
         unread = self._unread()
-        trust = self._replicas.trust()
-        for replica, name in unread:  # an erasure counts before the words that it takes
-            chunk = self._chunk(replica, name, words=False)
-            for event in chunk.events if chunk else ():
-                if event.action == "purge" and trust.counts(event) and not joining.unready(event, self._call.now):
-                    self._intake.expect_erased(event.subjects)
+        self._look_ahead(unread)
         self._report_forks(unread)
         left, before = unread, len(unread) + 1
         while left and len(left) < before:  # what waits for another chunk has its turn when that was read
             before = len(left)
             self.tally.waiting.clear()
             left = [each for each in left if not self._take_in_chunk(*each, total=len(unread))]
+
+    def _look_ahead(self, unread: Sequence[tuple[str, str]]) -> None:
+        """What has to be known before anything is taken in: what is erased, and what others call this project."""
+        trust = self._replicas.trust()
+        for replica, name in unread:
+            chunk = self._chunk(replica, name, words=False)
+            if chunk is None:
+                continue
+            theirs = project_told(chunk.header.reach)
+            if theirs and self._reach.scope.level == "project":
+                self._replicas.learn(replica, theirs, str(self._reach.scope), self._name)
+            for event in chunk.events:
+                if event.action == "purge" and trust.counts(event) and not joining.unready(event, self._call.now):
+                    self._intake.expect_erased(event.subjects)
+
+    def _preview(self) -> None:
+        """Count what is there to read, and say what of it would wait; of very much only how much it is."""
+        unread = self._unread()
+        self.tally.read = len(unread)
+        if len(unread) > MOST_PREVIEWED:
+            return
+        self._look_ahead(unread)
+        found = [chunk for each in unread if (chunk := self._chunk(*each)) is not None]
+        events = [event for chunk in found for event in chunk.events]
+        for each in self._intake.preview(events, {id for chunk in found for id in chunk.parts}):
+            self.tally.wait(each.why)
 
     def _report_forks(self, unread: Sequence[tuple[str, str]]) -> None:
         for replica in dict.fromkeys(replica for replica, _ in unread):
@@ -486,7 +592,8 @@ class _Ours:
                         counts[name] = counts.get(name, 0) + count
         self.stayed = counts
         self.relations = dict(self._verdicts(call))
-        here = {id for id in sessions if call.engine.get("session", [id], call.access)}
+        known = cast("dict[str, Session]", call.engine.get("session", sessions, call.access))
+        here = {id for id, session in known.items() if reach.holds("session", session.scope)}
         self.ids = frozenset(self.memories | here | self.relations.keys())
 
     def _verdicts(self, call: Call) -> Iterator[tuple[str, set[str]]]:
@@ -508,6 +615,16 @@ def canonical_reach(reach: Reach) -> str:
     """How a chunk says what it was made for."""
     words = [str(reach.scope), *(["private"] if reach.private else []), *(["global"] if reach.everywhere else [])]
     return " ".join(words)
+
+
+def project_told(reach: str) -> str:
+    """The project that a chunk says it was made for; "" where it says none."""
+    told = reach.removesuffix(" global").removesuffix(" private")
+    try:
+        scope = Scope.parse(told)
+    except Invalid:
+        return ""
+    return told if scope.level == "project" and not scope.run else ""
 
 
 def _end(covered: Iterable[tuple[int, int]]) -> int:

@@ -17,6 +17,8 @@ from engram.operations import parameters as p
 from engram.operations.base import PAGE, Call, every, operation
 from engram.operations.memories import standings
 from engram.operations.scopes import in_view
+from engram.rules.insights import apart
+from engram.rules.kinds import KINDS
 
 if TYPE_CHECKING:
     from engram.interop.writing import File, Stock
@@ -49,7 +51,12 @@ def export(
 
     place = in_view(call, scope, everywhere=not scope)
     where = Filter(**place, standings=standings(standing), now=call.now, view=call.caller.view)
-    made, tally, stock = writer(form), Tally(), _stock(call, where, Filter(**place))
+    own = apart(call.policy.kinds or KINDS)
+    made, tally = writer(form), Tally()
+    if form != "jsonl":  # another system would take them for memories
+        tally.dropped.update(one.kind for one in every(call, where._replace(kinds=own)))
+        where = where._replace(except_kinds=own)
+    stock = _stock(call, where, Filter(**place))
     if made.files is not None:
         target = _require_folder(path, overwrite=overwrite or made.shared)
         folder = Folder(lambda name: _read(os.path.join(target, name)), overwrite)
@@ -100,13 +107,24 @@ def _pages(call: Call, type: Any, where: Filter) -> Iterator[tuple[Any, ...]]:  
             return
 
 
-def _pour(path: str, pieces: Iterable[str]) -> str:
-    """Write a text to a file or to standard output; returns its checksum."""
+def write_out(call: Call, path: str, lines: Iterable[str], *, overwrite: bool) -> str:
+    """Write the lines of an export to a file that is none of the store's; returns the checksum.
+
+    Raises:
+        Conflict: when the file is there already, and may not be replaced.
+    """
+    _require_free(path, call.store, overwrite=overwrite)
+    return _pour(path, (f"{line}\n" for line in lines))
+
+
+def _pour(path: str, pieces: Iterable[str | bytes]) -> str:
+    """Write text to a file or to standard output, or bytes to a file; returns the checksum."""
     seal = sha256()
     with _output(path) as write:
         for piece in pieces:
-            seal.update(piece.encode())
-            write(piece)
+            raw = piece.encode() if isinstance(piece, str) else piece
+            seal.update(raw)
+            write(raw)
     return seal.hexdigest()
 
 
@@ -120,7 +138,7 @@ def _fill(folder: str, files: "Iterable[File]") -> str:
             os.makedirs(os.path.dirname(target), mode=0o700, exist_ok=True)
         except OSError as error:
             raise Unavailable(f"{target} cannot be written: {error.strerror}.", "Choose another place.") from None
-        seal.update(f"{file.path}\n{_pour(target, file.text)}\n".encode())
+        seal.update(f"{file.path}\n{_pour(target, file.content)}\n".encode())
     return seal.hexdigest()
 
 
@@ -165,15 +183,15 @@ def _require_free(path: str, store: str, *, overwrite: bool) -> None:
 
 
 @contextmanager
-def _output(path: str) -> Iterator[Callable[[str], object]]:
+def _output(path: str) -> Iterator[Callable[[bytes], object]]:
     """Write to a private file that takes its name when all is written; or to standard output for `-`."""
     if path == "-":
-        yield sys.stdout.write
+        yield lambda raw: sys.stdout.write(raw.decode())
         return
     target = os.path.expanduser(path)
     draft = f"{target}.{os.getpid()}.new"
     try:
-        with os.fdopen(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w", encoding="utf-8") as file:
+        with os.fdopen(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "wb") as file:
             yield file.write
             file.flush()
             os.fsync(file.fileno())

@@ -1,17 +1,18 @@
 """What was done, and taking it back: history and undo."""
 
-from collections.abc import Callable, Iterator
+import functools
+from collections.abc import Callable, Iterator, Sequence
 from typing import cast
 
-from engram.errors import Conflict, Moved, NotFound
+from engram.errors import Conflict, Invalid, Moved, NotFound, Unconfirmed
 from engram.model.answers import Chronicle, Undone
 from engram.model.change import Change, Request
 from engram.model.codec import RECORDS, Record
-from engram.model.event import Event, Payload
+from engram.model.event import ACKNOWLEDGED, ADOPTED, Event, Payload
 from engram.model.filter import Filter
-from engram.model.memory import Memory
+from engram.model.memory import CURATED, Memory
 from engram.operations import parameters as p
-from engram.operations.base import Call, every, newest, operation, require_between
+from engram.operations.base import PURGED, Call, every, newest, operation, remains, require_between
 from engram.rules.undo import LASTING, reversed_by
 from engram.rules.undo import undo as take_back
 
@@ -19,10 +20,16 @@ MOST_STEPS = 1000
 MOST_AT_ONCE = 400
 """How many records an undo takes back in one step; an import may have brought in any number."""
 
+LEAST_READ, MOST_PAGES = 100, 100
+"""How many events are read at a time and how often, where a caller may read few of them."""
+
+LONGEST_ABOUT = 120
+"""Characters of a memory that tell which one an event was about."""
+
 LEFT_OUT = Payload(note={"left": "out"})
 """Stands for what an event did, where that is read again when it is needed."""
 
-UNSAID = frozenset({"undo", "join", "restate", "renew"})
+UNSAID = frozenset({"undo", "join", "restate", "renew", "enrol", ADOPTED, ACKNOWLEDGED})
 """Actions that nobody asked for as such: the last thing somebody did lies before them."""
 
 
@@ -33,17 +40,35 @@ def history(
     """Show what was done, newest first: to one memory, or to everything you may read."""
     require_between("limit", limit, 1, MOST_STEPS)
     subject = call.memory(memory).id if memory else None
-    found = call.engine.events(subject=subject, newest=True, after=before or 0, limit=limit + 1)
-    events = [_readable(call, event) for event in found[:limit]]
-    ids = dict.fromkeys(id for event in events if event for id in event.subjects)
-    undone = reversed_by(list(_since(call, found[:limit][-1].seq))) if found else set()
+    told, after = _page(call, subject, before or 0, limit)
+    ids = dict.fromkeys(id for event in told for id in event.subjects)
+    undone = reversed_by(list(_since(call, told[-1].seq, subject))) if told else set()
+    known = cast("dict[str, Memory]", call.engine.get("memory", ids, call.access))
+    met = call.sync.ledger().part("replicas") if call.sync else {}
     return Chronicle(
         at=call.now,
-        events=tuple(event for event in events if event),
-        handles={id: record.handle for id, record in call.engine.get("memory", ids, call.access).items()},
-        undone=tuple(event.id for event in events if event and event.id in undone),
-        next=found[limit - 1].seq if len(found) > limit else None,
+        events=tuple(told),
+        handles={id: memory.handle for id, memory in known.items()},
+        about={id: (memory.summary or memory.text)[:LONGEST_ABOUT] for id, memory in known.items()},
+        devices={one.replica: str(met[one.replica]["device"]) for one in told if one.replica in met},
+        undone=tuple(event.id for event in told if event.id in undone),
+        next=after,
     )
+
+
+def _page(call: Call, subject: str | None, before: int, limit: int) -> tuple[list[Event], int | None]:
+    """The newest readable events before one, and where the next page begins: what others did leaves no gap."""
+    found: list[Event] = []
+    step = max(limit + 1, LEAST_READ)
+    for _ in range(MOST_PAGES):
+        page = call.engine.events(subject=subject, newest=True, after=before, limit=step)
+        found += _readable(call, page)
+        if len(found) > limit:
+            return found[:limit], found[limit - 1].seq
+        if len(page) < step:
+            return found, None
+        before = page[-1].seq
+    return found, before
 
 
 @operation(
@@ -51,6 +76,7 @@ def history(
     "engram undo",
     "engram undo --last 3",
     "engram undo 12",
+    "engram undo 12 --memory mem-0001",
     writes=True,
     human=True,
 )
@@ -58,6 +84,7 @@ def undo(
     call: Call,
     event: p.EventRef = "",
     *,
+    memory: p.UndoOf = "",
     last: p.Last = 1,
     confirm: p.Confirm = False,
     token: p.Token = "",
@@ -74,16 +101,31 @@ def undo(
     request = call.request(confirm=confirm)
 
     def chosen() -> tuple[Event, ...]:
+        if memory:
+            return _after(call, str(event), call.memory(memory))
         return _named(call, str(event)) if event else _last(call, last)
 
     told = chosen()
     if len(steps := _in_steps(told)) == 1:
         done, told = _take_back(call, chosen, request)
-        return _undone(call, told, done, done.subjects)
+        return _undone(call, told, done, done.subjects, again=_again(call, done))
     for number, step in enumerate(steps, 1):
         done, _ = _take_back(call, lambda: step, request)  # noqa: B023 - called at once
         call.progress(number, len(steps), "Taking back")
-    return _undone(call, told, done, tuple(dict.fromkeys(id for one in told for id in one.subjects)))
+    ids = tuple(dict.fromkeys(id for one in told for id in one.subjects))
+    return _undone(call, told, done, ids, again=_again(call, done, batch=True))
+
+
+def _again(call: Call, done: Event, *, batch: bool = False) -> str:
+    """How to do again what an undo took back, as it can be typed; several steps go by their batch."""
+    command = f"engram undo {done.batch if batch else done.seq}"
+    if done.tier < CURATED:
+        return command
+    try:
+        _reversal(call, (done,), call.request())
+    except Unconfirmed:
+        return f"{command} --confirm"
+    return command
 
 
 def _in_steps(events: tuple[Event, ...]) -> list[tuple[Event, ...]]:
@@ -106,14 +148,7 @@ def _take_back(
 
     def decide() -> tuple[Change, tuple[Event, ...]]:
         events = tuple(_whole(call, one) for one in chosen())
-        ids = dict.fromkeys(id for one in events for id in one.subjects)
-        current: dict[str, Record] = {}
-        for type in RECORDS:
-            current |= call.engine.get(type, ids, call.access_to(type))
-        edits = (edit for one in events for edit in (one.payload or Payload()).edits)
-        made = [edit.id for edit in edits if edit.type == "memory" and edit.field == "id" and edit.old is None]
-        waiting = [each for id in made for each in every(call, Filter(amends=id)) if each.id not in ids]
-        return take_back(events, current, request, dependents=waiting), events
+        return _reversal(call, events, request), events
 
     try:
         commit, events = call.settle(decide)
@@ -125,10 +160,22 @@ def _take_back(
     return commit.event, events
 
 
+def _reversal(call: Call, events: tuple[Event, ...], request: Request) -> Change:
+    """The Change that takes some events back, as things stand."""
+    ids = dict.fromkeys(id for one in events for id in one.subjects)
+    current: dict[str, Record] = {}
+    for type in RECORDS:
+        current |= call.engine.get(type, ids, call.access_to(type))
+    edits = (edit for one in events for edit in (one.payload or Payload()).edits)
+    made = [edit.id for edit in edits if edit.type == "memory" and edit.field == "id" and edit.old is None]
+    waiting = [each for id in made for each in every(call, Filter(amends=id)) if each.id not in ids]
+    return take_back(events, current, request, dependents=waiting)
+
+
 def latest(call: Call) -> Event | None:
     """The last event that the caller may know of, if it is among the last few hundred."""
     found = call.engine.events(newest=True, limit=1 if not call.caller.owner else 200)
-    return next((event for event in found if _readable(call, event)), None)
+    return next(iter(_readable(call, found)), None)
 
 
 def _whole(call: Call, event: Event) -> Event:
@@ -141,7 +188,7 @@ def _light(event: Event) -> Event:
     return event._replace(payload=LEFT_OUT) if len(event.subjects) > 20 and event.payload else event
 
 
-def _undone(call: Call, events: tuple[Event, ...], done: Event, ids: tuple[str, ...]) -> Undone:
+def _undone(call: Call, events: tuple[Event, ...], done: Event, ids: tuple[str, ...], *, again: str = "") -> Undone:
     found = call.engine.get("memory", ids, call.access)
     return Undone(
         at=call.now,
@@ -149,6 +196,7 @@ def _undone(call: Call, events: tuple[Event, ...], done: Event, ids: tuple[str, 
         memories=cast("tuple[Memory, ...]", tuple(found.values())),
         gone=tuple(id for id in ids if id not in found),
         event=done.seq,
+        again=again or f"engram undo {done.seq}",
     )
 
 
@@ -163,7 +211,8 @@ def _named(call: Call, ref: str) -> tuple[Event, ...]:
         raise Conflict("That is undone already.", "To do it again, undo the undo: engram history.")
     else:
         fits = [one for one in newest(call) if len(ref) >= 4 and one.id.startswith(ref)]
-    fits = [one for one in fits if _readable(call, one)]
+    known = {one.id for one in _readable(call, fits)}
+    fits = [one for one in fits if one.id in known]
     if not fits:
         raise NotFound(f"There is no event {ref!r}.", "See the numbers: engram history.")
     if len(fits) > 1:
@@ -171,6 +220,24 @@ def _named(call: Call, ref: str) -> tuple[Event, ...]:
     if fits[0].id in reversed_by(list(_since(call, fits[0].seq))):
         raise Conflict(f"Event {fits[0].seq} is undone already.", "To do it again, undo the undo: engram history.")
     return (fits[0],)
+
+
+def _after(call: Call, ref: str, memory: Memory) -> tuple[Event, ...]:
+    """What was done to a memory after an event of its own, the newest first, as far as it still stands."""
+    if not (ref.isascii() and ref.isdigit() and len(ref) < 16):
+        raise Invalid(f"{ref!r} is no event's number.", f"See the numbers: engram history {memory.handle}.")
+    found = call.engine.events(subject=memory.id, newest=True, limit=MOST_STEPS + 1)
+    later = [one for one in found if one.seq > int(ref)]
+    if int(ref) not in {one.seq for one in found}:
+        raise NotFound(f"{memory.handle} has no event {ref}.", f"See the numbers: engram history {memory.handle}.")
+    undone, ids = reversed_by(later), {one.id for one in later}
+    # An undo among them of something among them is no change between then and now.
+    within = [one for one in later if one.reverses and ids.issuperset(one.reverses)]
+    known = {one.id for one in _readable(call, later)}
+    standing = [one for one in later if one.id not in undone and one not in within and one.id in known]
+    if not standing:
+        raise Conflict(f"{memory.handle} is as it was after event {ref}.", "Nothing needs to be taken back.")
+    return tuple(standing)
 
 
 def _batch(call: Call, ref: str) -> tuple[Event, ...]:
@@ -181,12 +248,13 @@ def _batch(call: Call, ref: str) -> tuple[Event, ...]:
     if not found:
         return ()
     undone = reversed_by(list(_since(call, found[0].seq)))
-    return tuple(one for one in reversed(found) if one.id not in undone and _readable(call, one))
+    known = {one.id for one in _readable(call, found)}
+    return tuple(one for one in reversed(found) if one.id not in undone and one.id in known)
 
 
-def _since(call: Call, seq: int) -> Iterator[Event]:
-    """What was done after an event, the newest first."""
-    for event in newest(call):
+def _since(call: Call, seq: int, subject: str | None = None) -> Iterator[Event]:
+    """What was done after an event, the newest first; to one record alone, for whoever undoes touches it too."""
+    for event in newest(call, subject):
         if event.seq <= seq:
             return
         yield _light(event)
@@ -203,14 +271,14 @@ def _last(call: Call, count: int) -> tuple[Event, ...]:
         unsaid = event.action in UNSAID or event.action in LASTING
         if unsaid or event.id in undone or event.owner != call.caller.owner:
             continue
-        if event.replica in others:
+        if event.replica in others or (call.caller.workspace is not None and not _readable(call, [event])):
             continue
         if event.batch not in batches and len(batches) == count:
             break
         batches.setdefault(event.batch, []).append(_light(event))
     if len(batches) < count:
-        known = f"only {len(batches)} can be" if batches else "there is nothing to"
-        raise Conflict(f"Cannot undo {count}: {known} undo{'ne' if batches else ''}.", "See engram history.")
+        few = f"Cannot undo {count} actions: only {len(batches)} can be undone."
+        raise Conflict(few if batches else "There is nothing to undo.", "See engram history.")
     return tuple(event for events in batches.values() for event in events)
 
 
@@ -220,10 +288,20 @@ def _others(call: Call) -> set[str]:
     return {replica for replica, facts in known.items() if facts["state"] != "own"}
 
 
-def _readable(call: Call, event: Event) -> Event | None:
-    """The event, if its every subject may be read; of what is gone only the one who acted is told."""
-    existing = {id for type in RECORDS for id in call.engine.get(type, event.subjects, call.access_to(type))}
-    if event.owner == call.caller.owner:
-        return event
-    # Sharing a memory shares what it says now, not what was said about it before.
-    return event._replace(payload=Payload()) if existing.issuperset(event.subjects) else None
+def _readable(call: Call, events: Sequence[Event]) -> list[Event]:
+    """Those of some events whose every subject may be read.
+
+    Of what is gone only the one who acted is told, and where it was: in the workspace it stood in.
+    """
+    subjects = dict.fromkeys(id for event in events for id in event.subjects)
+    known = {id for type in RECORDS for id in call.engine.get(type, subjects, call.access_to(type))}
+    gone = functools.cache(lambda subject: remains(call, subject) is not None)
+    told = []
+    for event in events:
+        absent = [id for id in event.subjects if id not in known]
+        if event.owner != call.caller.owner:
+            # Sharing a memory shares what it says now, not what was said about it before.
+            told += [] if absent else [event._replace(payload=Payload())]
+        elif event.action == PURGED or all(map(gone, absent)):
+            told.append(event)
+    return told

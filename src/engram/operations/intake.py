@@ -4,27 +4,31 @@ One commit keeps the events as they are, puts the records that follow from them,
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 from engram.errors import Moved
 from engram.model.change import Change
-from engram.model.codec import RECORDS, Record
+from engram.model.codec import RECORDS, Record, type_of
 from engram.model.event import Event
 from engram.model.filter import Filter
 from engram.model.memory import Memory
 from engram.model.relation import Relation
+from engram.model.scope import Scope
+from engram.model.session import Session
 from engram.operations.base import PAGE, TRIES, Call, every
-from engram.rules import joining
+from engram.rules import carrying, joining
+from engram.rules.carrying import Reach
 from engram.rules.changes import claims_of
 from engram.rules.joining import Joined, Trust
-from engram.rules.merge import Stamp
+from engram.rules.merge import Stamp, State
 
 
 class Intake:
     """Takes in events for one caller. `trust` is asked anew each time: whose word counts may change."""
 
-    def __init__(self, call: Call, trust: Callable[[], Trust]) -> None:
-        self._call, self._trust = call, trust
+    def __init__(self, call: Call, trust: Callable[[], Trust], reach: Reach | None = None) -> None:
+        """With a reach, nothing is taken in that has no business there."""
+        self._call, self._trust, self._reach = call, trust, reach
         self._erased: dict[str, bool] = {}
         self.applied = 0
 
@@ -48,15 +52,23 @@ class Intake:
             return prepared.waits
         return []
 
+    def preview(self, events: Sequence[Event], parts: Collection[str]) -> list[joining.Waiting]:
+        """What would have to wait of some events, and why; nothing is taken in."""
+        return self._prepared(events, parts).waits
+
     def _prepared(self, events: Sequence[Event], parts: Collection[str]) -> "_Prepared":
         ids = dict.fromkeys(id for event in events for id in event.subjects)
         known = {id: self.events_of(id) for id in ids}
-        fresh, waits = self._fresh(events, parts, known)
+        fresh, waits = self._fresh(events, parts, known, self.records(ids) if self._reach else {})
         erase = {id for event in fresh if event.action == "purge" for id in event.subjects}
         return self._decided(known, fresh, erase, waits)
 
     def _fresh(
-        self, events: Sequence[Event], parts: Collection[str], known: Mapping[str, Sequence[Event]]
+        self,
+        events: Sequence[Event],
+        parts: Collection[str],
+        known: Mapping[str, Sequence[Event]],
+        here: Mapping[str, Record],
     ) -> tuple[list[Event], list[joining.Waiting]]:
         fresh, waits = [], []
         for event in events:
@@ -68,9 +80,33 @@ class Intake:
             lost = event.payload is None and event.action != "purge"
             if lost and not any(self.is_erased(id) for id in event.subjects):
                 waits.append(joining.Waiting(event, "its words are not there"))
+            elif why := self._trespass(event, known, here):
+                waits.append(joining.Waiting(event, why))
             else:
                 fresh.append(event)
         return fresh, waits
+
+    def _trespass(self, event: Event, known: Mapping[str, Sequence[Event]], here: Mapping[str, Record]) -> str:
+        """Why an event has no business here; `here` has the records among those that `known` tells of."""
+        trust, reach = self._trust(), self._reach
+        if reach is None or joining.unready(event, self._call.now):
+            return ""
+
+        def places(id: str) -> list[tuple[str, Scope]]:
+            record = here.get(id) if id in known else self.records([id]).get(id)
+            if not isinstance(record, Memory | Session):
+                return []
+            now: list[tuple[str, Scope]] = [(type_of(record), record.scope)]
+            if reach.holds(*now[0]):
+                return now
+            told = (joining.heard(each, trust) for each in known.get(id) or self.events_of(id))
+            return [*now, *carrying.scopes_told(id, told)]
+
+        owner = trust.bound.get(event.replica)
+        touched = [here[id] for id in event.subjects if id in here] if owner is not None else []
+        if any(getattr(record, "owner", owner) != owner for record in touched):
+            return "it is about what belongs to somebody else"
+        return carrying.trespass(joining.heard(event, trust), reach, places)
 
     def _decided(
         self,
@@ -97,10 +133,17 @@ class Intake:
         after = {**{id: record for id, record in more.items() if id not in joined.after}, **joined.after}
         after = {id: self._freed(record) for id, record in after.items()}
         joined = joined._replace(after=after)
-        settled, why, around = self._settled(joined, known)
+        settled, why, around, counts = self._settled(joined, known)
         gone = erased | {id for id, record in after.items() if record is None and id in more}
         change = joining.change_of(
-            joined, current | around, settled, self._call.request(), why=why, erase=sorted(gone), action=action
+            joined,
+            current | around,
+            settled,
+            self._call.request(),
+            why=why,
+            erase=sorted(gone),
+            action=action,
+            counts=counts,
         )
         return _Prepared(change, waits)
 
@@ -118,7 +161,7 @@ class Intake:
 
     def _settled(
         self, joined: Joined, known: Mapping[str, Sequence[Event]]
-    ) -> tuple[dict[str, Memory], list[str], dict[str, Record]]:
+    ) -> tuple[dict[str, Memory], list[str], dict[str, Record], dict[str, dict[str, Any]]]:
         """What this store has to settle beside: two memories in one place, rings, and words nobody approved."""
         memories = {id: record for id, record in joined.after.items() if isinstance(record, Memory)}
         around: dict[str, Record] = {}
@@ -138,8 +181,10 @@ class Intake:
             for id, memory in now.items()
             if id in memories and joining.unapproved(memory, self._told_about(id, joined, known))
         }
-        settled = {**alike.moved, **ring.moved, **held}
-        return settled, [*alike.why, *ring.why, *(["unapproved"] if held else [])], around
+        now |= held
+        twins, counts = joining.counted({**chain, **now}, lambda each: self._state(each, joined, known))
+        settled = {**alike.moved, **ring.moved, **held, **twins}
+        return settled, [*alike.why, *ring.why, *(["unapproved"] if held else [])], around, counts
 
     def _told_about(self, id: str, joined: Joined, known: Mapping[str, Sequence[Event]]) -> list[Event]:
         return [*known.get(id, ()), *(event for event in joined.taken if id in event.subjects)]
@@ -167,11 +212,15 @@ class Intake:
         return found
 
     def _replaced_at(self, id: str, joined: Joined, known: Mapping[str, Sequence[Event]]) -> Stamp:
+        return self._state(id, joined, known).fields.get("replaced_by", (Stamp("9", "", ""), ""))[0]
+
+    def _state(self, id: str, joined: Joined, known: Mapping[str, Sequence[Event]]) -> State:
+        """What is known of a record, with what is being taken in."""
         state = joined.states.get(id)
         if state is None:
             record = self.records([id]).get(id)
             state = joining.state_of(id, known.get(id) or self.events_of(id), record, self._trust())
-        return state.fields.get("replaced_by", (Stamp("9", "", ""), ""))[0]
+        return state
 
     def events_of(self, id: str) -> list[Event]:
         """Everything that is known of a record, in the order in which it came here."""
@@ -206,16 +255,32 @@ class Intake:
             yield from page
             after = page[-1].seq
 
-    def refold(self, replica: str) -> int:
-        """Make every record anew that a replica has a word in: whether it counts has changed. Returns how many."""
+    def refold(self, replica: str) -> "Refolded":
+        """Make every record anew that a replica has a word in: what it means here has changed."""
         ids = {id for event in self.history() if event.replica == replica for id in event.subjects}
         wanted = sorted(ids)
+        done = Refolded()
         for at in range(0, len(wanted), PAGE):
             known = {id: self.events_of(id) for id in wanted[at : at + PAGE]}
             prepared = self._decided(known, (), (), [])
             if prepared.change is not None:
+                before = self.records(known)
                 self._call.engine.commit(prepared.change)
-        return len(ids)
+                puts = prepared.change.puts
+                live = [one for one in puts if _is_promoted(one) and not _is_promoted(before.get(one.id))]
+                done = Refolded(done.changed + len(puts) + len(prepared.change.drops), done.live + len(live))
+        return done
+
+
+class Refolded(NamedTuple):
+    """How many records are others than before, and how many memories came into use by it."""
+
+    changed: int = 0
+    live: int = 0
+
+
+def _is_promoted(record: Record | None) -> bool:
+    return isinstance(record, Memory) and record.status == "promoted"
 
 
 class _Prepared(NamedTuple):

@@ -15,7 +15,8 @@ from engram.model.refs import SHORTEST_PREFIX
 from engram.model.relation import Relation
 from engram.model.text import digest
 from engram.operations import parameters as p
-from engram.operations.base import Call, each, every, newest, operation, require_between
+from engram.operations.base import Call, each, every, newest, operation, remains, require_between
+from engram.operations.blobs import named_by, tidy
 from engram.operations.candidates import with_candidates
 from engram.operations.citing import checked, filled, pinned_anew, staged
 from engram.operations.marks import marks
@@ -24,11 +25,14 @@ from engram.operations.sessions import timeline
 from engram.rules import admission, lifecycle
 from engram.rules.admission import CLEARED, Admission, Known, Proposal
 from engram.rules.changes import Step, join
+from engram.rules.insights import apart, require_memories
+from engram.rules.kinds import KINDS
 from engram.rules.relations import Verdict, pair_id, relate, taking_effect
 
 REPIN = "Nothing was done yet: look at what it cites. If it still holds, pin it anew with --repin; else revise it."
 GONE = "Nothing was done: what it cites is gone. Cite something else (engram revise --cite), or forget it."
 MOST_LISTED = 1000
+MOST_EVENTS = 100_000
 MOST_NEAR = 40
 MOST_LINKS = 16
 MOST_RIVALS = 8
@@ -81,7 +85,7 @@ def remember(
     """
     del token
     if (event := call.replayed()) is not None:
-        return _remembered_before(call, event)
+        return remembered_before(call, event)
     check_choice("dedupe", dedupe, ("merge", "create"))
     proposal = Proposal(
         text=text,
@@ -150,7 +154,7 @@ def admit(
 def _settled(call: Call, prepared: Proposal, decide: Callable[[], tuple[Change, Admission]]) -> Remembered:
     commit, decision = call.settle(decide)
     if commit.replayed:
-        return _remembered_before(call, commit.event)
+        return remembered_before(call, commit.event)
     handle = commit.handles.get(decision.memory.id, "")
     hint = _next_step(call, decision.memory, handle, prepared.kind)
     edits = commit.event.payload.edits if commit.event.payload else ()
@@ -173,6 +177,7 @@ def get(call: Call, memory: p.Refs, *, around: p.Around = 0) -> Shown:
     """Show memories in full."""
     memories = tuple(call.memory(ref) for ref in each(memory))
     lines = tuple(timeline(call, one.id, before=around, after=around) for one in memories) if around else ()
+    call.used(one.id for one in memories)
     evidence = checked(call, memories)
     rows = tuple(evidence.get(one.id, ()) for one in memories) if evidence else ()
     return Shown(at=call.now, memories=memories, around=lines, evidence=rows, marks=marks(call, memories))
@@ -202,9 +207,12 @@ def list_memories(
 ) -> Listing:
     """List memories, newest first."""
     require_between("limit", limit, 1, MOST_LISTED)
+    kinds = call.policy.kinds or KINDS
+    require_memories(each(kind), kinds)
     where = Filter(
         **in_view(call, scope, everywhere=everywhere),
         kinds=tuple(each(kind)),
+        except_kinds=apart(kinds),
         tags=tuple(each(tag)),
         standings=standings(standing),
         pinned=pinned,
@@ -253,7 +261,7 @@ def revise(
     """
     del token
     if (event := call.replayed()) is not None:
-        return _remembered_before(call, event)
+        return remembered_before(call, event)
     for name in each(clear):
         check_choice("clear", name, CLEARED)
     old, request = call.memory(memory), call.request(confirm=confirm)
@@ -365,15 +373,20 @@ def purge(call: Call, memory: p.Ref, *, confirm: p.Confirm = False, token: p.Tok
     if (event := call.replayed()) is not None:
         return Receipt(at=call.now, erased=event.subjects, event=event.seq, event_id=event.id, traces=None)
     request = call.request(confirm=confirm)
+    attached: set[str] = set()
+    handles: dict[str, str] = {}
 
     def decide() -> tuple[Change, None]:
         if (gone := _undone_id(call, memory)) is not None:
             return lifecycle.purge_remains(gone, request), None
         one = call.memory(memory)
+        proposals = tuple(every(call, Filter(amends=one.id, owner=one.owner)))
+        handles.update({each.id: each.handle for each in (one, *proposals)})
+        attached.update(named_by((one, *proposals), call.engine.events(subject=one.id, limit=MOST_EVENTS)))
         change = lifecycle.purge(
             one,
             request,
-            proposals=tuple(every(call, Filter(amends=one.id, owner=one.owner))),
+            proposals=proposals,
             replaced=tuple(every(call, Filter(replaced_by=one.id, amends="", owner=one.owner))),
             relations=relations_of(call, one.id),
         )
@@ -388,8 +401,16 @@ def purge(call: Call, memory: p.Ref, *, confirm: p.Confirm = False, token: p.Tok
         event_id=event.id,
         traces=commit.traces,
         places=commit.places,
+        assets=tidy(call, call.caller.owner, attached) if attached else 0,
+        handles=tuple(handles[id] for id in event.subjects if handles.get(id)),
     )
-    return done._replace(note=f"{done.note} {ELSEWHERE}") if _was_sent(call) else done
+    return done._replace(note=erasure_note(call))
+
+
+def erasure_note(call: Call) -> str:
+    """What an erasure cannot reach."""
+    said = "Exports, backups and other copies made earlier are not touched."
+    return f"{said} {ELSEWHERE}" if _was_sent(call) else said
 
 
 def _was_sent(call: Call) -> bool:
@@ -404,7 +425,7 @@ def _undone_id(call: Call, ref: str) -> str | None:
         return None
     events = (event for event in newest(call) if event.owner == call.caller.owner and event.payload is not None)
     ids = {id for event in events for id in event.subjects if id.startswith(ref)}
-    return ids.pop() if len(ids) == 1 else None
+    return ids.pop() if len(ids) == 1 and remains(call, min(ids)) else None
 
 
 def change_each(
@@ -417,19 +438,28 @@ def change_each(
 ) -> Changed:
     """Let a rule decide about each memory and commit it all at once: every one of them, or none."""
     if (event := call.replayed()) is not None:
-        asked = tuple(call.memory(ref) for ref in each(refs))
+        asked = tuple(call.memory(_at_revision(ref)[0]) for ref in each(refs))
         return Changed(at=call.now, action=action, memories=asked, event=event.seq, replayed=True)
     request = call.request(confirm=confirm)
-    ids = [call.memory(ref).id for ref in each(refs)]
-    if not ids:
+    meant = {call.memory(ref).id: revision for ref, revision in map(_at_revision, each(refs))}
+    if not meant:
         raise Invalid("No memory was named.", "Name one or more: engram list.")
 
     def decide() -> tuple[Change, None]:
-        changes = [rule(call.memory(id), request) for id in dict.fromkeys(ids)]
+        current = [call.memory(id) for id in meant]
+        for one in current:
+            lifecycle.require_revision(one, meant[one.id])
+        changes = [rule(one, request) for one in current]
         return changes[0] if len(changes) == 1 else join(changes), None
 
     commit, _ = call.settle(decide)
-    return Changed(at=call.now, action=action, memories=_memories(call, ids), event=commit.event.seq)
+    return Changed(at=call.now, action=action, memories=_memories(call, list(meant)), event=commit.event.seq)
+
+
+def _at_revision(ref: str) -> tuple[str, int | None]:
+    """What a ref names, and the revision it means it at, if it says one: mem-0001@3."""
+    name, at, number = ref.rpartition("@")
+    return (name, int(number)) if at and number.isascii() and number.isdigit() and len(number) < 16 else (ref, None)
 
 
 def known(call: Call, proposal: Proposal) -> Known:
@@ -505,7 +535,7 @@ def _memories(call: Call, ids: Sequence[str]) -> tuple[Memory, ...]:
     return cast("tuple[Memory, ...]", tuple(call.engine.get("memory", ids, call.access).values()))
 
 
-def _remembered_before(call: Call, event: Event) -> Remembered:
+def remembered_before(call: Call, event: Event) -> Remembered:
     """The first answer again: the memory as it stands, and what had become of it."""
     memories = _memories(call, event.subjects[:1])
     if not memories:

@@ -1,12 +1,12 @@
 """What finds by meaning: the models there are, and making vectors anew."""
 
 from engram.errors import Invalid, Unavailable
-from engram.model.answers import Models, Reembedded
+from engram.model.answers import Models, Reembedded, Reindexed
 from engram.operations import parameters as p
 from engram.operations.base import Call, operation
 from engram.ports import Embedder
 from engram.recall.meaning import catch_up, require_same
-from engram.rules.access import require_keeper
+from engram.rules.access import require_keeper, require_person
 
 EVERY = 1 << 40
 
@@ -52,6 +52,21 @@ def reembed(call: Call) -> Reembedded:
     made = catch_up(call.engine, embedder, call.access, most=EVERY, told=told)
     require_same(call.engine.backlog(call.access), embedder.space)
     return Reembedded(at=call.now, model=embedder.space.model, memories=made, remaining=_count(call))
+
+
+@operation("POST /v1/reindex", "engram reindex", "engram reindex --fresh", writes=True)
+def reindex(call: Call, *, fresh: p.Fresh = False) -> Reindexed:
+    """Bring the index beside the store up to date; goes on where it was stopped.
+
+    The index follows by itself. This is for one that is new, was unreachable or is far behind.
+    """
+    require_keeper(call.caller, "bring the index up to date")
+    if fresh:
+        require_person(call.request(), "empty the index")
+    upto = last = 0
+    for upto, last in getattr(call.engine, "reindex", lambda **_: ())(fresh=fresh):
+        call.progress(upto, last, "indexing")
+    return Reindexed(at=call.now, index=getattr(call.engine, "index_name", ""), upto=upto, events=last)
 
 
 def _required(call: Call) -> Embedder:

@@ -67,6 +67,9 @@ def _pages(call: Call, type: RecordType, access: Access, source: str) -> list[Se
 
 def _assign(call: Call, record: Record, to: str, batch: str) -> bool:
     """Whether it could be given to that owner."""
+    if isinstance(record, Memory) and record.owner is not None and call.attaching:
+        for asset in record.assets:  # before the record: what it names is there at every moment
+            call.blobs.pass_on(record.owner, to, asset.sha256, call.now)
     try:
         call.engine.commit(rules.assign([record], to, call.request(batch=batch)))
     except Moved:

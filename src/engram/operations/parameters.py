@@ -7,11 +7,16 @@ from typing import Annotated, Literal
 from engram.model.memory import Citation, Origin, Visibility
 from engram.model.relation import RelationKind
 from engram.model.scope import Scope
+from engram.operations.incoming import Incoming
 
 Text = Annotated[str, "What to remember, as a short statement."]
 NewText = Annotated[str | None, "The new text."]
 Ref = Annotated[str, "A memory's handle (mem-0001), or the beginning of its id."]
 Refs = Annotated[str | Sequence[str], "Handles (mem-0001), or beginnings of ids."]
+PinnedRefs = Annotated[
+    str | Sequence[str], "Handles (mem-0001), or beginnings of ids; mem-0001@3 means it at revision 3 only."
+]
+OnlyRefs = Annotated[Sequence[str], "Only these memories, with what says nearly the same."]
 KindName = Annotated[str | None, "decision, bugfix, convention, gotcha, preference, …; fact unless said."]
 Kinds = Annotated[Sequence[str], "Only these kinds."]
 ScopeName = Annotated[str | Scope, "global, project:NAME or agent:NAME; this project unless said."]
@@ -41,7 +46,9 @@ FailOn = Annotated[
     Sequence[str], "Exit with 10 if a citation is so: drifted, gone, moved, unreachable; or any of these."
 ]
 SinceRevision = Annotated[str, "Only what cites files that changed since this commit, branch or tag."]
-FilePlace = Annotated[str, "A file of this repository, with lines or without: src/api.py:10-20."]
+FilePlace = Annotated[
+    str, "A file of this repository, with lines or without: src/api.py:10-20; or session:ID, message:ID."
+]
 Repin = Annotated[bool, "Pin what it cites to what is there now."]
 WithDrifted = Annotated[bool, "Also what cites something that has changed or is gone."]
 OnlyKey = Annotated[str, "Only the memory with this key."]
@@ -71,7 +78,7 @@ ScanAll = Annotated[bool, "Compare every memory with its nearest, and propose wh
 AskModel = Annotated[bool, "Ask the configured model about what is proposed."]
 AskBudget = Annotated[int, "Most tokens that asking may take."]
 IgnoredPair = Annotated[str, "Set this pair aside for good: FIRST~SECOND."]
-SettledToo = Annotated[bool, "Show every pair that is kept, also what was settled or set aside."]
+OnlySettled = Annotated[bool, "Show only what needs no verdict any more: judged, set aside, or out of use."]
 JudgeModel = Annotated[str, "The model that judged, if one did."]
 Source = Annotated[str | None, "Where it comes from, such as manual, tool:remember or import:old.md."]
 Provenance = Annotated[Origin | None, "said by a person, or inferred by an agent."]
@@ -86,6 +93,13 @@ WordsAlone = Annotated[bool, "Look for words only: quicker to start, and needs n
 Weak = Annotated[bool, "Also show what came near but is hardly relevant."]
 ModelAction = Annotated[Literal["list", "install"], "list them, or install one from its publisher."]
 Model = Annotated[str, "A model's name; see `engram models`."]
+SearchWords = Annotated[str, "What to look for, in any words; nothing lists what the filters let through."]
+Unused = Annotated[bool, "Only what was never recalled on this machine."]
+GraphQuestion = Annotated[
+    Literal["chain", "conflicts", "file", "project"],
+    "chain: what replaced what; conflicts; file: who cites it; project: its map.",
+]
+GraphSubject = Annotated[str, "The memory, the file or the project it is about."]
 Limit = Annotated[int, "How many at most."]
 After = Annotated[str | None, "The `next` of the page before."]
 Standings = Annotated[Sequence[str], "live unless said; pending, stale, expired, replaced, …; or all."]
@@ -100,17 +114,43 @@ EventRef = Annotated[
     str | int, "An event: its number in history, or the beginning of its id. Default: the last one."
 ]
 Last = Annotated[int, "How many of the last actions to take back."]
+UndoOf = Annotated[str, "Take back all that was done to this memory after the event."]
 HistoryOf = Annotated[str, "A memory; without one, everything."]
 BeforeEvent = Annotated[int | None, "Go on before this event number."]
+HygienePath = Annotated[str, "A file or folder of another store to look at, instead of your own."]
 Fix = Annotated[bool, "Mend what can be mended: file modes and everything derived from the records."]
+InsightText = Annotated[str, "What was noticed, in a short sentence."]
+InsightCategory = Annotated[
+    str,
+    "role, preferences, workflow, tools, goals, communication_style, domain_knowledge, pain_points or other.",
+]
+OnlyCategory = Annotated[str, "Only insights of this category."]
+InsightSource = Annotated[str, "Where it was noticed."]
+InsightQuestion = Annotated[str, "Words to look for. Default: everything."]
+AttachedFile = Annotated[str | Incoming, "The file to attach; - reads standard input."]
+AssetName = Annotated[str, "What it is called. Default: the name of the file."]
+MediaType = Annotated[str, "What it is, such as image/png. Default: as its name and bytes say."]
+AssetRef = Annotated[str, "An attachment: its name, or the beginning of its hash."]
+FetchOut = Annotated[str, "Where to write it: a file or a folder, - prints it. Default: under its name, here."]
+Fresh = Annotated[bool, "Empty the index first, and make it anew."]
 Overwrite = Annotated[bool, "Replace the file if it is there."]
 OutPath = Annotated[str, "The file to write, or the folder for forms that are one; - prints."]
 BackupOut = Annotated[str, "The file to write; in a folder, it is named by the moment."]
 BackupIn = Annotated[str, "The file of a backup."]
 Replace = Annotated[bool, "Put it in the place of a store that holds something; that one is kept aside."]
-InPath = Annotated[str, "The file or folder to read; - reads standard input."]
+InPath = Annotated[str, "The file or folder to read, or qdrant://HOST/COLLECTION; - reads standard input."]
 OutForm = Annotated[
-    Literal["jsonl", "records", "memory-v1", "observations", "keyed", "obsidian"], "The form to write."
+    Literal[
+        "jsonl",
+        "records",
+        "memory-v1",
+        "observations",
+        "observations-0.1.0",
+        "observations-chunks",
+        "keyed",
+        "obsidian",
+    ],
+    "The form to write.",
 ]
 InForm = Annotated[str, "The form it has; told by looking unless named."]
 ImportScope = Annotated[str, "Where memories hold that name no place of their own, such as project:NAME."]

@@ -1,6 +1,7 @@
 """Finding again: recall answers a question, context prepares a session."""
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import cast
 
 from engram.errors import Invalid
@@ -14,10 +15,12 @@ from engram.operations.base import Call, each, operation, require_between
 from engram.operations.citing import checked
 from engram.operations.marks import marks
 from engram.operations.scopes import in_view, unplaced
+from engram.ports import Unwatched
 from engram.recall.brief import Section, brief
 from engram.recall.pipeline import Asked
 from engram.recall.pipeline import recall as look_up
-from engram.rules.kinds import KINDS, quiet
+from engram.rules.insights import apart, require_memories
+from engram.rules.kinds import KINDS, in_context, quiet
 
 MOST_HITS = 50
 MOST_ASKED = 1024 * 1024
@@ -51,23 +54,17 @@ def recall(
 
     Live memories only, best first, with reasons; where nothing is relevant the answer says so.
 
-    Kinds that come on demand only (map, finding, prompt, insight) are found when they are asked for by name.
+    Kinds that come on demand only (map, finding, prompt) are found when they are asked for by name.
     """
     require_between("limit", limit, 1, MOST_HITS)
-    if isinstance(question, str) and len(question) > MOST_ASKED:
-        raise Invalid(f"The question has more than {MOST_ASKED:,} characters.", "Ask for less at a time.")
-    check_text("question", question, lines=True, limit=4 * MOST_ASKED)
-    if not question.strip():
-        raise Invalid("The question is empty.", 'Ask for something: engram recall "deploy day".')
-    if as_of is not None:
-        check_time("as_of", as_of)
-    if as_of is not None and as_of > call.now:
-        raise Invalid(f"{as_of:%Y-%m-%d} is still to come.", "Give a moment in the past.")
-    kinds = tuple(each(kind))
+    noted = call.usage.begin()
+    check_question(call, question, as_of)
+    kinds, table = tuple(each(kind)), call.policy.kinds or KINDS
+    require_memories(kinds, table)
     where = Filter(
         **in_view(call, scope, everywhere=everywhere),
         kinds=kinds,
-        except_kinds=() if kinds else quiet(call.policy.kinds or KINDS),
+        except_kinds=apart(table) if kinds else quiet(table),
         tags=tuple(each(tag)),
         since=since,
         until=until,
@@ -88,10 +85,11 @@ def recall(
     if as_of is None and (told := marks(call, [hit.memory for hit in answer.hits])):
         hits = (hit._replace(marks=told.get(hit.memory.id, ())) for hit in answer.hits)
         answer = answer._replace(hits=tuple(hits))
-    missed = unplaced(call, scope, everywhere=everywhere)
-    if not answer.hits and answer.held_back.get("staged"):
-        missed = " ".join(filter(None, (missed, ELSEWHERE)))
-    return answer._replace(hint=" ".join(filter(None, (answer.hint, missed)))) if missed else answer
+    noted([hit.memory.id for hit in answer.hits], call.now)
+    alone = getattr(call.engine, "degraded", str)()  # an index beside the store may not have answered
+    staged = ELSEWHERE if not answer.hits and answer.held_back.get("staged") else ""
+    hints = (answer.hint, unplaced(call, scope, everywhere=everywhere), alone, staged)
+    return answer._replace(hint=" ".join(filter(None, hints))) if any(hints[1:]) else answer
 
 
 @operation("GET /v1/context", "engram context", 'engram context --query "release process" --budget 800')
@@ -111,7 +109,7 @@ def context(
     """
     allowance = budget or call.budget
     require_between("budget", allowance, 50, 100_000)
-    place = in_view(call, scope)
+    place, noted = in_view(call, scope), call.usage.begin()
     on_demand = quiet(call.policy.kinds or KINDS)
 
     def live(limit: int, **clauses: object) -> Sequence[Memory]:
@@ -123,13 +121,14 @@ def context(
             now=call.now,
             view=call.caller.view,
         )
-        return cast("Sequence[Memory]", call.engine.scan("memory", where, call.access, limit=limit).records)
+        found = call.engine.scan("memory", where, call.access, limit=limit).records
+        return [one for one in cast("Sequence[Memory]", found) if in_context(one)]
 
     asked: Sequence[Memory] = ()
     hint = ""
     if query.strip():
-        answer = recall(call, query, scope=scope, words=words, limit=20)
-        asked, hint = [hit.memory for hit in answer.hits], answer.hint
+        answer = recall(call._replace(usage=Unwatched()), query, scope=scope, words=words, limit=20)
+        asked, hint = [hit.memory for hit in answer.hits if in_context(hit.memory)], answer.hint
     sections = [
         Section("Pinned", _weightiest(live(50, pinned=True))),
         Section("Rules", _weightiest(live(50, kinds=("rule", "constraint")))),
@@ -143,8 +142,28 @@ def context(
         kept = [Section(one.title, [each for each in one.memories if each.id not in broken]) for one in sections]
         left = f"{len(broken)} left out: what {'it cites' if len(broken) == 1 else 'they cite'} has changed."
         said = brief(kept, budget=allowance, now=call.now)
+        noted([one.id for one in said.included], call.now)
         return said._replace(hint=" ".join(filter(None, (hint, f"{left} See engram evidence."))))
-    return brief(sections, budget=allowance, now=call.now, labels=broken)._replace(hint=hint)
+    said = brief(sections, budget=allowance, now=call.now, labels=broken)
+    noted([one.id for one in said.included], call.now)
+    return said._replace(hint=hint)
+
+
+def check_question(call: Call, question: str, as_of: datetime | None) -> None:
+    """Check what is asked, and of which moment.
+
+    Raises:
+        Invalid: when it is empty or too long, or the moment is still to come.
+    """
+    if isinstance(question, str) and len(question) > MOST_ASKED:
+        raise Invalid(f"The question has more than {MOST_ASKED:,} characters.", "Ask for less at a time.")
+    check_text("question", question, lines=True, limit=4 * MOST_ASKED)
+    if not question.strip():
+        raise Invalid("The question is empty.", 'Ask for something: engram recall "deploy day".')
+    if as_of is not None:
+        check_time("as_of", as_of)
+    if as_of is not None and as_of > call.now:
+        raise Invalid(f"{as_of:%Y-%m-%d} is still to come.", "Give a moment in the past.")
 
 
 def _broken(call: Call, sections: Sequence[Section]) -> dict[str, str]:

@@ -174,7 +174,7 @@ def _related_before(call: Call, event: Event) -> Related:
 
 def _edges(call: Call, focus: Memory, limit: int, *, judged: bool) -> Iterator[tuple[Memory, str]]:
     """Every memory that has to do with this one, with the name of the edge; the surest edges first."""
-    yield from _chain(call, focus)
+    yield from chain(call, focus)
     yield from _judged(call, focus)
     if judged:
         return
@@ -218,7 +218,7 @@ def _citing(call: Call, focus: Memory, live: Filter) -> Iterator[tuple[Memory, s
             return
 
 
-def _chain(call: Call, focus: Memory) -> Iterator[tuple[Memory, str]]:
+def chain(call: Call, focus: Memory) -> Iterator[tuple[Memory, str]]:
     """What this memory replaced, and what replaced it, link by link; what may not be read ends the chain."""
     seen = {focus.id}
     newer: Memory | None = focus

@@ -2,10 +2,11 @@
 
 import os
 import re
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from engram.errors import Conflict, Invalid, NotFound, Unavailable
+from engram.errors import Conflict, Forbidden, Invalid, NotFound, Unavailable
 from engram.model.answers import RemoteList, RemoteRow, Synced
 from engram.model.hashing import sha256
 from engram.operations import parameters as p
@@ -75,7 +76,7 @@ def remote_enrol(
 def remote_push(call: Call, name: p.RemoteName) -> Synced:
     """Send what is new here to a server; what was broken off goes on with the next push."""
     with call.syncing.ledger().locked():
-        done = _summed(call, [_push(call, name, scope) for scope in _scopes(call, name)])
+        done = _summed(call, [_push(call, one) for one in _meetings(call, name)])
     private = f"Private ones go as well after engram remote enrol {name} SCOPE --private."
     return done._replace(hint=done.hint or (private if done.stayed.get("private") else ""))
 
@@ -84,33 +85,73 @@ def remote_push(call: Call, name: p.RemoteName) -> Synced:
 def remote_pull(call: Call, name: p.RemoteName) -> Synced:
     """Take in what others sent to a server since the last pull."""
     with call.syncing.ledger().locked():
-        return _summed(call, [_pull(call, name, scope) for scope in _scopes(call, name)])
+        return _summed(call, [_pull(call, one) for one in _meetings(call, name)])
 
 
 @operation("GET /v1/remotes/{name}", "engram remote status team", local=True)
 def remote_status(call: Call, name: p.RemoteName) -> RemoteList:
     """Say how far this store and a server are apart."""
     rows = []
-    for scope in _scopes(call, name):
-        _, place, server = _meeting(call, name, scope)
-        theirs = {one.name: one.sha256 for one in server.listed()}
-        unsent = sum(_differs(place, file, theirs) for file in place.files())
-        new = sum(not place.has(file) for file in theirs)
-        dry = _exchange(call, name, scope, place).run(dry=True)
+    for one in _meetings(call, name):
+        theirs = {each.name: each.sha256 for each in one.server.listed()}
+        unsent = sum(_differs(one.place, file, theirs) for file in one.place.files())
+        new = sum(not one.place.has(file) for file in theirs)
+        dry = one.exchange(call).run(dry=True)
         hint = f"{dry.wrote} events and {unsent} files to send, {new} files to get"
-        rows.append(RemoteRow(name, server.shown, (scope,), unsent=dry.wrote + unsent, hint=hint))
+        rows.append(RemoteRow(name, one.server.shown, (one.called,), unsent=dry.wrote + unsent, hint=hint))
     return RemoteList(call.now, tuple(rows))
 
 
-def _push(call: Call, name: str, scope: str) -> Synced:
-    _, place, server = _meeting(call, name, scope)
-    done = _exchange(call, name, scope, place).run(take=False)
-    theirs = {one.name: one.sha256 for one in server.listed()}
-    wanted = [file for file in place.files() if _differs(place, file, theirs)]
+class Meeting(NamedTuple):
+    """One scope on a remote, or the private part of one: what is known of it, its mirror, and the way there."""
+
+    facts: dict[str, Any]
+    place: "Place"
+    server: "Server"
+    name: str
+    reach: Reach
+
+    @property
+    def called(self) -> str:
+        """What it is called in answers."""
+        return f"{self.reach.scope}{'' if self.reach.shared else ' (private)'}"
+
+    def exchange(self, call: Call) -> "Exchange":
+        """An exchange between the store and the mirror."""
+        from engram.operations.exchanging import Exchange  # noqa: PLC0415 - start-up
+
+        return Exchange(call, call.syncing.ledger(), self.place, self.name, self.reach, served=True)
+
+    def told(self, done: Synced) -> Synced:
+        """What was done, as far as it is of interest: private ones that go their own way do not stay home."""
+        apart = bool(self.facts.get("private"))
+        stayed = {why: count for why, count in done.stayed.items() if self.reach.shared and not apart}
+        remote = self.name.partition(":")[2].partition("/")[0]
+        return done._replace(place=f"{remote} {self.server.shown}", scope=self.called, stayed=stayed)
+
+
+def _push(call: Call, one: Meeting) -> Synced:
+    done = one.exchange(call).run(take=False)
+    own = call.engine.replica()
+    ours = [file for file in one.place.files() if file == f"replicas/{own}.json" or file.startswith(f"{own}/")]
+    _send(call, one, ours)
+    others = [file for file in one.place.files() if file not in ours]
+    for file in _lacking(one, others):  # what a purge took from them, and what a server lost
+        with suppress(Forbidden, Invalid):  # it takes from nobody but the writer, and has taken the purge in
+            one.server.put(file, one.place.read(file) or b"")
+    return one.told(done)
+
+
+def _send(call: Call, one: Meeting, files: Sequence[str]) -> None:
+    wanted = _lacking(one, files)
     for number, file in enumerate(wanted, 1):
-        server.put(file, place.read(file) or b"")
+        one.server.put(file, one.place.read(file) or b"")
         call.progress(number, len(wanted), "files sent")
-    return done._replace(place=f"{name} {server.shown}")
+
+
+def _lacking(one: Meeting, files: Sequence[str]) -> list[str]:
+    theirs = {each.name: each.sha256 for each in one.server.listed()} if files else {}
+    return [file for file in files if _differs(one.place, file, theirs)]
 
 
 def _differs(place: "Place", file: str, theirs: Mapping[str, str]) -> bool:
@@ -118,47 +159,53 @@ def _differs(place: "Place", file: str, theirs: Mapping[str, str]) -> bool:
     return theirs.get(file) != sha256(place.read(file) or b"").hexdigest()
 
 
-def _pull(call: Call, name: str, scope: str) -> Synced:
-    facts, place, server = _meeting(call, name, scope)
+def _pull(call: Call, one: Meeting) -> Synced:
+    mark = "after" if one.reach.shared else "private_after"
     got = 0
-    for one in server.listed(facts["after"]):
-        if place.is_ours(one.name) and _differs(place, one.name, {one.name: one.sha256}):
-            _get(place, server, one.name)
+    for each in one.server.listed(one.facts.get(mark, 0)):
+        if one.place.is_ours(each.name) and _differs(one.place, each.name, {each.name: each.sha256}):
+            _get(one, each.name)
             got += 1
             call.progress(got, 0, "files got")
-        facts["after"] = one.at
+        one.facts[mark] = each.at
         call.syncing.ledger().keep()
-    return _exchange(call, name, scope, place).run(give=False)._replace(place=f"{name} {server.shown}")
+    return one.told(one.exchange(call).run(give=False))
 
 
-def _get(place: "Place", server: "Server", file: str) -> None:
-    content = server.get(file)
+def _get(one: Meeting, file: str) -> None:
+    content = one.server.get(file)
     if file.endswith(".payload"):
-        place.fewer(file, content)
+        one.place.fewer(file, content)
     else:
-        place.write(content, *file.split("/"))
+        one.place.write(content, *file.split("/"))
 
 
-def _meeting(call: Call, name: str, scope: str) -> tuple[dict[str, Any], "Place", "Server"]:
-    """What is known of a scope on a remote, the mirror of it here, and the way there."""
+def _meetings(call: Call, name: str) -> list[Meeting]:
+    """Every scope that goes to a remote; where private memories do too, they go a way of their own."""
+    scopes = _remote(call, name)["scopes"]
+    if not scopes:
+        raise Conflict(f"No scope goes to {name} yet.", f"Say which: engram remote enrol {name} SCOPE.")
+    parts = [
+        (scope, part)
+        for scope, facts in scopes.items()
+        for part in ([False, True][: 1 + bool(facts.get("private"))])
+    ]
+    return [_meeting(call, name, scope, private=private) for scope, private in parts]
+
+
+def _meeting(call: Call, name: str, scope: str, *, private: bool) -> Meeting:
     from engram.sync.place import Place  # noqa: PLC0415 - start-up
     from engram.sync.server import Server  # noqa: PLC0415 - start-up
 
     if not call.syncing.folder:
         raise Unavailable("A store that is kept nowhere has no remote.", "Use a store on disk.")
     remote = _remote(call, name)
-    mark = sha256(scope.encode()).hexdigest()[:16]
-    mirror = os.path.join(call.syncing.folder, "remotes", name, mark)
+    apart = f"{scope} private" if private else scope
+    mirror = os.path.join(call.syncing.folder, "remotes", name, sha256(apart.encode()).hexdigest()[:16])
     os.makedirs(mirror, mode=0o700, exist_ok=True)
-    return remote["scopes"][scope], Place(mirror, ""), Server(remote["url"], scope, call.syncing.secret(name))
-
-
-def _exchange(call: Call, name: str, scope: str, place: "Place") -> "Exchange":
-    from engram.operations.exchanging import Exchange  # noqa: PLC0415 - start-up
-
-    ledger = call.syncing.ledger()
-    private = bool(_remote(call, name)["scopes"][scope].get("private"))
-    return Exchange(call, ledger, place, f"remote:{name}/{scope}", Reach(scope_named(call, scope), private))
+    server = Server(remote["url"], scope, call.syncing.secret(name), private=private)
+    reach = Reach(scope_named(call, scope), private, shared=not private)
+    return Meeting(remote["scopes"][scope], Place(mirror, ""), server, f"remote:{name}/{apart}", reach)
 
 
 def _remote(call: Call, name: str) -> dict[str, Any]:
@@ -169,15 +216,9 @@ def _remote(call: Call, name: str) -> dict[str, Any]:
     return found
 
 
-def _scopes(call: Call, name: str) -> list[str]:
-    scopes = list(_remote(call, name)["scopes"])
-    if not scopes:
-        raise Conflict(f"No scope goes to {name} yet.", f"Say which: engram remote enrol {name} SCOPE.")
-    return scopes
-
-
 def _summed(call: Call, done: list[Synced]) -> Synced:
     """Several scopes told as one."""
+    call.usage.mark("sync", call.now)
     stayed: dict[str, int] = {}
     for one in done:
         for why, count in one.stayed.items():
@@ -186,7 +227,7 @@ def _summed(call: Call, done: list[Synced]) -> Synced:
     return Synced(
         at=call.now,
         place=done[0].place,
-        scope=", ".join(one.scope for one in done),
+        scope=", ".join(dict.fromkeys(one.scope for one in done)),
         wrote=sum(one.wrote for one in done),
         sent=sum(one.sent for one in done),
         read=sum(one.read for one in done),
@@ -196,8 +237,21 @@ def _summed(call: Call, done: list[Synced]) -> Synced:
         problems=tuple(each for one in done for each in one.problems),
         stayed=stayed,
         strangers=strangers,
-        hint="Somebody new: look with engram replicas, then engram replicas accept ID." if strangers else "",
+        hint=_whom_to_accept(call) if strangers else "",
     )
+
+
+def _whom_to_accept(call: Call) -> str:
+    """What a person does about those who are new here: a server stands for everybody whom it let in."""
+    from engram.operations.exchanging import Replicas  # noqa: PLC0415 - start-up
+
+    servers = Replicas(call.syncing.ledger(), call.caller.owner).servers()
+    if servers:
+        return (
+            f"Compare the server's fingerprint, {servers[0]}, with what engram replicas shows there, then:"
+            f" engram replicas accept {servers[0]} --confirm. It stands for whom it let in."
+        )
+    return "Somebody new: look with engram replicas, then engram replicas accept ID --confirm."
 
 
 def _listed(call: Call, hint: str = "") -> RemoteList:

@@ -5,11 +5,14 @@ from typing import cast
 from engram.errors import Conflict, NotFound
 from engram.model.answers import Candidate, Changed, Waiting
 from engram.model.change import Change, Request
+from engram.model.evidence import Check
 from engram.model.filter import Filter
 from engram.model.memory import Memory
 from engram.model.record import replace
+from engram.model.scope import GLOBAL
 from engram.operations import parameters as p
-from engram.operations.base import Call, operation, require_between
+from engram.operations.base import Call, each, operation, require_between
+from engram.operations.citing import checked
 from engram.operations.memories import (
     MOST_LISTED,
     change_each,
@@ -20,15 +23,31 @@ from engram.operations.memories import (
     twins_of,
 )
 from engram.operations.scopes import in_view
+from engram.recall.pipeline import Asked
+from engram.recall.pipeline import recall as look_up
 from engram.rules import lifecycle
 from engram.rules.access import may_judge
 from engram.rules.admission import Known, require_free_text
-from engram.rules.likeness import contradiction
+from engram.rules.likeness import contradiction, similarity
 from engram.rules.past import without
 
+ASKED = 400
+"""Characters of a memory by which its like is looked for."""
 
-@operation("GET /v1/review", "engram review", "engram review --list --json")
-def review(call: Call, *, scope: p.InScope = "", limit: p.Limit = 20, after: p.After = None) -> Waiting:
+MOST_NEAR = 5
+NEARLY = 0.5
+"""How alike two texts are that a reviewer should see side by side."""
+
+
+@operation("GET /v1/review", "engram review", "engram review --list --json", "engram review --memory mem-0002")
+def review(
+    call: Call,
+    *,
+    memory: p.OnlyRefs = (),
+    scope: p.InScope = "",
+    limit: p.Limit = 20,
+    after: p.After = None,
+) -> Waiting:
     """Show what waits for a person, oldest first, beside what it would change or contradicts.
 
     On a terminal it walks through them one by one: approve, edit, reject, merge, skip, undo.
@@ -40,9 +59,14 @@ def review(call: Call, *, scope: p.InScope = "", limit: p.Limit = 20, after: p.A
         owner=None if call.caller.judges() else call.caller.owner,
         now=call.now,
     )
+    if named := each(memory):
+        where = where._replace(ids=tuple(call.memory(ref).id for ref in named), scopes=(), within=None)
     page = call.engine.scan("memory", where, call.access, after=after, limit=limit, oldest=True)
     waiting = [one for one in page.records if isinstance(one, Memory) and may_judge(call.caller, one)]
-    candidates = [_candidate(call, one) for one in waiting]
+    evidence = checked(call, waiting, diffs=bool(named))
+    candidates = [_candidate(call, one, evidence.get(one.id, ())) for one in waiting]
+    if named:
+        candidates = [one._replace(near=_near(call, one)) for one in candidates]
     return Waiting(at=call.now, candidates=tuple(candidates), next=page.next)
 
 
@@ -55,7 +79,7 @@ def review(call: Call, *, scope: p.InScope = "", limit: p.Limit = 20, after: p.A
 )
 def promote(
     call: Call,
-    memory: p.Refs,
+    memory: p.PinnedRefs,
     *,
     text: p.NewText = None,
     into: p.MergeInto = "",
@@ -103,7 +127,7 @@ def promote(
     "POST /v1/memories/{memory}/reject", 'engram reject mem-0002 --reason "not true"', writes=True, human=True
 )
 def reject(
-    call: Call, memory: p.Refs, *, reason: p.Reason = "", revision: p.Revision = None, token: p.Token = ""
+    call: Call, memory: p.PinnedRefs, *, reason: p.Reason = "", revision: p.Revision = None, token: p.Token = ""
 ) -> Changed:
     """Refuse memories that wait. The same text will not come back."""
     del token
@@ -138,14 +162,40 @@ def base_of(call: Call, amended: Memory, proposal: Memory) -> Memory | None:
     return without(amended, [one for one in later if one.seq > made[0].seq]) if made else None
 
 
-def _candidate(call: Call, memory: Memory) -> Candidate:
+def _candidate(call: Call, memory: Memory, evidence: tuple[Check, ...]) -> Candidate:
     amended = call.engine.get("memory", [memory.amends], call.access) if memory.amends else {}
     rivals = [one for one in rivals_of(call, memory) if contradiction(one.text, memory.text)]
     judged = [one for one in relations_of(call, memory.id) if one.kind == "conflicts" and one.status == "judged"]
     ends = {end for one in judged for end in (one.from_id, one.to_id)} - {one.id for one in rivals}
     rivals += cast("list[Memory]", list(call.engine.get("memory", ends, call.access).values()))
+    target = cast("Memory | None", amended.get(memory.amends))
     return Candidate(
-        memory,
-        cast("Memory | None", amended.get(memory.amends)),
+        _as_approved(call, memory, target),
+        target,
         tuple(one for one in rivals if one.id not in (memory.id, memory.amends)),
+        evidence,
     )
+
+
+def _as_approved(call: Call, memory: Memory, amended: Memory | None) -> Memory:
+    """What waits, with the attachments that its approval would leave: others may have come since it was made."""
+    if amended is None or memory.assets == amended.assets or (base := base_of(call, amended, memory)) is None:
+        return memory
+    return replace(memory, assets=lifecycle.assets_after(memory, base, amended))
+
+
+def _near(call: Call, candidate: Candidate) -> tuple[Memory, ...]:
+    """Live memories that say nearly the same as one that waits, and are not beside it already."""
+    memory = candidate.memory
+    beside = {memory.id, memory.amends, *(one.id for one in candidate.conflicts)}
+    asked = Asked(
+        memory.text[:ASKED],
+        Filter(scopes=tuple({memory.scope, replace(GLOBAL, workspace=memory.scope.workspace)})),
+        call.access,
+        now=call.now,
+        limit=MOST_NEAR,
+        embedder=call.embedder if call.embedder and call.embedder.ready else None,
+        weak=True,  # how alike they are is told below
+    )
+    hits = (hit.memory for hit in look_up(call.engine, asked).hits if hit.memory.id not in beside)
+    return tuple(one for one in hits if similarity(one.text, memory.text) >= NEARLY)

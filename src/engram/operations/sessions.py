@@ -17,6 +17,8 @@ from engram.operations.scopes import in_view, scope_named
 from engram.rules import admission, sessions
 from engram.rules.admission import Admission, Known, Proposal
 from engram.rules.changes import join
+from engram.rules.insights import apart
+from engram.rules.kinds import KINDS
 
 MOST_AROUND = 50
 
@@ -188,7 +190,8 @@ def timeline(call: Call, memory: p.Ref, *, before: p.Before = 5, after: p.Afterw
         require_between(name, value, 0, MOST_AROUND)
     focus = call.memory(memory)
     place = Filter(session=focus.session) if focus.session else Filter(scopes=(focus.scope,))
-    live = place._replace(standings=("live",), now=call.now, view=call.caller.view)
+    own = () if focus.kind in (own := apart(call.policy.kinds or KINDS)) else own
+    live = place._replace(standings=("live",), now=call.now, view=call.caller.view, except_kinds=own)
 
     def around(where: Filter, count: int, *, oldest: bool) -> list[Memory]:
         # One more than asked for: the moment of the memory itself may hold others too.

@@ -12,6 +12,7 @@ from engram.rules.carrying import Reach
 
 if TYPE_CHECKING:
     from engram.operations.exchanging import Exchange
+    from engram.operations.intake import Refolded
 
 
 @operation(
@@ -45,6 +46,8 @@ def sync_git(
             call, folder, private=private, everywhere=global_, keep=not (status or dry_run)
         )
         done = exchange.run(dry=status or dry_run)
+    if not (status or dry_run):
+        call.usage.mark("sync", call.now)
     return done._replace(hint=_next_step(done))
 
 
@@ -79,7 +82,7 @@ def repository_exchange(
 
 def _next_step(done: Synced) -> str:
     steps = (
-        (done.strangers, "Somebody new: look with engram replicas, then engram replicas accept ID."),
+        (done.strangers, "Somebody new: look with engram replicas, then engram replicas accept ID --confirm."),
         (done.dry_run and (done.wrote or done.sent or done.read), "Do it: engram sync --git."),
         (
             done.wrote or done.erased,
@@ -132,6 +135,7 @@ def replicas_drop(call: Call, replica: p.ReplicaRef, *, confirm: p.Confirm = Fal
 
 
 def _decided(call: Call, ref: str, state: str, *, confirm: bool) -> ReplicaList:
+    from engram.operations.exchanging import DROPPED  # noqa: PLC0415 - start-up
     from engram.sync.keys import fingerprint  # noqa: PLC0415 - start-up
 
     ledger = call.syncing.ledger()
@@ -151,15 +155,18 @@ def _decided(call: Call, ref: str, state: str, *, confirm: bool) -> ReplicaList:
                 "Compare it with engram replicas on that machine, and add --confirm.",
             )
         key = known[fits[0]]["key"]
-        changed = sum(_let_count(call, id, state) for id, facts in known.items() if facts["key"] == key)
-    return _listed(call)._replace(
-        changed=changed, hint="What it left since is taken in by the next engram sync --git or remote pull."
-    )
+        same = [id for id, facts in known.items() if facts["key"] == key]
+        done = [_let_count(call, id, state) for id in same]
+        done += [_heard_anew(call, id) for id, facts in known.items() if facts.get("vouched_by") in same]
+    changed, live = (sum(numbers) for numbers in zip(*done, strict=True))
+    now = "What it says from now on waits." if state == DROPPED else "What waited for this"
+    later = "" if state == DROPPED else " is taken in by the next engram sync --git or remote pull."
+    return _listed(call)._replace(changed=changed, live=live, hint=now + later)
 
 
-def _let_count(call: Call, replica: str, state: str) -> int:
+def _let_count(call: Call, replica: str, state: str) -> "Refolded":
     from engram.operations.exchanging import DROPPED, UNKNOWN, Replicas  # noqa: PLC0415 - start-up
-    from engram.operations.intake import Intake  # noqa: PLC0415 - start-up
+    from engram.operations.intake import Intake, Refolded  # noqa: PLC0415 - start-up
 
     ledger = call.syncing.ledger()
     facts = ledger.part("replicas")[replica]
@@ -168,26 +175,38 @@ def _let_count(call: Call, replica: str, state: str) -> int:
     if state == DROPPED:
         known = (event.position for event in intake.history() if event.replica == replica)
         facts["until"] = max(known, default=0) if was != UNKNOWN else 0
-        return 0
+        return Refolded()
     facts.pop("until", None)
     return intake.refold(replica)
 
 
+def _heard_anew(call: Call, replica: str) -> "Refolded":
+    """Make anew what a replica said for which a server stands that was decided about."""
+    from engram.operations.exchanging import Replicas  # noqa: PLC0415 - start-up
+    from engram.operations.intake import Intake  # noqa: PLC0415 - start-up
+
+    return Intake(call, Replicas(call.syncing.ledger(), call.caller.owner).trust).refold(replica)
+
+
 def _listed(call: Call) -> ReplicaList:
+    from engram.operations.exchanging import Replicas  # noqa: PLC0415 - start-up
     from engram.sync.keys import fingerprint  # noqa: PLC0415 - start-up
 
     ledger = call.syncing.ledger()
     own, device = call.engine.replica(), call.syncing.device
     rows = [ReplicaRow(own or "-", device, "this", fingerprint(ledger.key.public))]
+    met = Replicas(ledger, call.caller.owner)
     rows += [
-        ReplicaRow(id, facts["device"], facts["state"], fingerprint(facts["key"]))
+        ReplicaRow(
+            id,
+            f"{facts['device']}{' (server)' if 'you' in facts else ''}",
+            met.state(id),
+            fingerprint(facts["key"]),
+        )
         for id, facts in sorted(ledger.part("replicas").items())
         if id != own
     ]
+    compare = "Compare a fingerprint with the other machine's, then: engram replicas accept ID --confirm."
+    nameless = "This store gets its id with the first thing it remembers; its fingerprint stands."
     unknown = any(row.state == "unknown" for row in rows)
-    hint = (
-        "Compare a fingerprint with the other machine's, then: engram replicas accept ID --confirm."
-        if unknown
-        else ""
-    )
-    return ReplicaList(call.now, tuple(rows), hint=hint)
+    return ReplicaList(call.now, tuple(rows), hint=compare if unknown else "" if own else nameless)

@@ -31,12 +31,13 @@ from engram.rules.relations import pair_id
 GROUP = 200
 """How many records are committed at a time: what a kill leaves undone is at most so much."""
 
+OUTCOMES = ("new", "held", "proposed", "known", "skipped")
+"""What may become of a thing, in the order in which it is told. Every problem is something skipped."""
+
 MOST_PROBLEMS = 20
 MOST_SHOWN = 200
 MOST_FORESEEN = 20_000
 """How many of the last memories a dry run compares the next one with, beside those in the store."""
-
-OWN = "jsonl"
 
 
 class _Outcome(NamedTuple):
@@ -54,10 +55,10 @@ class Taking:
 
     def __init__(self, call: Call, path: str, form: Form, scope: str, *, trust: bool, dry_run: bool) -> None:
         self.call, self.path, self.form, self.trust, self.dry_run = call, path, form, trust, dry_run
-        self.own = form.name == OWN
         self.source = f"import:{os.path.basename(path.rstrip('/'))}"[:120]
         place = scope_named(call, scope) if scope else None
         self.place = place or (GLOBAL if form.placed else call.home)
+        self.moved = place  # where a person wants it, whatever it says itself
         request = call.request(confirm=trust)
         self.request: Request = request._replace(confirmed="import" if trust else "")
         self.groups: dict[type[Traveller], list[Foreign]] = {}
@@ -85,7 +86,7 @@ class Taking:
         if kind is Relation:  # which is between memories that must be there
             self._settle(Memory)
         group = self.groups.setdefault(kind, [])
-        group.append(thing._replace(record=self._placed(thing.record)))
+        group.append(thing._replace(record=self._placed(thing)))
         if len(group) == GROUP:
             self._settle(kind)
 
@@ -94,13 +95,13 @@ class Taking:
         for kind in list(self.groups):
             self._settle(kind)
         self.call.progress(self.done, self.done, "Taking in")
-        batch = self.request.batch
+        made = self.sessions or self.relations or any(self.outcomes[name] for name in OUTCOMES[:3])
         return Imported(
             at=self.call.now,
             path=self.path,
-            outcomes=dict(self.outcomes),
+            outcomes={name: self.outcomes[name] for name in OUTCOMES if self.outcomes[name]},
             problems=tuple(self.problems),
-            batch=batch if self.call.engine.events(batch=batch, limit=1) else "",
+            batch=self.request.batch if made and not self.dry_run else "",
             dry_run=self.dry_run,
             preview=tuple(self.preview),
             form=self.form.name,
@@ -113,20 +114,26 @@ class Taking:
             faults=dict(self.faults.most_common(MOST_PROBLEMS)),
         )
 
-    def _placed(self, record: Traveller) -> Traveller:
-        """The record where it holds, at the moment it is taken in if it has no time, and by the id it gets here."""
+    def _placed(self, thing: Foreign) -> Traveller:
+        """The record where it holds, with the ids it gets here, and dated now if it has no time."""
+        record = thing.record
         if isinstance(record, Session):
             return intake.owned(record, self.request)
-        if not isinstance(record, Memory):
-            return record
+        names = ("from_id", "to_id") if isinstance(record, Relation) else ("id",)
         changes: dict[str, Any] = {}
-        if record.scope == GLOBAL and self.place != GLOBAL:
-            changes["scope"] = self.place
-        if record.created_at == UNDATED:
-            changes |= {"created_at": self.call.now, "updated_at": self.call.now}
-        if self.own and not self.trust:
-            changes["id"] = foreign_id("engram", record.id)
+        if thing.ours and not self.trust:
+            changes = {name: self._local(thing, getattr(record, name)) for name in names}
+        if isinstance(record, Memory):
+            place = (self.moved or GLOBAL) if thing.ours else self.place
+            if record.scope == GLOBAL and place != GLOBAL:
+                changes["scope"] = place
+            if record.created_at == UNDATED:
+                changes |= {"created_at": self.call.now, "updated_at": self.call.now}
         return replace(record, **changes) if changes else record
+
+    def _local(self, thing: Foreign, id: str) -> str:
+        """The id under which one of theirs comes in that says it is ours, and nobody vouches for that."""
+        return foreign_id("engram", id) if id in thing.ours else id
 
     # what becomes of it
 
@@ -134,6 +141,8 @@ class Taking:
         """Decide on the group of a kind and commit it; where somebody was faster, one by one."""
         if not (group := self.groups.pop(kind, [])):
             return
+        if not self.done and not self.dry_run:
+            self._go_on(group)
         decided = self._decide(group)
         if not self.dry_run:
             try:
@@ -144,6 +153,18 @@ class Taking:
             self._count(thing, outcome)
         self.done += len(group)
         self.call.progress(self.done, 0, "Taking in")
+
+    def _go_on(self, group: Sequence[Foreign]) -> None:
+        """Be one batch with the same import that was stopped, so that one undo takes back both.
+
+        That is so where the last thing done here was an import that began with what this one begins with.
+        """
+        last = self.call.engine.events(newest=True, limit=1)
+        if not last or last[0].action != "import" or last[0].actor != self.request.caller.name:
+            return
+        begun = self.call.engine.events(batch=last[0].batch, limit=1)
+        if {id for event in begun for id in event.subjects} & {one.record.id for one in group}:
+            self.request = self.request._replace(batch=last[0].batch)
 
     def _decide(self, group: Sequence[Foreign]) -> list[_Outcome]:
         if not self.dry_run or len(self.coming) > MOST_FORESEEN:
@@ -172,22 +193,24 @@ class Taking:
 
     def _decide_memories(self, group: Sequence[Foreign]) -> list[_Outcome]:
         memories = [cast("Memory", one.record) for one in group]
-        spares = [foreign_id("proposal", f"{one.id} {one.digest}") for one in memories]
-        here = self.call.engine.get("memory", [*(one.id for one in memories), *spares], self.call.access)
-        known = cast("dict[str, Memory]", here)
-        return [
-            self._decided(thing.name, memory, spare, known)
-            for thing, memory, spare in zip(group, memories, spares, strict=True)
+        spares = [
+            foreign_id("proposal", intake.edition(one, own=bool(thing.ours)))
+            for thing, one in zip(group, memories, strict=True)
         ]
+        wanted = [*(one.id for one in memories), *spares, *(id for thing in group for id in thing.ours)]
+        known = cast("dict[str, Memory]", self.call.engine.get("memory", wanted, self.call.access))
+        return [self._decided(thing, spare, known) for thing, spare in zip(group, spares, strict=True)]
 
-    def _decided(self, name: str, memory: Memory, spare: str, known: dict[str, Memory]) -> _Outcome:
-        same = known.get(memory.id) or self.coming.get(memory.id)
-        if same is not None and same.digest == memory.digest:
+    def _decided(self, thing: Foreign, spare: str, known: dict[str, Memory]) -> _Outcome:
+        name, memory, own = thing.name, cast("Memory", thing.record), bool(thing.ours)
+        ids = (*thing.ours, memory.id)  # what was given out from here is known by the id it has here
+        same = next((found for id in ids if (found := known.get(id) or self.coming.get(id))), None)
+        if same is not None and same.digest == memory.digest and not (own and memory.updated_at > same.updated_at):
             return _Outcome(name, memory, Intake("known", same))
         try:
             there = spare in known or spare in self.coming
-            found = Here(same, self._known(memory), spare, there, self._kindred(memory), self.form.ages)
-            done = intake.take_in(memory, found, self.call.policy, self.request, own=self.own, source=self.source)
+            here = Here(same, self._known(memory, own=own), spare, there, self._kindred(memory), self.form.ages)
+            done = intake.take_in(memory, here, self.call.policy, self.request, own=own, source=self.source)
         except EngramError as error:
             return _Outcome(name, memory, problem=error.message)
         if done.change is not None:
@@ -195,7 +218,7 @@ class Taking:
             self.coming |= {put.id: put, **dict.fromkeys(claims_of(put), put)}
         return _Outcome(name, memory, done, done.change)
 
-    def _known(self, memory: Memory) -> Known:
+    def _known(self, memory: Memory, *, own: bool) -> Known:
         """What bears on a memory: in the store, and among those that come in with it."""
         call, owner = self.call, self.call.caller.owner
         mine = replace(memory, owner=owner) if owner else memory
@@ -206,7 +229,7 @@ class Taking:
             where = Filter(owner=owner, scopes=(memory.scope,), key=memory.key)
             found = cast("tuple[Memory, ...]", call.engine.scan("memory", where, call.access).records)
             keyed = tuple(one for one in (*claimed, *found) if one.status != "rejected" and not one.apart)
-        unsure = self.trust and not self.own and memory.status == "pending" and not memory.held_for
+        unsure = self.trust and not own and memory.status == "pending" and not memory.held_for
         rivals = rivals_of(call, mine) if unsure else ()
         return Known(keyed[0] if keyed else None, (*claimed, *twins), tuple(rivals))
 
@@ -238,22 +261,24 @@ class Taking:
         known = set(self.call.engine.get("relation", pairs, self.call.access))
         decided = []
         for thing, relation, pair in zip(group, said, pairs, strict=True):
-            one = self._related(thing.name, relation, pair, memories, known)
+            one = self._related(thing, relation, pair, memories, known)
             known.add(pair)
             memories |= {put.id: put for put in (one.change.puts if one.change else ()) if isinstance(put, Memory)}
             decided.append(one)
         return decided
 
     def _related(
-        self, name: str, relation: Relation, pair: str, memories: dict[str, Memory], known: set[str]
+        self, thing: Foreign, relation: Relation, pair: str, memories: dict[str, Memory], known: set[str]
     ) -> _Outcome:
-        first, second = self._ends(relation)
+        name, (first, second) = thing.name, self._ends(relation)
         if pair in known:
             return _Outcome(name, relation)
-        if self.dry_run and {first, second} <= self.foreseen | memories.keys():
+        called = zip((first, second), thing.ends, strict=True)
+        missing = [their or id[:13] for id, their in called if id not in memories and id not in self.foreseen]
+        if missing:
+            return _Outcome(name, relation, problem=f'It relates to something that is not there: "{missing[0]}".')
+        if self.dry_run:
             return _Outcome(name, relation, change=compose("import", self.request, []))
-        if missing := [id for id in (first, second) if id not in memories]:
-            return _Outcome(name, relation, problem=f"A relation's end is missing: {missing[0][:13]}.")
         hides = relation.kind == "supersedes" and self.trust
         events = self.call.engine.events(subject=second, newest=True, limit=1) if hides else []
         fresh = bool(events) and events[0].batch == self.request.batch
@@ -264,20 +289,16 @@ class Taking:
         return _Outcome(name, relation, change=change)
 
     def _ends(self, relation: Relation) -> tuple[str, str]:
-        return self._local(relation.from_id), self._local(relation.to_id)
-
-    def _local(self, id: str) -> str:
-        """The id by which a memory of theirs goes here."""
-        if self.own and not self.trust:
-            id = foreign_id("engram", id)
-        return self.aliases.get(id, id)
+        return self.aliases.get(relation.from_id, relation.from_id), self.aliases.get(
+            relation.to_id, relation.to_id
+        )
 
     # what is told of it
 
     def _count(self, thing: Foreign, outcome: _Outcome) -> None:
         record = outcome.record
         if outcome.problem:
-            self._complain(outcome.name, outcome.problem, memory=isinstance(record, Memory))
+            self._complain(outcome.name, outcome.problem)
         elif isinstance(record, Session):
             self.sessions += outcome.change is not None
         elif isinstance(record, Relation):
@@ -299,9 +320,8 @@ class Taking:
         if self.dry_run:
             self.foreseen.add(memory.id)
 
-    def _complain(self, name: str, message: str, *, memory: bool = True) -> None:
-        if memory:
-            self.outcomes["skipped"] += 1
-        self.faults[re.sub(r"'[^']*'|\"[^\"]*\"|[\w-]*\d[\w,.-]*", "…", message)] += 1
+    def _complain(self, name: str, message: str) -> None:
+        self.outcomes["skipped"] += 1
+        self.faults[re.sub(r"'[^']*'|\"[^\"]*\"|(?<![\w-])[\w-]*\d[\w,.-]*", "…", message)] += 1
         if len(self.problems) < MOST_PROBLEMS:
             self.problems.append(f"{name}: {message}")

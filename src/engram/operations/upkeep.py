@@ -5,10 +5,12 @@ from collections import Counter
 from engram.model.answers import KindRow, Kinds, Report, Stats
 from engram.model.change import Finding
 from engram.model.filter import ANYTHING
-from engram.model.memory import standing
+from engram.model.memory import Memory, standing
 from engram.model.text import tokens
 from engram.operations import parameters as p
 from engram.operations.base import Call, every, operation
+from engram.operations.blobs import looked_at
+from engram.operations.conflicts import MOST_LISTED
 from engram.operations.history import latest
 from engram.rules import kinds as table
 from engram.rules.access import require_keeper, require_person
@@ -54,15 +56,60 @@ def doctor(call: Call, *, fix: p.Fix = False) -> Report:
     findings += [each for each in getattr(call.engine, "notices", list)() if each.message not in told]
     counts: Counter[str] = Counter()
     if not any(finding.code == "integrity" for finding in findings):
-        counts.update(standing(memory, call.now) for memory in every(call, ANYTHING))
-    for stands, hint in HINTS.items():
-        if counts[stands]:
-            count = counts[stands]
+        attached: list[Memory] = []
+        repeats = _Repeats()
+        for memory in every(call, ANYTHING):
+            stands = standing(memory, call.now)
+            counts[stands] += 1
+            if memory.assets:
+                attached.append(memory)
+            if stands == "live" and not call.policy.kind(memory.kind).apart:  # a prompt may be said again
+                repeats.look_at(memory)
+        findings += looked_at(call, attached, fix=fix)
+        findings += repeats.told()
+    for word, hint in HINTS.items():
+        if count := counts[word]:
             subject, which = ("1 memory is", "it") if count == 1 else (f"{count} memories are", "them")
-            findings.append(Finding(stands, f"{subject} {stands}.", hint.format(which), severity="note"))
+            findings.append(Finding(word, f"{subject} {word}.", hint.format(which), severity="note"))
+    if not any(finding.severity == "error" for finding in findings):  # a damaged index finds no rivals
+        findings += _at_odds(call)
     findings += _vectors(call)
     facts = {"store": call.store, "memories": counts.total(), **getattr(call.engine, "facts", dict)()}
     return Report(at=call.now, findings=tuple(findings), facts=facts)
+
+
+class _Repeats:
+    """Live memories that say in one place what another of the same owner says there, word for word."""
+
+    def __init__(self) -> None:
+        self._said: set[tuple[str | None, str, str]] = set()
+        self._count, self._newest = 0, ""
+
+    def look_at(self, memory: Memory) -> None:
+        """Count one of them; the oldest comes first."""
+        said = memory.owner, str(memory.scope), memory.digest
+        if said in self._said:
+            self._count, self._newest = self._count + 1, memory.handle or memory.id
+        self._said.add(said)
+
+    def told(self) -> list[Finding]:
+        if not self._count:
+            return []
+        says = "1 memory says" if self._count == 1 else f"{self._count:,} memories say"
+        told = f"{says} what another one says, word for word: {self._newest}."
+        return [Finding("repeat", told, f"Keep one: engram forget {self._newest}.", severity="note")]
+
+
+def _at_odds(call: Call) -> list[Finding]:
+    """Pairs that may not both hold, as `engram conflicts` lists them; nothing is looked through or kept for it."""
+    from engram.operations.conflicting import Run  # noqa: PLC0415 - start-up
+
+    said = Run(call, "", words=True, dry_run=True).told(MOST_LISTED, None, settled=False)
+    if not (count := len(said.pairs)):
+        return []
+    many = f"{count}{' or more' if said.next else ''} pairs of memories"
+    told = f"{'1 pair of memories' if count == 1 else many} may not both hold."
+    return [Finding("conflict", told, "Judge what is so: engram conflicts.", severity="note")]
 
 
 def _vectors(call: Call) -> list[Finding]:

@@ -20,6 +20,12 @@ SOON_STALE = 14
 """Days before the end of its freshness from which a line says so."""
 
 
+LOOK_ALIKES: Mapping[str, str] = MappingProxyType(
+    {"<": "\u2039", ">": "\u203a", "&lt;": "\u2039", "&gt;": "\u203a", "```": "'''", "~~~": "'''"}
+)
+"""What could end a block, as it is or as some agents escape it → what looks like it."""
+
+
 class Section(NamedTuple):
     """A heading and the memories that go under it, most important first."""
 
@@ -102,7 +108,8 @@ def tame(text: str) -> str:
     so are characters that nobody sees.
     """
     plain = " ".join(_unseen().sub("", text).split())
-    plain = plain.replace("<", "\u2039").replace(">", "\u203a").replace("```", "'''").replace("~~~", "'''")
+    for mark, shown in LOOK_ALIKES.items():
+        plain = plain.replace(mark, shown)
     return _handles().sub("(", _marks().sub("", plain))
 
 

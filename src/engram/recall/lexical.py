@@ -17,6 +17,9 @@ MOST_UNKNOWN = 3
 """For so many words that nobody wrote, other spellings are looked for."""
 
 MOST_SPELLINGS = 3
+SHORTEST_PIECE = 5
+"""Fewer letters stand in too many words."""
+
 COMMON = 0.2
 """A word in more than this share of a large store says little and costs most: rarer words stand for it."""
 
@@ -62,6 +65,8 @@ def read(engine: Engine, question: str, access: Access) -> Words:
     for term in unknown[:MOST_UNKNOWN]:
         if found := _otherwise(count, term, begun=term == last):
             variants[term] = found
+    if len(unknown) == len(asked) and not variants:
+        variants = _inside(engine, unknown, access)
     # A short name is one letter away from many other words: only a long one may be a misspelt one.
     lost = {term for term in unknown if term not in variants or len(term) < LONG_NAME}
     strange = tuple(name for name in names(question) if lost.issuperset(query_terms(name)))
@@ -108,6 +113,13 @@ def _otherwise(count: Count, term: str, *, begun: bool) -> tuple[str, ...]:
         }  # what a stem leaves out ends so: -s, -ing, -ed, -e
         found += _known(count, near | stems, MOST_SPELLINGS) or _parts(count, term)
     return tuple(found)
+
+
+def _inside(engine: Engine, terms: Sequence[str], access: Access) -> dict[str, tuple[str, ...]]:
+    """For words that nobody wrote, longer ones that they stand in the middle of: where nothing else was found."""
+    pieces = [term for term in terms if len(term) >= SHORTEST_PIECE and term.isalnum() and not term.isdigit()]
+    found = {piece: tuple(engine.containing(piece, access)) for piece in pieces[:MOST_UNKNOWN]}
+    return {piece: terms for piece, terms in found.items() if terms}
 
 
 def _known(count: Count, forms: Iterable[str], most: int) -> list[str]:

@@ -53,6 +53,7 @@ class Asked(NamedTuple):
     embedder: Embedder | None = None  # None: words alone
     moment: datetime | None = None  # what was known then
     weak: bool = False  # also what is not relevant
+    standings: tuple[Standing, ...] = ("live",)  # a person may look through others; none is recalled otherwise
     evidence: Callable[[Sequence[Memory]], Mapping[str, tuple[Check, ...]]] | None = None  # looks at citations
 
 
@@ -92,7 +93,7 @@ def recall(engine: Engine, ask: Asked) -> Recalled:
 
 def _gather(engine: Engine, ask: Asked, words: Words, meaning: Meaning) -> list[Candidate]:
     """Candidates from the whole readable, live set, each once, with both of its scores."""
-    where = _then(ask) if ask.moment else ask.where._replace(standings=("live",), now=ask.now)
+    where = _then(ask) if ask.moment else ask.where._replace(standings=ask.standings, now=ask.now)
     query = Query(
         words.terms,
         every=False,
@@ -277,7 +278,10 @@ def _held_back(engine: Engine, words: Words, ask: Asked) -> dict[str, int]:
     """How many matches were left out, by standing: only what this caller may read, waiting ones only its own."""
     if not words.terms or words.apart:
         return {}
-    where = ask.where._replace(standings=HELD_BACK, now=ask.now)
+    others = tuple(stands for stands in HELD_BACK if stands not in ask.standings)
+    if not others:
+        return {}
+    where = ask.where._replace(standings=others, now=ask.now)
     left = Query(
         words.terms, variants=words.variants, phrases=words.required, where=where, limit=MOST_COUNTED, ranked=False
     )

@@ -98,4 +98,4 @@ def _ticks() -> re.Pattern[str]:
 
 @functools.cache
 def _imports() -> re.Pattern[str]:
-    return re.compile(r"(?:\\+|(?<!\w))@\S+")
+    return re.compile(r"(?:(?<!\\)\\+|(?<!\w))@\S+")

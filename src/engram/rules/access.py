@@ -30,6 +30,16 @@ def require_place(caller: Caller, scope: Scope) -> None:
         )
 
 
+def require_reader(caller: Caller, scope: Scope) -> None:
+    """What is shared in a place is for whoever has it in reach.
+
+    Raises:
+        Forbidden: for anyone else. It says nothing about what is there.
+    """
+    if not access_of(caller).reaches(scope):
+        raise Forbidden(f"You may not read {scope.place}.", "Ask who runs this memory for the role reader there.")
+
+
 def require_owner(caller: Caller, memory: Memory) -> None:
     """Only the owner writes content; sharing grants reading alone.
 

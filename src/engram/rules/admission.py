@@ -37,6 +37,7 @@ from engram.rules import kinds as table
 from engram.rules.access import require_owner, require_person
 from engram.rules.capture import without_recalled
 from engram.rules.changes import CONTENT, Step, compose, step
+from engram.rules.insights import require_wanted
 from engram.rules.likeness import contradiction, same
 from engram.rules.redact import redact
 
@@ -68,6 +69,7 @@ class Policy(NamedTuple):
     kinds: Mapping[str, table.Kind] | None = None
     staging: bool = True  # whether what is learned on an unmerged branch stays there for now
     visibility: Visibility = "private"  # of new memories in a project
+    insights: bool = True  # whether what is noticed about a person may be kept
 
     def kind(self, name: str) -> table.Kind:
         """The row of a kind in the table as configured."""
@@ -143,6 +145,7 @@ def prepare(proposal: Proposal, request: Request, policy: Policy) -> Proposal:
     changes, removed = scrubbed(proposal)
     kind = policy.kind(proposal.kind or "fact")
     check_kind(kind.name)
+    require_wanted(kind, wanted=policy.insights)
     require_cited(kind, proposal.citations)
     require_left(changes["text"], removed)
     return proposal._replace(
@@ -292,7 +295,8 @@ def revise(
             waits = twin.amends == old.id and twin.status == "pending" and twin.forgotten_at is None
             if waits and all(getattr(twin, name) == getattr(new, name) for name in CONTENT):
                 return _again(twin, proposal._replace(kind=None), known, policy, request)
-        return _propose(replace(new, held_for=held_for, branch=branch), proposal, rivals, request)
+        voice = _voice(proposal, policy, request)
+        return _propose(replace(new, held_for=held_for, branch=branch, **voice), proposal, rivals, request)
     after = replace(
         new,
         status=status,
@@ -512,9 +516,8 @@ def _rewritten(old: Memory, proposal: Proposal, policy: Policy, request: Request
     if "kind" in said and said["kind"] != old.kind:
         said.setdefault("decay", kind.decay)
     if not same(old.text, proposal.text):  # other words are said by someone else, and are worth what they are
-        fresh = _fresh(proposal, policy, request)
-        about = {"origin": fresh.origin, "source": fresh.source, "confidence": fresh.confidence, "summary": ""}
-        said = {**about, **said}  # and a summary of other words is none of these
+        # and a summary of other words is none of these
+        said = {**_voice(proposal, policy, request), "summary": "", **said}
     anew = not same(old.text, proposal.text) or "kind" in said
     return replace(
         old,
@@ -527,6 +530,12 @@ def _rewritten(old: Memory, proposal: Proposal, policy: Policy, request: Request
         revision=old.revision + 1,
         **said,
     )
+
+
+def _voice(proposal: Proposal, policy: Policy, request: Request) -> dict[str, Any]:
+    """Whose word a proposal is, whatever it changes: nobody proposes in the voice of who said it before."""
+    fresh = _fresh(proposal, policy, request)
+    return {"origin": fresh.origin, "source": fresh.source, "confidence": fresh.confidence}
 
 
 def _verdict(

@@ -144,7 +144,7 @@ def _values() -> re.Pattern[str]:
 
 @functools.cache
 def _words() -> re.Pattern[str]:
-    return re.compile(r"[\w/.@+#-]*\w")
+    return re.compile(r"(?<![\w/.@+#-])[\w/.@+#-]*\w")
 
 
 @functools.cache

@@ -130,7 +130,7 @@ def _recalled() -> re.Pattern[str]:
     # A block begins on a line of its own: a sentence that names the mark is a sentence.
     # Some agents escape what hooks give them.
     begin, end = (f"(?:{mark}|{mark.replace('<', '&lt;').replace('>', '&gt;')})" for mark in (BEGIN, END))
-    return re.compile(rf"^\s*{begin}\s*$.*?(?:{end}|\Z)", re.DOTALL | re.MULTILINE)
+    return re.compile(rf"^[ \t]*{begin}[ \t\r]*$.*?(?:{end}|\Z)", re.DOTALL | re.MULTILINE)
 
 
 @functools.cache

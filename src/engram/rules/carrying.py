@@ -7,6 +7,7 @@ before stays home. So no word of a time when it was private travels.
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any, NamedTuple
 
+from engram.errors import Invalid
 from engram.model.change import Change, Request
 from engram.model.event import Draft, Edit, Event, Payload, canonical
 from engram.model.filter import Filter
@@ -28,11 +29,22 @@ class Reach(NamedTuple):
     scope: Scope
     private: bool = False
     everywhere: bool = False  # global memories too
+    shared: bool = True  # False where private ones go a way of their own
 
     def covers(self, scope: Scope, visibility: str) -> bool:
         """Whether what holds there, and is seen so, may go to the place."""
         within = self.scope.contains(scope) if self.scope != GLOBAL else scope == GLOBAL
-        return (within or (self.everywhere and scope == GLOBAL)) and (self.private or visibility == "shared")
+        wanted = self.shared if visibility == "shared" else self.private
+        return (within or (self.everywhere and scope == GLOBAL)) and wanted
+
+    def holds(self, type: str, scope: Scope) -> bool:
+        """Whether what comes through the place may be there: in its project, and everywhere where a person asked.
+
+        A session tells of work that may have begun anywhere, and nothing is recalled by it.
+        """
+        if scope == GLOBAL:
+            return self.everywhere or self.scope == GLOBAL or type == "session"
+        return self.scope != GLOBAL and self.scope.contains(scope)
 
     def filters(self) -> list[Filter]:
         """What to look for: everything in these scopes; `covers` decides."""
@@ -80,6 +92,66 @@ class Watch:
                 self.broken.add(id)
 
 
+def trespass(event: Event, reach: Reach, known: Callable[[str], Collection[tuple[str, Scope]]]) -> str:
+    """Why an event has no business in a place, in this store's words; "" where it has some.
+
+    Through a place its own project is written, and no other: neither may a record be put elsewhere, nor one be
+    changed that never was here. `known` tells the types and scopes that a record has or had in this store.
+    """
+    for type, scope in _places(event):
+        if not reach.holds(type, scope):
+            return _elsewhere(scope, reach)
+    ends = {edit.new for edit in (event.payload or Payload()).edits if edit.field in ("from_id", "to_id")}
+    for id in {*event.subjects, *(end for end in ends if isinstance(end, str))}:
+        was = known(id)
+        if was and not any(reach.holds(type, scope) for type, scope in was):
+            return "it is about a memory of another project"
+    return ""
+
+
+def _elsewhere(scope: Scope, reach: Reach) -> str:
+    if scope == GLOBAL:
+        return "it holds everywhere, which engram sync --git --global lets in"
+    return f"it is for {scope}, and here is {reach.scope}"
+
+
+def _places(event: Event) -> list[tuple[str, Scope]]:
+    """The places that an event puts records in, each with the type of the record."""
+    payload = event.payload or Payload()
+    made: dict[str, tuple[str, str]] = {
+        e.id: ("global", e.type) for e in payload.edits if e.field == "id" and e.new and e.type != "relation"
+    }
+    gone = {edit.id for edit in payload.edits if edit.field == "id" and edit.new is None}
+    made |= {
+        edit.id: (str(edit.new or "global"), edit.type)
+        for edit in payload.edits
+        if edit.field == "scope" and edit.id not in gone
+    }
+    for id, told in (payload.note or {}).get(STATES, {}).items():
+        if told["type"] != "relation" and told["fields"]["id"][-1]:
+            made[id] = (str(told["fields"].get("scope", ["global"])[-1] or "global"), told["type"])
+    return [(type, scope) for name, type in made.values() if (scope := _scope(name)) is not None]
+
+
+def _scope(name: str) -> Scope | None:
+    try:
+        return Scope.parse(name)
+    except Invalid:
+        return None  # whoever makes a record of it says what is wrong
+
+
+def scopes_told(id: str, events: Iterable[Event]) -> list[tuple[str, Scope]]:
+    """Where a record was at any time, by its events in this store's words."""
+    return [place for event in events for place in _places(_only(event, id))]
+
+
+def _only(event: Event, id: str) -> Event:
+    payload = event.payload or Payload()
+    told = (payload.note or {}).get(STATES, {})
+    note = {STATES: {id: told[id]}} if id in told else {}
+    return event._replace(payload=Payload(tuple(e for e in payload.edits if e.id == id), note))
+
+
 def moves(event: Event) -> set[str]:
     """The memories whose reach an event changes."""
     edits = event.payload.edits if event.payload else ()
@@ -96,6 +168,21 @@ def restated(states: Mapping[str, State], request: Request) -> Change:
         request.caller.name,
         request.now,
         tuple(states),
+        owner=request.caller.owner,
+        batch=request.batch,
+        payload=Payload((), note, request.salt),
+    )
+    return Change(draft=draft)
+
+
+def enrolled(replica: str, device: str, request: Request) -> Change:
+    """An event that tells which replica speaks for the caller from now on; no record changes."""
+    note = {"replica": replica, "device": device}
+    draft = Draft(
+        "enrol",
+        request.caller.name,
+        request.now,
+        (),
         owner=request.caller.owner,
         batch=request.batch,
         payload=Payload((), note, request.salt),

@@ -129,5 +129,5 @@ def _bullet() -> re.Pattern[str]:
 def _ends() -> re.Pattern[str]:
     """Between sentences, and at dashes between clauses; not after the shorter forms that end in a dot."""
     return re.compile(
-        r"\s+[\u2013\u2014]\s+|(?<=[.!?])(?<!e\.g\.)(?<!i\.e\.)(?<!z\.B\.)(?<!etc\.)(?<!vs\.)(?<!p\.ej\.)\s+"
+        r"(?<!\s)\s+[\u2013\u2014]\s+|(?<=[.!?])(?<!e\.g\.)(?<!i\.e\.)(?<!z\.B\.)(?<!etc\.)(?<!vs\.)(?<!p\.ej\.)\s+"
     )

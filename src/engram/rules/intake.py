@@ -33,6 +33,12 @@ from engram.rules.relations import pair_id
 STANDARD_DECAY = "180d"
 """What a reader of another system's records leaves where that system has no such thing."""
 
+BESIDE = (
+    *("kind", "summary", "tags", "citations", "importance", "pinned", "decay"),
+    *("valid_from", "valid_until", "visibility", "confidence"),
+)
+"""What an edition of a memory of ours may say otherwise, beside its text."""
+
 Taken = Literal["new", "held", "proposed", "known"]
 
 
@@ -65,11 +71,13 @@ def take_in(memory: Memory, here: Here, policy: Policy, request: Request, *, own
     """
     if handle_number("memory", memory.id) is not None:
         raise Invalid(f"{memory.id} is no id but a handle.", "Use a file made by `engram export`.")
-    if here.same is not None and (same(here.same.text, memory.text) or memory.updated_at < here.same.updated_at):
+    if here.same is not None and (
+        memory.updated_at < here.same.updated_at or _says_the_same(here.same, memory, own)
+    ):
         return Intake("known", here.same)
     require_cited(policy.kind(memory.kind), memory.citations)
     ready, removed = _ready(memory, policy, request, own=own, source=source)
-    if here.same is not None and same(here.same.text, ready.text):
+    if here.same is not None and _says_the_same(here.same, ready, own):
         return Intake("known", here.same)  # what was taken out of it then is taken out again
     others = tuple(each for each in here.known.twins if each.id != memory.id)
     require_not_rejected(here.known._replace(twins=others))
@@ -89,6 +97,20 @@ def take_in(memory: Memory, here: Here, policy: Policy, request: Request, *, own
     held = (judged.status == "pending" and judged.held_for != ready.held_for) or not request.confirmed
     outcome: Taken = "held" if held else "new"
     return Intake(outcome, judged, compose("import", request, [Step(None, judged)], note=note), removed)
+
+
+def edition(memory: Memory, *, own: bool) -> str:
+    """What tells one wording of a memory from another; in an export of ours, what is said of it counts too."""
+    said = [repr(getattr(memory, name)) for name in BESIDE] if own else []
+    return " ".join([memory.id, memory.digest, *said])
+
+
+def _says_the_same(known: Memory, memory: Memory, own: bool) -> bool:
+    """Whether a memory says what the known one says; a later edition of our own may say other things of it too."""
+    if not same(known.text, memory.text):
+        return False
+    later = own and memory.updated_at > known.updated_at
+    return not later or all(getattr(known, name) == getattr(memory, name) for name in BESIDE)
 
 
 def _ready(

@@ -7,6 +7,7 @@ own, which travels like any other: so all stores end up equal once everything ha
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from engram.errors import EngramError
@@ -18,7 +19,7 @@ from engram.model.memory import CURATED, Memory
 from engram.model.record import replace
 from engram.model.relation import Relation
 from engram.rules.changes import CONTENT, claims_of
-from engram.rules.merge import COUNTER, STATES, Stamp, State, merge, states
+from engram.rules.merge import COUNTER, STATES, Stamp, State, merge, states, told_whole
 
 AHEAD = timedelta(days=1)
 """How far the time of an event may lie ahead of our clock before it has to wait."""
@@ -29,6 +30,7 @@ GUARDED = frozenset(
 """The fields that only a replica that was accepted may change: a stranger's word about them waits."""
 
 UNTRUSTED = "untrusted_origin"
+NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 class Trust(NamedTuple):
@@ -36,6 +38,9 @@ class Trust(NamedTuple):
 
     strangers: Mapping[str, int] = {}
     owner: str = ""  # to whom what a stranger says belongs
+    names: Mapping[str, Mapping[str, str]] = {}  # by replica: what it calls a project → what this store calls it
+    bound: Mapping[str, str] = {}  # by replica: the only owner it speaks for, where a server vouches for that
+    owners: Mapping[str, Mapping[str, str]] = {}  # by replica: what it calls an owner → what this store does
 
     def counts(self, event: Event) -> bool:
         """Whether an event is to be taken at its word."""
@@ -62,9 +67,14 @@ def unready(event: Event, now: datetime) -> str:
     """Why an event has to wait whatever else is known; "" when it need not."""
     if event.action != "purge" and not set(_told_of(event)) <= set(event.subjects):
         return "it tells of more than it says it does"
-    if event.time[:27] > print_time(now + AHEAD):
+    if is_ahead(event, now):
         return f"it is dated {event.time[:10]}, which has not come yet"
     return ""
+
+
+def is_ahead(event: Event, now: datetime) -> bool:
+    """Whether the time of an event lies so far ahead of a clock that one of the two must be wrong."""
+    return event.time[:27] > print_time(now + AHEAD)
 
 
 def distrusted(event: Event, known: Mapping[str, Sequence[Event]], trust: Trust) -> str:
@@ -87,7 +97,11 @@ def distrusted(event: Event, known: Mapping[str, Sequence[Event]], trust: Trust)
 
 
 def heard(event: Event, trust: Trust) -> Event:
-    """An event as far as it counts: what a stranger makes is held for review, and belongs to who takes it in."""
+    """An event in this store's words, as far as it counts.
+
+    What a stranger makes is held for review, and belongs to who takes it in.
+    """
+    event = _in_our_words(event, trust)
     if trust.counts(event) or event.payload is None:
         return event
     said = {edit.id for edit in event.payload.edits if edit.type == "memory" and edit.field == "id"}
@@ -99,6 +113,38 @@ def heard(event: Event, trust: Trust) -> Event:
     if STATES in note:
         note[STATES] = {id: _held(told, trust) for id, told in note[STATES].items()}
     return event._replace(payload=event.payload._replace(edits=tuple(edits), note=note))
+
+
+def _in_our_words(event: Event, trust: Trust) -> Event:
+    """The event with the names that this store has for projects and owners that its replica calls otherwise."""
+    by = event.replica
+    if event.payload is None or not (by in trust.names or by in trust.bound or by in trust.owners):
+        return event
+
+    def ours(field: str, told: object) -> object:
+        if field == "scope":
+            return _renamed(told, trust.names.get(by, {}))
+        if field == "owner" and told is not None:
+            return trust.bound.get(by, trust.owners.get(by, {}).get(str(told), told))
+        return told
+
+    edits = tuple(each._replace(new=ours(each.field, each.new)) for each in event.payload.edits)
+    note = dict(event.payload.note or {})
+    if STATES in note:
+        note[STATES] = {id: _retold(told, ours) for id, told in note[STATES].items()}
+    return event._replace(payload=event.payload._replace(edits=edits, note=note))
+
+
+def _retold(told: Mapping[str, Any], ours: Callable[[str, object], object]) -> dict[str, Any]:
+    fields = {name: [*value[:3], ours(name, value[-1])] for name, value in told["fields"].items()}
+    return {**told, "fields": fields}
+
+
+def _renamed(told: object, names: Mapping[str, str]) -> object:
+    """A scope as this store calls it; its run stays."""
+    if not isinstance(told, str) or (name := told.partition("@")[0]) not in names:
+        return told
+    return names[name] + told[len(name) :]
 
 
 def _held(told: Mapping[str, Any], trust: Trust) -> dict[str, Any]:
@@ -241,6 +287,48 @@ def aliases(memories: Iterable[Memory]) -> Settling:
     return Settling(moved, ("same place",) if moved else ())
 
 
+def counted(
+    memories: Mapping[str, Memory], state: Callable[[str], State]
+) -> tuple[dict[str, Memory], dict[str, dict[str, Any]]]:
+    """How often a text was said counts for the memory that stays, whichever of its twins was seen.
+
+    Each count keeps the moment and the replica it was made at: however many stores tell it, it counts once.
+    Returns those that stay, as they are to be, and what to tell of each (see `merge.STATES`).
+    """
+    stays: dict[str, Memory] = {}
+    told: dict[str, dict[str, Any]] = {}
+    for twin in memories.values():
+        root = _root(twin, memories)
+        if root is None or twin.held_for == UNTRUSTED:
+            continue
+        mine = state(root.id)
+        known = {**mine.counts, **told.get(root.id, {}).get("counts", {})}
+        more = {key: count for key, count in state(twin.id).counts.items() if count > known.get(key, 0)}
+        if not more or "id" not in mine.fields:
+            continue
+        grown = sum(count - known.get(key, 0) for key, count in more.items())
+        before = stays.get(root.id, root)
+        stays[root.id] = replace(before, seen=before.seen + grown)
+        counts = {**told.get(root.id, {}).get("counts", {}), **more}
+        which = {name: mine.fields[name] for name in ("id", "scope") if name in mine.fields}
+        told[root.id] = told_whole(State(which, counts, type="memory"))
+    return stays, told
+
+
+def _root(twin: Memory, memories: Mapping[str, Memory]) -> Memory | None:
+    """The memory that a twin of it leads to in the end; None where it leads to none, or only replaces it."""
+    at, seen = twin, {twin.id}
+    while at.apart and (above := memories.get(at.replaced_by)) and above.id not in seen and _is_twin(twin, above):
+        at = above
+        seen.add(at.id)
+    return at if at is not twin else None
+
+
+def _is_twin(one: Memory, other: Memory) -> bool:
+    same_place = (one.owner, one.scope) == (other.owner, other.scope)
+    return same_place and (one.digest == other.digest or bool(one.key and one.key == other.key))
+
+
 def _rank(memory: Memory) -> tuple[bool, bool, bool, str]:
     return memory.status != "rejected", memory.held_for == UNTRUSTED, memory.status != "promoted", memory.id
 
@@ -313,10 +401,12 @@ def change_of(
     why: Sequence[str] = (),
     action: str = "",
     erase: Collection[str] = (),
+    counts: Mapping[str, Any] = NOTHING,
 ) -> Change | None:
     """The Change that takes everything in at once; None where nothing changes.
 
-    `settled` are memories as this store settles them, told by an event of its own that comes after the others.
+    `settled` are memories as this store settles them, told by an event of its own that comes after the others;
+    `counts` is what it tells of how often they were said (see `counted`).
     """
     after: dict[str, Record | None] = {**joined.after}
     after |= {id: replace(memory, updated_at=request.now) for id, memory in settled.items()}
@@ -329,7 +419,7 @@ def change_of(
             puts.append(replace(record, revision=before.revision + 1 if before else 1))
     moved = {record.id: record for record in puts if isinstance(record, Memory)}
     taken = tuple(_without_words(event, erase) for event in joined.taken)
-    draft = _settled_by(joined, settled, current, request, why=why, action=action)
+    draft = _settled_by(joined, settled, current, request, why=why, action=action, counts=counts)
     if not (puts or drops or taken or draft):
         return None
     if not taken and draft is None:
@@ -354,14 +444,17 @@ def _settled_by(
     *,
     why: Sequence[str],
     action: str,
+    counts: Mapping[str, Any],
 ) -> Draft | None:
     edits = [
         edit
         for id, memory in settled.items()
         for edit in edits_between(joined.after.get(id, current.get(id)), memory)
+        if edit.field != COUNTER
     ]
-    if not edits and not action:
+    if not (edits or action or counts):
         return None
+    note = {**({"why": list(why)} if why else {}), **({STATES: dict(counts)} if counts else {})}
     return Draft(
         action or "join",
         request.caller.name,
@@ -370,7 +463,7 @@ def _settled_by(
         owner=request.caller.owner,
         tier=max((memory.tier for memory in settled.values()), default=0),
         batch=request.batch,
-        payload=Payload(tuple(edits), {"why": list(why)} if why else {}, request.salt),
+        payload=Payload(tuple(edits), note, request.salt),
     )
 
 

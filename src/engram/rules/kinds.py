@@ -5,7 +5,8 @@ from typing import Literal, NamedTuple
 
 from engram.errors import Invalid
 from engram.model.limits import parse_decay
-from engram.model.memory import CURATED, check_kind
+from engram.model.marks import NO_CONTEXT
+from engram.model.memory import CURATED, Memory, check_kind
 
 AUTO, CHECKED = 1, 2
 
@@ -65,6 +66,11 @@ def lookup(name: str, kinds: Mapping[str, Kind] = KINDS) -> Kind:
 def quiet(kinds: Mapping[str, Kind] = KINDS) -> tuple[str, ...]:
     """The kinds that come only when they are asked for by name: never by themselves, never in a context."""
     return tuple(kind.name for kind in kinds.values() if kind.recall != "always")
+
+
+def in_context(memory: Memory) -> bool:
+    """Whether a memory may come into a context by itself: not if a person has kept it out by the tag."""
+    return NO_CONTEXT not in memory.tags
 
 
 def extended(rows: Mapping[str, Mapping[str, object]]) -> Mapping[str, Kind]:

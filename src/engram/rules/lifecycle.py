@@ -6,7 +6,7 @@ from typing import Any
 from engram.errors import Conflict, Forbidden
 from engram.model.change import Change, Request
 from engram.model.limits import check_text
-from engram.model.memory import CURATED, Citation, Memory
+from engram.model.memory import CURATED, Asset, Citation, Memory
 from engram.model.record import replace
 from engram.model.relation import Relation
 from engram.rules.access import require_confirmation, require_judge, require_owner, require_person
@@ -19,6 +19,9 @@ CARRIED = (
     *("visibility", "valid_from", "valid_until"),
 )
 """What a proposal gives the memory it amends besides its content."""
+
+VOICE = frozenset({"origin", "source", "confidence"})
+"""Whose word it is: it goes with the words, so a proposal that leaves the words leaves it too."""
 
 
 def reworded(memory: Memory, text: str | None, request: Request) -> Memory:
@@ -235,7 +238,12 @@ def proposed(proposal: Memory, base: Memory | None) -> dict[str, Any]:
     What it does not speak of is none of its business: it may have changed since. Without a base, all it says.
     """
     names = (*CONTENT, *CARRIED)
-    return {name: getattr(proposal, name) for name in names if _otherwise(proposal, base, name)}
+    spoken = _otherwise(proposal, base, "text")
+    return {
+        name: getattr(proposal, name)
+        for name in names
+        if _otherwise(proposal, base, name) and (spoken or name not in VOICE)
+    }
 
 
 def _otherwise(proposal: Memory, base: Memory | None, name: str) -> bool:
@@ -261,6 +269,8 @@ def _apply(
             f"Restore it first, or reject the proposal: engram reject {_name(stored)}.",
         )
     content = proposed(proposal, base)
+    if base is not None and "assets" in content:
+        content["assets"] = assets_after(proposal, base, amended)
     move = step(amended, request, **content, approved_by=request.caller.name, verified_at=request.now)
     done = _after(
         step(
@@ -275,6 +285,17 @@ def _apply(
     )
     others = [step(each, request, replaced_by=amended.id) for each in beaten if each.id != amended.id]
     return compose("promote", request, [move, Step(stored, done), *others]), _after(move)
+
+
+def assets_after(proposal: Memory, base: Memory, amended: Memory) -> tuple[Asset, ...]:
+    """The attachments of a memory after a proposal: what came to it since the proposal was made stays."""
+    gone = [one for one in base.assets if one not in proposal.assets]
+    came = [one for one in proposal.assets if one not in base.assets]
+    here = {one.sha256 for one in amended.assets}
+    return (
+        *(one for one in amended.assets if one not in gone),
+        *(one for one in came if one.sha256 not in here),
+    )
 
 
 def merge_into(proposal: Memory, other: Memory, text: str, request: Request) -> tuple[Change, Memory]:

@@ -43,6 +43,24 @@ def contradiction(old: str, new: str) -> str | None:
     return _changed_value(before, after, changed[0])
 
 
+def other_values(old: str, new: str) -> bool:
+    """Whether each of two texts names a number, a day or a name that the other does not: no repeat then."""
+    sides = [[_bare(word) for word in words] for words in (_bare_words(old), _bare_words(new))]
+    named = [{_bare(word) for word in _bare_words(text) if _is_value(word)} for text in (old, new)]
+    return bool(named[0].difference(sides[1]) and named[1].difference(sides[0]))
+
+
+def _bare_words(text: str) -> list[str]:
+    """Words without the signs around them."""
+    return [word for each in text.split() if (word := each.strip("\"'`“”‘’«»„「」『』.,;:!?()[]{}*_"))]
+
+
+def _is_value(word: str) -> bool:
+    bare = _bare(word)
+    listed = bare in DATE_WORDS or bare in NUMBER_WORDS or bare in SWITCH_WORDS or bare in _MONTHS
+    return listed or word[0].isupper() or any(letter.isdigit() for letter in word)
+
+
 def similarity(a: str, b: str) -> float:
     """How much two texts share, from 0 to 1, symmetric; 1.0 only for the same text. For ordering only."""
     if same(a, b):

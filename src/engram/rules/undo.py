@@ -6,7 +6,7 @@ from typing import Any
 from engram.errors import Conflict
 from engram.model.change import Change, Request
 from engram.model.codec import Document, Record, RecordType, decode, encode
-from engram.model.event import ADOPTED, BOOKKEEPING, EDITED, Edit, Event
+from engram.model.event import ACKNOWLEDGED, ADOPTED, BOOKKEEPING, EDITED, Edit, Event
 from engram.model.limits import print_time
 from engram.model.memory import Memory
 from engram.rules.access import require_judge, require_owner, require_person
@@ -14,8 +14,8 @@ from engram.rules.changes import Step, compose
 
 VERDICTS = frozenset({"promote", "reject", "verify"})
 
-LASTING = frozenset({"key", "revoke", "assign"})
-"""What is done with keys and owners stays done, and stands in the way of nothing else."""
+LASTING = frozenset({"key", "revoke", "assign", "scrub"})
+"""What is done with keys and owners stays done, as does a scrub, and stands in the way of nothing else."""
 
 COUNTERS = frozenset({"seen"})
 """Fields that grow by steps: taking one step back is possible whatever was added since."""
@@ -47,15 +47,11 @@ def undo(
         raise Conflict(
             f"Cannot undo that: {name} proposes to change it.", f"Decide about {name} first: engram review."
         )
+    _require_allowed(events, current, request)
     _require_passing(events)
     states: dict[str, Document | None] = {id: encode(record) for id, record in current.items()}
     types: dict[str, RecordType] = {}
     for event in sorted(events, key=lambda event: -event.seq):
-        if event.action == ADOPTED:
-            raise Conflict(
-                f"Event {event.seq} (adopted) cannot be undone: it only took in what memory.md already had.",
-                "Forget single memories instead: engram forget ID.",
-            )
         if event.payload is None or event.action == "purge":
             raise Conflict(
                 f"Event {event.seq} ({event.action}) cannot be undone: a purge erased what it did.",
@@ -67,12 +63,6 @@ def undo(
             types[edit.id] = edit.type
         for id, edits in touched.items():
             states[id] = _back(states.get(id), edits, event)
-    # A reviewer takes back verdicts of their own; everything else is the owner's.
-    verdicts = all(event.action in VERDICTS and event.owner == request.caller.owner for event in events)
-    allowed = require_judge if verdicts else require_owner
-    for id in types:
-        if isinstance(known := current.get(id), Memory):
-            allowed(request.caller, known)
     steps = [_step(types[id], current.get(id), states[id], request) for id in types]
     return compose(
         "undo",
@@ -83,12 +73,31 @@ def undo(
     )
 
 
+def _require_allowed(events: Sequence[Event], current: Mapping[str, Record], request: Request) -> None:
+    """A reviewer takes back verdicts of their own; everything else is the owner's."""
+    verdicts = all(event.action in VERDICTS and event.owner == request.caller.owner for event in events)
+    allowed = require_judge if verdicts else require_owner
+    for known in current.values():
+        if isinstance(known, Memory):
+            allowed(request.caller, known)
+
+
 def _require_passing(events: Sequence[Event]) -> None:
     for event in events:
         if event.action in LASTING:
             raise Conflict(
                 f"Event {event.seq} ({event.action}) cannot be undone: keys and owners stay as they were made.",
                 "Undo another one by its number: engram history.",
+            )
+        if event.action == ADOPTED:
+            raise Conflict(
+                f"Event {event.seq} (adopted) cannot be undone: it only took in what memory.md already had.",
+                "Forget single memories instead: engram forget ID.",
+            )
+        if event.action == ACKNOWLEDGED:
+            raise Conflict(
+                f"Event {event.seq} (acknowledge) cannot be undone: it only took note of what is lost.",
+                "If a backup has the lost events, put its events.jsonl back.",
             )
 
 

@@ -18,7 +18,8 @@ EXTRA = {
     "views": "Put what is remembered into AGENTS.md and its like: shows every change first.",
     "init": "Give this folder's project a name of its own.",
     "mcp": "Serve this memory to an agent over MCP, on standard input and output.",
-    "serve": "Serve this memory over HTTP, to this machine or to a team: MCP at /mcp.",
+    "serve": "Serve this memory over HTTP, to this machine or to a team: a page at /web, MCP at /mcp.",
+    "tui": "Review, search and look around at a terminal, full screen.",
     "login": "Sign in to a team's server, and print a token for it.",
     "migrate": "Bring a team's PostgreSQL database up to date.",
     "hook": "Answer an agent's hook: reads its JSON, never fails it.",
@@ -74,7 +75,11 @@ def _command_first(words: list[str]) -> list[str]:
 
 
 def _run(words: list[str], screen: Screen) -> int:
-    if not words or words[0] in ("-h", "--help", "help"):
+    if not words:
+        from engram.surfaces.welcome import run  # noqa: PLC0415 - start-up
+
+        return run()
+    if words[0] in ("-h", "--help", "help"):
         return _help(words[1:])
     if words[0] in ("-V", "--version", "version"):
         from engram import __version__  # noqa: PLC0415 - start-up
@@ -94,7 +99,7 @@ def _extra(name: str, words: list[str], screen: Screen) -> int:
         return _completion(words)
     from importlib import import_module  # noqa: PLC0415 - start-up
 
-    home = {"init": "places", "mcp": "mcp.command", "serve": "serve"}.get(name, name)
+    home = {"init": "places", "mcp": "mcp.command", "tui": "tui.command"}.get(name, name)
     run = import_module(f"engram.surfaces.{home}").run
     if "--help" in words or "-h" in words:
         print("\n".join(line.removeprefix("    ") for line in (run.__doc__ or "").strip().splitlines()))
@@ -104,14 +109,17 @@ def _extra(name: str, words: list[str], screen: Screen) -> int:
     )
 
 
+BY_FLAG = {("sync", "--git"): "sync_git", ("doctor", "--hygiene"): "hygiene"}
+"""Operations that are said as another command with an option."""
+
+
 def _operate(words: list[str], screen: Screen) -> int:
     from engram.service import OPERATIONS  # noqa: PLC0415 - start-up
 
     name, words = words[0], words[1:]
     if words and (two := f"{name}_{words[0]}") in OPERATIONS:
         name, words = two, words[1:]  # `session begin`
-    if name == "sync" and "--git" in words:
-        name = "sync_git"
+    name = next((other for (first, flag), other in BY_FLAG.items() if first == name and flag in words), name)
     if name not in OPERATIONS:
         if {"-h", "--help"} & set(words) and _help_of_group(name):
             return 0
@@ -120,8 +128,9 @@ def _operate(words: list[str], screen: Screen) -> int:
 
     asked = parse(OPERATIONS[name], words)
     screen = Screen(asked.pop("json"), asked.pop("explain", False))
-    listing, _ = asked.pop("list", False), asked.pop("git", False)
-    apart = name in ("backup_verify", "backup_restore")  # these must work where the store does not
+    listing, *_ = (asked.pop(shown, False) for shown in ("list", "git", "hygiene"))
+    # These must work where the store does not, or need none: another's is looked at.
+    apart = name in ("backup_verify", "backup_restore", "rescue") or (name == "hygiene" and bool(asked.get("path")))
     with _open(asked.pop("store"), lenient=name == "doctor", apart=apart) as engram:
         if name == "review" and not (screen.json or listing) and _at_a_terminal():
             from engram.surfaces.review import walk  # noqa: PLC0415 - start-up
@@ -137,10 +146,11 @@ def _operate(words: list[str], screen: Screen) -> int:
             from engram.surfaces.views import with_views  # noqa: PLC0415 - start-up
 
             answer = with_views(engram, answer)
-        _show(answer, screen, quiet=name == "export" and asked["path"] == "-", notices=notices)
+        _show(answer, screen, quiet=name in ("export", "fetch") and asked["path"] == "-", notices=notices)
         asking = name == "verify" and not answer.event and not screen.json and engram.caller.human
         if asking and _at_a_terminal() and _can_be_pinned(answer) and _agreed():
-            _show(engram.ask(name, **{**asked, "repin": True, "confirm": True})._replace(evidence=()), screen)
+            answer = engram.ask(name, **{**asked, "repin": True, "confirm": True})._replace(evidence=())
+            _show(answer, screen)
         return _exit_code(answer)
 
 

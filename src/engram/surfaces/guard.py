@@ -14,7 +14,7 @@ import stat
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
-from engram.errors import Corrupt, EngramError, Forbidden, Invalid, Unauthenticated
+from engram.errors import Corrupt, EngramError, Forbidden, TooLarge, Unauthenticated
 
 App = Callable[[Any, Any, Any], Awaitable[None]]
 
@@ -22,6 +22,27 @@ LOOPBACK = ("127.0.0.1", "localhost", "::1")
 MOST_BYTES = 4 * 1024 * 1024
 OPEN = ("/health", "/healthz", "/readyz")
 """Paths that say nothing about the memory, and need no token."""
+
+
+def never(scope: Any) -> bool:  # noqa: ANN401 - ASGI
+    """Nothing is longer than the limit."""
+    del scope
+    return False
+
+
+PAGES = "/web"
+"""Under which the page lies. It asks for a cookie of its own, which is accepted nowhere else."""
+
+LINK = f"{PAGES}/link"
+"""Where whoever has the token gets a link to the page."""
+
+
+def is_page(scope: MutableMapping[str, Any]) -> bool:
+    """Whether a request is for the page, which looks itself who sends it; a browser may ask for it at / too."""
+    path: str = scope["path"]
+    if path == "/" and scope["method"] == "GET":
+        return any(name == b"accept" and b"text/html" in value for name, value in scope["headers"])
+    return (path == PAGES or path.startswith(f"{PAGES}/")) and path != LINK
 
 
 class Misdirected(EngramError):
@@ -80,8 +101,11 @@ def _read(path: str) -> str:
 class Guard:
     """An ASGI application that lets a request through to another, or says why not."""
 
-    def __init__(self, app: App, token: str, *, most_bytes: int = MOST_BYTES) -> None:
-        self._app, self._token, self._most = app, token, most_bytes
+    def __init__(
+        self, app: App, token: str, *, most_bytes: int = MOST_BYTES, longer: Callable[[Any], bool] = never
+    ) -> None:
+        """Guard an application. What is `longer` brings so many bytes that it counts them itself."""
+        self._app, self._token, self._most, self._longer = app, token, most_bytes, longer
 
     async def __call__(self, scope: MutableMapping[str, Any], receive: Any, send: Any) -> None:  # noqa: ANN401 - ASGI
         """Check one request before anything else reads it."""
@@ -105,7 +129,7 @@ class Guard:
             Misdirected: when its host is not this machine.
             Forbidden: when a foreign page sent it.
             Unauthenticated: when it carries no token, or a wrong one.
-            Invalid: when it is too long.
+            TooLarge: when it is too long.
         """
         headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
         port = scope["server"][1] if scope.get("server") else None
@@ -119,14 +143,28 @@ class Guard:
             raise Forbidden("Pages of other sites may not read this memory.", "Call it from a program instead.")
         if scope["path"] in OPEN:
             return
-        scheme, _, given = headers.get("authorization", "").partition(" ")
+        if not is_page(scope):
+            self._check_token(headers.get("authorization", ""))
+        if not self._longer(scope):
+            check_length(headers.get("content-length", "0"), self._most)
+
+    def _check_token(self, said: str) -> None:
+        scheme, _, given = said.partition(" ")
         if scheme.lower() != "bearer" or not hmac.compare_digest(given.strip().encode(), self._token.encode()):
             raise Unauthenticated(
                 "This memory needs its token.",
                 "Send `Authorization: Bearer TOKEN`; engram serve says where it lies.",
             )
-        if headers.get("content-length", "0").isdigit() and int(headers.get("content-length", "0")) > self._most:
-            raise Invalid(f"A request has at most {self._most:,} bytes.", "Send less at a time.")
+
+
+def check_length(said: str, most: int) -> None:
+    """Refuse a request that says it is too long.
+
+    Raises:
+        TooLarge: then.
+    """
+    if said.isdigit() and (len(said) > 18 or int(said) > most):
+        raise TooLarge(f"A request has at most {most:,} bytes.", "Send less at a time.")
 
 
 def _is_here(host: str, port: int | None) -> bool:
@@ -139,7 +177,7 @@ def _is_here(host: str, port: int | None) -> bool:
 
 async def refuse(error: EngramError, send: Any) -> None:  # noqa: ANN401 - ASGI
     """Answer a request with an error, in the one form that every surface shows."""
-    status = 413 if isinstance(error, Invalid) else error.http_status
+    status = error.http_status
     body = json.dumps(error.body()).encode()
     headers = [
         (b"content-type", b"application/json"),

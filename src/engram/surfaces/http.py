@@ -9,12 +9,13 @@ from typing import Any, NamedTuple
 import anyio.to_thread
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from engram.errors import EngramError, Invalid
 from engram.service import Engram, Operation, listed
+from engram.surfaces import http_assets, sync_files
 from engram.surfaces.openapi import describe
 from engram.surfaces.schemas import Arguments, arguments
 from engram.surfaces.shapes import shape
@@ -61,14 +62,17 @@ def application(opens: Opens) -> Starlette:
         del request
         return described
 
-    routes = [
+    routes = sync_files.routes(opens)
+    routes += [
         Route(each.path.removeprefix(BASE), _answering(each, opens), methods=[each.method]) for each in served
     ]
+    routes += http_assets.routes(opens, _beside_bytes)
     # Longest first: /sessions/end is no session called end.
     routes.sort(key=lambda route: route.path.count("{"))
     handlers: Mapping[Any, Callable[[Request, Exception], Awaitable[Response]]] = {
         HTTPException: _unrouted,
         EngramError: _refused,
+        ClientDisconnect: _left,
         Exception: _broken,
     }
     return Starlette(routes=[Route("/openapi.json", openapi), *routes], exception_handlers=handlers)
@@ -100,14 +104,28 @@ async def _said(resource: Resource, request: Request) -> dict[str, Any]:
     """The arguments of a request: from its path, and from its query or its body; a revision from If-Match."""
     taken = resource.arguments.schema["properties"]
     if resource.method == "GET" or (resource.method == "DELETE" and not await request.body()):
-        query = request.query_params
-        said: dict[str, Any] = {name: _of_query(query.getlist(name), taken.get(name, {})) for name in query}
+        said = _queried(request, taken)
     else:
         said = _object(await request.body())
-    for name in resource.in_path:
+    return _completed(said, request, taken)
+
+
+def _beside_bytes(request: Request, arguments: Arguments) -> dict[str, Any]:
+    """The arguments of a request whose body is no JSON: from its path, its query and If-Match."""
+    taken = arguments.schema["properties"]
+    return _completed(_queried(request, taken), request, taken)
+
+
+def _queried(request: Request, taken: Mapping[str, Any]) -> dict[str, Any]:
+    query = request.query_params
+    return {name: _of_query(query.getlist(name), taken.get(name, {})) for name in query}
+
+
+def _completed(said: dict[str, Any], request: Request, taken: Mapping[str, Any]) -> dict[str, Any]:
+    for name, value in request.path_params.items():
         if name in said:
             raise Invalid(f"{name} stands in the address already.", "Leave it out.")
-        said[name] = request.path_params[name]
+        said[name] = value
     if (match := request.headers.get("if-match")) is not None:
         if "revision" not in taken or not (number := match.strip().strip('"')).isdecimal() or len(number) > 18:
             raise Invalid(
@@ -148,6 +166,12 @@ async def _unrouted(request: Request, error: Exception) -> Response:
     said = f"{request.method} {request.url.path} is not served here."
     body = {"code": code, "message": said, "hint": f"See {BASE}/openapi.json."}
     return JSONResponse(body, error.status_code, headers=error.headers)
+
+
+async def _left(request: Request, error: Exception) -> Response:
+    """Whoever asked has gone before all was said: there is nobody to answer, and nothing was done."""
+    del request, error
+    return problem(Invalid("The request did not come whole.", "Send it again."))
 
 
 async def _broken(request: Request, error: Exception) -> Response:

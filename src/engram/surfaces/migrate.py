@@ -15,6 +15,9 @@ def run(words: list[str], *, json: bool) -> int:
     all, and may be repeated; two at once take turns. The user needs the right to make a schema, a role and the
     extension pgvector.
 
+    Where an org has come to hold more than 20,000 vectors it also makes an index for them, while everybody goes on
+    working. Run it again when the store has grown.
+
     Options:
       --json  Answer in JSON, for machines.
 
@@ -23,17 +26,14 @@ def run(words: list[str], *, json: bool) -> int:
     """  # noqa: D415 - it is the command's help
     if words:
         raise Invalid(f"migrate takes no {words[0]!r}.", "See engram migrate --help.")
-    store, steps = wiring.migrate(_step)
+    store, steps, indexes = wiring.migrate(_step)
     if json:
         from json import dumps  # noqa: PLC0415 - start-up
 
-        print(dumps({"store": store, "steps": steps}))
+        print(dumps({"store": store, "steps": steps, "indexes": indexes}))
     else:
-        print(
-            f"✓ {store} is up to date: {count(steps, 'step')} taken."
-            if steps
-            else f"= {store} is up to date already."
-        )
+        done = [count(steps, "step")] * bool(steps) + [count(indexes, "index", "indexes")] * bool(indexes)
+        print(f"✓ {store} is up to date: {' and '.join(done)}." if done else f"= {store} is up to date already.")
     return 0
 
 

@@ -1,16 +1,18 @@
 """What the HTTP API is, in OpenAPI 3.1: made from the same signatures that answer."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from types import NoneType, UnionType
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from engram import __version__
-from engram.errors import TABLE, Throttled
+from engram.errors import TABLE, EngramError, Slow, Throttled, TooLarge, Unsupported
 from engram.model.event import Event
 from engram.model.memory import Memory
 from engram.model.record import Record
 from engram.model.scope import Scope
+from engram.service import OPERATIONS, Operation
+from engram.surfaces.schemas import arguments
 
 if TYPE_CHECKING:
     from engram.surfaces.http import Resource
@@ -36,6 +38,13 @@ ADDED: Mapping[type, Mapping[str, Any]] = {
 }
 """What an answer tells of these beside their fields; see `surfaces.shapes`."""
 
+UPLOADED = ("memory", "name", "revision", "confirm", "token")
+"""What stands beside the bytes of an attachment; what they are says the header Content-Type."""
+
+FETCHED = ("memory", "asset")
+DIGEST = "^sha-256=:[A-Za-z0-9+/]{43}=:$"
+REVISION: Mapping[str, Any] = {"type": "string", "pattern": '^"?[0-9]{1,18}"?$'}
+
 PROBLEM: Mapping[str, Any] = {
     "type": "object",
     "required": ["code", "message", "hint"],
@@ -49,6 +58,9 @@ def describe(resources: Sequence["Resource"]) -> dict[str, Any]:
     paths: dict[str, Any] = {}
     for each in resources:
         paths.setdefault(each.path, {})[each.method.lower()] = _operation(each, parts)
+    for operation, told in _streams(parts):
+        method, _, path = operation.route.partition(" ")
+        paths.setdefault(path, {})[method.lower()] = told
     return {
         "openapi": "3.1.0",
         "info": {
@@ -88,8 +100,39 @@ def _operation(resource: "Resource", parts: "_Parts") -> dict[str, Any]:
             body.pop("required", None)
         told["requestBody"] = {"required": bool(required), "content": {"application/json": {"schema": body}}}
     if "revision" in rest:
-        placed.append(_parameter("If-Match", "header", {**TEXT, "pattern": '^"?[0-9]{1,18}"?$'}, required=False))
+        placed.append(_parameter("If-Match", "header", REVISION, required=False))
     return told | ({"parameters": placed} if placed else {})
+
+
+def _streams(parts: "_Parts") -> Iterator[tuple[Operation, dict[str, Any]]]:
+    """The operations whose bodies are bytes: one takes them in, one gives them out."""
+    bytes_of = {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}
+    for name in ("attach", "fetch"):
+        operation = OPERATIONS[name]
+        taken = arguments(operation.function, UPLOADED if name == "attach" else FETCHED).schema["properties"]
+        placed = [
+            _parameter(each, "path" if f"{{{each}}}" in operation.route else "query", one, required=each in FETCHED)
+            for each, one in taken.items()
+        ]
+        told: dict[str, Any] = {
+            "operationId": name,
+            "tags": [operation.group],
+            "summary": operation.summary,
+            "description": (operation.function.__doc__ or "").strip(),
+            "parameters": placed,
+            "responses": {"200": {"description": "The bytes, as a file.", "content": bytes_of}, **_problems()},
+        }
+        if name == "attach":
+            answered = get_type_hints(operation.function)["return"]
+            told["responses"]["200"] = _response("The answer.", parts.of(answered))
+            told["requestBody"] = {
+                "required": True,
+                "description": "The file itself. Content-Type says what it is; its bytes must say the same.",
+                "content": {"*/*": {"schema": {"type": "string", "format": "binary"}}},
+            }
+            placed.append(_parameter("Content-Digest", "header", {**TEXT, "pattern": DIGEST}, required=False))
+            placed.append(_parameter("If-Match", "header", REVISION, required=False))
+        yield operation, told
 
 
 def _parameter(name: str, place: str, schema: Mapping[str, Any], *, required: bool) -> dict[str, Any]:
@@ -101,13 +144,16 @@ def _parameter(name: str, place: str, schema: Mapping[str, Any], *, required: bo
 def _problems() -> dict[str, Any]:
     """Every error there is, by its status; of several with one status, the names of all."""
     said: dict[int, list[str]] = {}
-    for error in TABLE:
+    told_of: tuple[type[EngramError], ...] = (*TABLE, TooLarge, Unsupported, Slow)
+    for error in told_of:
         said.setdefault(error.http_status, []).append(error.code)
     reference = {"$ref": "#/components/schemas/Problem"}
     told = {str(status): _response(", ".join(codes), reference) for status, codes in sorted(said.items())}
     wait = {"description": "Seconds until the next request is allowed.", "schema": {"type": "integer"}}
     told[str(Throttled.http_status)]["headers"] = {"Retry-After": wait}
-    return told
+    # Said by the web server, before there is a request that we could answer.
+    plain = {"text/plain": {"schema": {"type": "string"}}}
+    return {"400": {"description": "What came is no HTTP request.", "content": plain}, **told}
 
 
 def _response(about: str, schema: Mapping[str, Any]) -> dict[str, Any]:

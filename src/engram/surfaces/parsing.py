@@ -16,6 +16,8 @@ RENDERING = {
     "review": (("list", "Only list what waits; do not walk through it."),),
     "sync": (("git", "Exchange memories through a repository instead: see engram sync --git --help."),),
     "sync_git": (("git", "Through a repository: what this command does."),),
+    "doctor": (("hygiene", "Tell how clean the memories are instead: see engram doctor --hygiene --help."),),
+    "hygiene": (("hygiene", "How clean memories are: what this command does."),),
 }
 """Options that change how an answer is shown, not what is asked."""
 
@@ -46,9 +48,26 @@ class Parameter(NamedTuple):
 
 
 class _Parser(argparse.ArgumentParser):
+    taken: Sequence[Parameter] = ()
+
     def error(self, message: str) -> NoReturn:
-        quote = "Put a text of several words in quotes. " if message.startswith("unrecognized") else ""
-        raise Invalid(f"{message[:1].upper()}{message[1:]}.", f"{quote}See {self.prog} --help.")
+        kind, colon, words = message.partition(": ")
+        if colon and kind == "unrecognized arguments":
+            raise Invalid(f"{self.prog} takes no {words}.", f"{self._instead(words)}See {self.prog} --help.")
+        raise Invalid(f"{message[:1].upper()}{message[1:]}.", f"See {self.prog} --help.")
+
+    def _instead(self, words: str) -> str:
+        """What was probably meant by words that nothing takes."""
+        flags = {each.flag: each for each in self.taken if not each.positional}
+        if words.startswith("-"):
+            from difflib import get_close_matches  # noqa: PLC0415 - only where something is wrong
+
+            close = get_close_matches(words.split(maxsplit=1)[0], flags, 1)
+            return f"Did you mean {close[0]}? " if close else ""
+        if "--text" in flags:
+            return f'Say it with an option: --text "{words}". '
+        placed = [each for each in self.taken if each.positional and each.type is str]
+        return "Put a text of several words in quotes. " if placed else ""
 
 
 class _Formatter(argparse.RawDescriptionHelpFormatter):
@@ -85,7 +104,8 @@ def parser_for(operation: Operation) -> argparse.ArgumentParser:
         formatter_class=_Formatter,
         allow_abbrev=False,
     )
-    for parameter in parameters(operation):
+    parser.taken = parameters(operation)
+    for parameter in parser.taken:
         _add(parser, parameter)
     for name, about in RENDERING.get(operation.name, ()):
         parser.add_argument(f"--{name}", action="store_true", help=about)

@@ -1,13 +1,15 @@
 """Answers in words for a person: one renderer for each type of answer."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
 from engram.model import answers as a
 from engram.model.event import Event
 from engram.model.memory import Memory, standing
+from engram.surfaces import render_assets as assets
+from engram.surfaces import render_look as look
 from engram.surfaces import render_sync as sync
 from engram.surfaces import render_work as work
 from engram.surfaces.paper import Paper, ago, count, counts, cut, few, moment, plain, rows, table, times
@@ -34,6 +36,20 @@ OUTCOMES = {
     "held": ("◷", "Waits for review"),
     "staged": ("✓", "Remembered on this branch"),
     "proposed": ("◷", "Proposed, waits for review"),
+}
+
+EXCHANGED = {
+    "join": "what several machines said was put together",
+    "restate": "told to a place that did not know of it",
+    "enrol": "a machine of theirs exchanges memories with this server from now on",
+    "renew": "the store goes on under a new id: another one is a copy of it",
+}
+"""What happens in an exchange with other stores → what a history says of it."""
+
+JOINED = {
+    "same place": "the same was said on two machines: one is kept, the other leads to it",
+    "ring": "each was said to supersede the other: the later word counts",
+    "unapproved": "it waits again: nobody approved these words",
 }
 
 TOLD: dict[str, Any] = {
@@ -190,6 +206,7 @@ def _full(memory: Memory, at: datetime, paper: Paper) -> Iterator[str]:
         "replaced by": memory.replaced_by,
         "seen": f"{times(memory.seen)}, revision {memory.revision}, tier {memory.tier}",
     }
+    facts |= {f"attached {n}": assets.asset_line(each) for n, each in enumerate(memory.assets, 1)}
     facts |= {f"cites {n}": _citation(each) for n, each in enumerate(memory.citations, 1)}
     said = {name: text for name, text in facts.items() if text}
     wide = max(map(len, said))
@@ -228,6 +245,9 @@ def _waiting(answer: a.Waiting, paper: Paper) -> Iterator[str]:
         yield paper.dim(f"  Why it waits: {HELD[memory.held_for]}.")
         if each.amends:
             yield f"  Instead of {paper.bold(each.amends.handle)}: {cut(each.amends.text, paper.width - 24)}"
+            came, went = assets.moved(each.amends.assets, memory.assets)
+            yield from (f"  Would attach: {assets.asset_told(one)}" for one in came)
+            yield from (f"  Would take off: {assets.asset_told(one)}" for one in went)
         for other in each.conflicts:
             yield f"  Against {paper.bold(other.handle)}: {cut(other.text, paper.width - 24)}"
     if answer.next:
@@ -242,6 +262,8 @@ def besides_text(memory: Memory) -> Iterator[str]:
         yield f"Tags: {plain(', '.join(memory.tags))}"
     for citation in memory.citations:
         yield f"Cites: {plain(_citation(citation))}"
+    for asset in memory.assets:
+        yield f"Attached: {assets.asset_told(asset)}"
     if memory.pinned or memory.visibility == "shared":
         yield ", ".join([*["Pinned"] * memory.pinned, *["Shared"] * (memory.visibility == "shared")])
 
@@ -251,7 +273,10 @@ def _chronicle(answer: a.Chronicle, paper: Paper) -> Iterator[str]:
     for event in answer.events:
         names = few([answer.handles.get(id, id[:13]) for id in event.subjects])
         what = event.action + (" (undone)" if event.id in answer.undone else "")
-        lines.append([str(event.seq), ago(event.at, answer.at), event.actor, what, ", ".join(names), _told(event)])
+        device = answer.devices.get(event.replica)
+        who = f"{event.actor} on {device}" if device else event.actor
+        did = told(event) or next((answer.about[id] for id in event.subjects if id in answer.about), "")
+        lines.append([str(event.seq), ago(event.at, answer.at), who, what, ", ".join(names), did])
     yield from table(lines, paper)
     if not lines:
         yield "Nothing has happened yet."
@@ -259,16 +284,15 @@ def _chronicle(answer: a.Chronicle, paper: Paper) -> Iterator[str]:
         yield paper.dim(f"There is more: --before {answer.next}")
 
 
-def _told(event: Event) -> str:
+def told(event: Event) -> str:
     """What an event did, in one line."""
     if event.payload is None:
         return "(purged)"
     note = event.payload.note or {}
     if note.get("reason"):
         return str(note["reason"])
-    if event.action == "undo":
-        undid: Counter[str] = Counter(note.get("undid", []))
-        return "took back " + ", ".join(f"{n} {action}" if n > 1 else action for action, n in undid.items())
+    if event.action in EXCHANGED or event.action == "undo":
+        return _told_by_note(event.action, note)
     verdicts = [
         edit for edit in event.payload.edits if edit.type == "relation" and edit.field in ("kind", "status")
     ]
@@ -282,31 +306,80 @@ def _told(event: Event) -> str:
     texts = [edit for edit in changes if edit.field == "text"]
     if texts and texts[0].old is None:
         return str(texts[0].new)
+    moved = [assets.assets_edited(edit) for edit in event.payload.edits if edit.field == "assets"]
     told = [(edit.field, *(TOLD[edit.field] if v is None else v for v in (edit.old, edit.new))) for edit in changes]
-    return "; ".join(f"{field}: {old} → {new}" for field, old, new in told)
+    return "; ".join([*moved, *(f"{field}: {old} → {new}" for field, old, new in told)])
+
+
+def _told_by_note(action: str, note: Mapping[str, Any]) -> str:
+    if action in EXCHANGED:
+        why = str(note.get("why", ""))  # it may come from anywhere
+        return ", ".join(words for name, words in JOINED.items() if name in why) or EXCHANGED[action]
+    undid: Counter[str] = Counter(note.get("undid", []))
+    return "took back " + ", ".join(f"{n} {what}" if n > 1 else what for what, n in undid.items())
 
 
 def _undone(answer: a.Undone, paper: Paper) -> Iterator[str]:
     for event in answer.events[:MOST_LINES]:
-        told = cut(_told(event), paper.width - 40)
-        yield f"{paper.good('↶')} Took back {paper.bold(event.action)} (event {event.seq}){told and f': {told}'}"
+        did = cut(told(event), paper.width - 40)
+        yield f"{paper.good('↶')} Took back {paper.bold(event.action)} (event {event.seq}){did and f': {did}'}"
     for memory in answer.memories[:MOST_LINES]:
         text = cut(memory.text, paper.width - 30)
         yield f"  {paper.bold(memory.handle)} is {standing(memory, answer.at)}: {text}"
     if (more := max(len(answer.events), len(answer.memories)) - MOST_LINES) > 0:
         yield paper.dim(f"  and {more} more")
-    yield paper.dim(f"  Do it again: engram undo {answer.event}")
+    yield paper.dim(f"  Do it again: {answer.again}")
 
 
 def _receipt(answer: a.Receipt, paper: Paper) -> Iterator[str]:
-    yield f"{paper.good('✓')} Purged {', '.join(answer.erased)}"
+    yield f"{paper.good('✓')} Purged {', '.join(answer.handles or answer.erased)}"
     short = "not looked for: it is too short to be told from others"
     found = {None: short, 0: "none in the raw files of the store"}.get(answer.traces)
     yield f"  Traces left: {found or paper.bad(f'{answer.traces} found')}"
     yield from (paper.warn(f"  {place}") for place in answer.places)
     if answer.traces and not answer.places:
         yield "  Close other processes that use the store, then engram doctor --fix"
+    if answer.assets:
+        yield f"  {count(answer.assets, 'attachment')} went with it"
     yield f"  Receipt: event {answer.event}, {answer.event_id}"
+    yield paper.dim(f"  {answer.note}")
+
+
+def _hygiene(answer: a.Hygiene, paper: Paper) -> Iterator[str]:
+    form = f" ({answer.form})" if answer.form else ""
+    rate = f"{answer.junk_rate:.1%} junk ({answer.junk:,} of {answer.in_use:,} in use)"
+    sign = paper.warn("!") if answer.rows else paper.good("✓")
+    yield f"{sign} Looked at {answer.memories:,} memories of {answer.store}{form}: {rate}"
+    for row in answer.rows:
+        sorts = f" ({counts(answer.secrets)})" if row.name == "secrets" else ""
+        yield f"  {row.name:<15}{row.count:>7,}  {row.about}{sorts}"
+        yield from (paper.dim(f"    {example}") for example in row.examples)
+        if row.mend:
+            yield paper.dim(f"    Mend it: {row.mend}")
+    yield from (paper.warn(f"  {problem}") for problem in answer.problems)
+    if answer.form:
+        yield paper.dim(f"  Nothing was written. Take it in: engram import {answer.store} --dry-run")
+    yield paper.dim("  Junk is what nobody would miss: repeats, near repeats, recall loops and empty words.")
+
+
+def _scrubbed(answer: a.Scrubbed, paper: Paper) -> Iterator[str]:
+    if not (answer.memories or answer.remains):
+        yield f"{paper.good('✓')} Nothing that is stored holds a secret."
+        return
+    verb = "Would scrub" if answer.dry_run else "Scrubbed"
+    what = "memory" if len(answer.memories) == 1 else "memories"
+    yield f"{paper.good('✓')} {verb} {len(answer.memories)} {what}: {counts(answer.removed)}"
+    for row in answer.memories:
+        became = f" → {row.copy}" if row.copy else "" if answer.dry_run else " → nothing was left"
+        yield f"  {row.memory}{became}  {', '.join(dict.fromkeys(row.removed))}"
+    if answer.remains:
+        yield f"  And what history told of {answer.remains} that were gone already."
+    if answer.dry_run:
+        yield paper.dim("  Do it, for good: engram scrub --confirm")
+        return
+    left = paper.bad(f"{answer.traces} found") if answer.traces else "none in the raw files of the store"
+    yield f"  Traces left: {left}"
+    yield from (paper.warn(f"  {place}") for place in answer.places)
     yield paper.dim(f"  {answer.note}")
 
 
@@ -336,7 +409,10 @@ def _report(answer: a.Report, paper: Paper) -> Iterator[str]:
         told = "doctor --fix" in finding.hint
         fix = paper.dim("  (engram doctor --fix)") if finding.fixable and not told else ""
         yield f"{sign} {finding.message} {paper.dim(finding.hint)}{fix}".rstrip()
-    if answer.healthy:
+    warned = sum(finding.severity == "warning" for finding in answer.findings)
+    if answer.healthy and warned:
+        yield f"{paper.warn('!')} Nothing is broken, but look at {'what stands' if warned == 1 else 'those'} above."
+    elif answer.healthy:
         yield f"{paper.good('✓')} Healthy: the files, the records, the index and the history agree."
     yield paper.dim("  " + " · ".join(f"{name} {value}" for name, value in answer.facts.items()))
 
@@ -368,7 +444,8 @@ def _backup_report(answer: a.BackupReport, paper: Paper) -> Iterator[str]:
     for finding in answer.findings:
         yield f"{paper.bad('✗') if finding.severity == 'error' else paper.warn('!')} {finding.message}"
     if answer.healthy:
-        yield f"{paper.good('✓')} Whole: every file is as it was written, and the store in it is healthy."
+        store = "has what stands above" if answer.findings else "is healthy"
+        yield f"{paper.good('✓')} Whole: every file is as it was written, and the store in it {store}."
     made = f"{answer.made_at:%Y-%m-%d %H:%M} UTC by engram {answer.version}"
     yield paper.dim(f"  {answer.engine} · made {made} · {counts(answer.counts)}")
 
@@ -442,6 +519,14 @@ def _reembedded(answer: a.Reembedded, paper: Paper) -> Iterator[str]:
     yield f"{paper.good('✓')} {count(answer.memories, 'memory', 'memories')} got a vector of {answer.model}{left}."
 
 
+def _reindexed(answer: a.Reindexed, paper: Paper) -> Iterator[str]:
+    if not answer.index:
+        yield "= There is no index beside this store."
+        yield paper.dim("Name one: ENGRAM_INDEX=qdrant://HOST engram reindex.")
+        return
+    yield f"{paper.good('✓')} {answer.index} is up to date with {count(answer.events, 'event')}."
+
+
 RENDERERS: dict[type, Callable[[Any, Paper], Iterator[str]]] = {
     a.Remembered: _remembered,
     a.Recalled: _recalled,
@@ -452,6 +537,8 @@ RENDERERS: dict[type, Callable[[Any, Paper], Iterator[str]]] = {
     a.Chronicle: _chronicle,
     a.Undone: _undone,
     a.Receipt: _receipt,
+    a.Hygiene: _hygiene,
+    a.Scrubbed: _scrubbed,
     a.Brief: _brief,
     a.Stats: _stats,
     a.Report: _report,
@@ -463,6 +550,9 @@ RENDERERS: dict[type, Callable[[Any, Paper], Iterator[str]]] = {
     a.Kinds: _kinds,
     a.Models: _models,
     a.Reembedded: _reembedded,
+    **look.RENDERERS,
+    a.Reindexed: _reindexed,
+    **assets.RENDERERS,
     **work.RENDERERS,
     **sync.RENDERERS,
 }

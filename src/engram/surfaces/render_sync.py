@@ -17,6 +17,8 @@ def _synced(answer: a.Synced, paper: Paper) -> Iterator[str]:
         chunks = f"{count(answer.sent, 'event')} in {count(answer.wrote, 'chunk')}" if answer.wrote else "nothing"
         events = count(answer.applied, "event") if answer.applied else "nothing"
         yield f"{paper.good('✓')} {answer.place}: sent {chunks}, took in {events}  {paper.dim(answer.scope)}"
+    if answer.other_names:
+        yield paper.dim(f"  Others call this project {' and '.join(answer.other_names)}.")
     if answer.erased:
         yield f"  Took the words of {count(answer.erased, 'event')} out of the files: they were purged"
     for name, number in answer.stayed.items():
@@ -34,7 +36,8 @@ def _replicas(answer: a.ReplicaList, paper: Paper) -> Iterator[str]:
     rows = [[row.replica[:13], row.device or "-", row.state, row.fingerprint] for row in answer.replicas]
     yield from table([["replica", "device", "state", "fingerprint"], *rows], paper)
     if answer.changed:
-        yield f"{paper.good('✓')} {count(answer.changed, 'record')} looked at anew"
+        live = count(answer.live, "memory is", "memories are")
+        yield f"{paper.good('✓')} {live} in use by it now; {count(answer.changed, 'record')} changed"
     if answer.hint:
         yield paper.dim(f"  {answer.hint}")
 

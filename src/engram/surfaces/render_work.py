@@ -4,7 +4,8 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from engram.model import answers as a
-from engram.model.evidence import Check
+from engram.model.evidence import BROKEN, Check
+from engram.model.relation import judging
 from engram.model.session import Session
 from engram.surfaces.paper import Paper, ago, count, cut, plain, rows, table
 
@@ -104,11 +105,36 @@ def _related(answer: a.Related, paper: Paper) -> Iterator[str]:
     by_id = {one.id: one for one in answer.memories}
     first, second = (by_id[id].handle if id in by_id else id[:13] for id in (relation.from_id, relation.to_id))
     proposed = relation.status == "proposed"
-    sign, words = (paper.warn("◷"), " (proposed)") if proposed else (paper.good("✓"), "")
-    yield f"{sign} {paper.bold(first)} {relation.kind} {paper.bold(second)}{words}"
+    sign, words = (paper.warn("◷"), "Proposed: ") if proposed else (paper.good("✓"), "")
+    yield f"{sign} {words}{paper.bold(first)} {BEARS[relation.kind][0]} {paper.bold(second)}"
     if relation.reason:
         yield f"  {cut(relation.reason, paper.width - 2)}"
-    yield paper.dim(f"  {answer.hint}" if answer.hint else f"  Take it back: engram undo {answer.event}")
+    if answer.hint:
+        yield paper.dim(f"  {answer.hint}")
+    yield paper.dim(f"  Take it back: engram undo {answer.event}")
+
+
+BEARS = {
+    "related": ("is related to", "may be related to"),
+    "compatible": ("is compatible with", "may be compatible with"),
+    "scoped": ("holds in another case than", "may hold in another case than"),
+    "conflicts": ("conflicts with", "may conflict with"),
+    "supersedes": ("supersedes", "may supersede"),
+    "unrelated": ("has nothing to do with", "may have nothing to do with"),
+}
+"""How one memory bears on another, as it was judged and as it is suspected."""
+
+
+def _of_a_pair(pair: a.Pair) -> str:
+    """What is said of a pair, as a sentence."""
+    first, second = pair.first.handle, pair.second.handle
+    judged, suspected = BEARS[pair.kind]
+    if pair.status == "held":
+        then = f"; promoted, it {judged} it" if pair.kind == "supersedes" else ""
+        return f"{first} waits for review: it contradicts {second}{then}"
+    if pair.status == "ignored":
+        return f"set aside: {first} {suspected} {second}"
+    return f"{pair.status}: {first} {judged if pair.status == 'judged' else suspected} {second}"
 
 
 def _conflicts(answer: a.Conflicts, paper: Paper) -> Iterator[str]:
@@ -120,17 +146,22 @@ def _conflicts(answer: a.Conflicts, paper: Paper) -> Iterator[str]:
     if answer.asked or answer.tokens:
         cost = f"at most {answer.tokens:,} tokens" if answer.dry_run else f"{answer.tokens:,} tokens"
         yield f"{paper.good('✓')} The model {was} asked about {count(answer.asked, 'pair')}, {cost}"
+    if answer.ignored:
+        yield f"{paper.good('✓')} {paper.bold(answer.ignored)} {was} set aside: nobody is asked about it again"
     for each in answer.pairs:
-        model = f" by {each.model}" if each.model else ""
-        sure = f" {each.confidence:.2f}" if each.confidence else ""
-        said = f"{each.status}: {each.kind}{model}{sure}"
-        yield f"{paper.bold(each.pair)}  {paper.dim(said)}  {cut(each.why, max(paper.width - 50, 20))}"
+        model = f", says {each.model}" if each.model else ""
+        sure = f" ({each.confidence:.2f})" if each.confidence else ""
+        said = f"{_of_a_pair(each)}{model}{sure}"
+        yield f"{paper.bold(each.pair)}  {paper.dim(said)}  {cut(each.why, max(paper.width - 70, 20))}"
         for one in (each.first, each.second):
             yield f"  {one.handle}  {cut(one.summary or one.text, paper.width - 14)}"
     if not answer.pairs:
-        yield "Nothing is known that may not hold together. Look through everything: engram conflicts --scan"
+        yield "Nothing was settled yet." if answer.settled else NOTHING_OPEN
     yield from (paper.warn(problem) for problem in answer.problems)
     yield from (paper.dim(line) for line in _what_next(answer))
+
+
+NOTHING_OPEN = "Nothing is known that may not hold together. Look through everything: engram conflicts --scan"
 
 
 def _what_next(answer: a.Conflicts) -> Iterator[str]:
@@ -141,17 +172,18 @@ def _what_next(answer: a.Conflicts) -> Iterator[str]:
             f"Decide what is held: engram promote {waits} replaces {other} (with --keep both stay);"
             f" engram reject {waits}."
         )
-    open_ = [each.pair for each in answer.pairs if each.status != "held"]
-    if open_ and not answer.dry_run:
-        pair = open_[0]
-        yield f"Judge one: engram judge {pair} supersedes, or conflicts, compatible, scoped, unrelated."
-        yield f"Set one aside: engram conflicts --ignore {pair}"
+    open_ = [each for each in answer.pairs if each.status in ("open", "proposed", "judged")]
+    if open_ and not answer.settled:
+        yield f"Judge one: {judging(open_[0].pair)}."
+    aside = [each.pair for each in (*open_, *held) if each.status != "judged"]
+    if aside and not answer.settled:
+        yield f"Set one aside: engram conflicts --ignore {aside[0]}"
     if answer.next:
         yield f"There is more: --after {answer.next}"
     if answer.rest:
         yield f"There is more to compare: --scan --after {answer.rest}"
     if answer.batch:
-        yield f"Take it back: engram undo {answer.batch}"
+        yield f"Take it back: engram undo {answer.event or answer.batch}"
 
 
 def _relatives(answer: a.Relatives, paper: Paper) -> Iterator[str]:
@@ -284,7 +316,8 @@ def _evidenced(answer: a.Evidenced, paper: Paper) -> Iterator[str]:
     told = ", ".join(f"{number} {verdict}" for verdict, number in answer.counts.items() if number)
     since = f" about files changed since {plain(answer.since)}" if answer.since else ""
     number = count(sum(answer.counts.values()), "citation")
-    sign = paper.bad("✗") if answer.failed else paper.good("✓")
+    broken = sum(answer.counts.get(verdict, 0) for verdict in BROKEN)
+    sign = paper.bad("✗") if answer.failed else paper.warn("!") if broken else paper.good("✓")
     yield f"{sign} {number} of {count(len(answer.memories), 'memory', 'memories')}{since}{told and f': {told}'}"
     if answer.hint:
         yield paper.dim(f"  {answer.hint}")

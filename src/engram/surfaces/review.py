@@ -5,7 +5,8 @@ import os
 import shlex
 import subprocess
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,30 @@ def walk(engram: Engram, *, scope: str = "", ask: Ask = input, say: Say = print)
     A curated memory is approved only by typing its handle: a reflex is no confirmation.
     """
     return _Walk(engram.confirming_by("terminal"), scope, ask, say).run()
+
+
+def told(candidate: Candidate, now: datetime, paper: Paper) -> Iterator[str]:
+    """A memory that waits, beside everything a reviewer compares it with, in lines."""
+    memory = candidate.memory
+    facts = f"{memory.kind} · {memory.scope} · {memory.origin}, {memory.source} · {ago(memory.created_at, now)}"
+    yield f"{paper.bold(memory.handle)}  {paper.dim(facts)}"
+    yield from (f"  {plain(line)}" for line in memory.text.splitlines())
+    yield from (f"  {line}" for line in besides_text(memory))
+    yield paper.dim(f"  Why it waits: {HELD[memory.held_for]}.")
+    if old := candidate.amends:
+        yield f"  It would change {paper.bold(old.handle)}:"
+        was, becomes = ("\n".join((one.text, *besides_text(one))) for one in (old, memory))
+        yield from differences(was, becomes, paper)
+    for other in candidate.conflicts:
+        yield f"  It would replace {paper.bold(other.handle)}:"
+        yield from differences(other.text, memory.text, paper)
+
+
+def differences(old: str, new: str, paper: Paper) -> Iterator[str]:
+    """The lines that go and those that come."""
+    for line in difflib.ndiff(old.splitlines(), new.splitlines()):
+        if line[0] in "+-":
+            yield f"    {(paper.good if line[0] == '+' else paper.bad)(plain(line))}"
 
 
 class _Walk:
@@ -64,28 +89,9 @@ class _Walk:
                 return None
 
     def _show(self, candidate: Candidate) -> None:
-        memory, page = candidate.memory, self._paper
-        now = self._engram.call().now
-        facts = f"{memory.kind} · {memory.scope} · {memory.origin}, {memory.source} · {ago(memory.created_at, now)}"
-        self._say(f"\n{page.bold(memory.handle)}  {page.dim(facts)}")
-        for line in memory.text.splitlines():
-            self._say(f"  {plain(line)}")
-        for line in besides_text(memory):
-            self._say(f"  {line}")
-        self._say(page.dim(f"  Why it waits: {HELD[memory.held_for]}."))
-        if candidate.amends:
-            old = candidate.amends
-            self._say(f"  It would change {page.bold(old.handle)}:")
-            self._diff("\n".join((old.text, *besides_text(old))), "\n".join((memory.text, *besides_text(memory))))
-        for other in candidate.conflicts:
-            self._say(f"  It would replace {page.bold(other.handle)}:")
-            self._diff(other.text, memory.text)
-
-    def _diff(self, old: str, new: str) -> None:
-        for line in difflib.ndiff(old.splitlines(), new.splitlines()):
-            if line[0] in "+-":
-                paint = self._paper.good if line[0] == "+" else self._paper.bad
-                self._say(f"    {paint(line)}")
+        self._say("")
+        for line in told(candidate, self._engram.call().now, self._paper):
+            self._say(line)
 
     def _decide(self, candidate: Candidate) -> bool:
         """One answer for one memory; False ends the walk."""

@@ -14,7 +14,7 @@ from engram.config import Settings, data_folder, read
 from engram.errors import EngramError, Invalid, Unavailable
 from engram.interop.tools import Profile
 from engram.model.scope import GLOBAL, Scope
-from engram.surfaces.guard import LOOPBACK, MOST_BYTES, Guard, token_at
+from engram.surfaces.guard import LINK, LOOPBACK, MOST_BYTES, PAGES, Guard, token_at
 from engram.surfaces.mcp.command import profile
 from engram.surfaces.mcp.holding import Held, leave
 from engram.surfaces.parsing import listed, valued
@@ -28,12 +28,14 @@ if TYPE_CHECKING:
     from engram.surfaces.guard import App
     from engram.surfaces.http import Opens
     from engram.surfaces.telling import Counting, Metrics
+    from engram.surfaces.web.app import Entrance
     from engram.wiring import Orgs
 
 PORT = 7437
 LARGEST_HEAD = 256 * 1024
 """Bytes of a request's head: more than any that is let in, so that what is too long is told so by the guard."""
 
+FLAGS = ("--no-open", "--link")
 OPTIONS = ("--host", "--port", "--project", "--profile", "--store", "--oidc-issuer", "--audience", "--url")
 
 
@@ -41,18 +43,22 @@ def run(words: list[str], *, json: bool = False) -> int:
     """Serve this memory over HTTP: to this machine, or to a team.
 
     Usage: engram serve [--host HOST] [--port N] [--project NAME] [--profile NAME ...] [--store PATH]
-                        [--oidc-issuer URL --audience NAME [--url URL]]
+                        [--no-open | --link] [--oidc-issuer URL --audience NAME [--url URL]]
 
-    Serves the operations under /v1 (described at /openapi.json) and MCP at /mcp until it is stopped (Ctrl-C).
+    Serves the page at /web, the operations under /v1 (described at /openapi.json) and MCP at /mcp until it is
+    stopped (Ctrl-C).
 
-    Alone, it serves this machine at http://127.0.0.1:7437. Every request needs the token in the file that is
-    printed at the start: `Authorization: Bearer TOKEN`. Everybody who has it is the same person.
+    Alone, it serves this machine at http://127.0.0.1:7437. It prints a link to the page that works once, and opens
+    it where there is a browser. Every other request needs the token in the file that is printed at the start:
+    `Authorization: Bearer TOKEN`. Everybody who has it is the same person.
 
     With --oidc-issuer it serves a team. Every request needs a token of that provider, or a key made by
     `engram keys create`; what it says decides who reads and writes what. See docs/guides/server.md.
 
       --host HOST      127.0.0.1 unless said. Another address than this machine's needs --oidc-issuer.
       --port N         7437 unless said; 0 takes a free one.
+      --no-open        Print the link to the page, and open no browser.
+      --link           Start nothing: get a new link to the page of the server that runs at this port.
       --oidc-issuer U  The OpenID provider whose tokens are accepted: its issuer, as it calls itself.
       --audience NAME  What tokens must be meant for; this server's own address is accepted too.
       --url URL        The address by which others reach this server, where something stands before it.
@@ -64,9 +70,12 @@ def run(words: list[str], *, json: bool = False) -> int:
     Examples:
       engram serve
       engram serve --port 0 --json
+      engram serve --link
       engram serve --host 0.0.0.0 --oidc-issuer https://id.example.org --audience engram --url https://memory.example.org
     """
     asked = _read(words)
+    if asked.link:
+        return _show_link(asked, json=json)
     home = Scope("project", asked.project) if asked.project else GLOBAL
     return _serve_team(asked, home, json=json) if asked.issuer else _serve_machine(asked, home, json=json)
 
@@ -78,13 +87,20 @@ def _serve_machine(asked: "Asked", home: Scope, *, json: bool) -> int:
     listening = _bound(asked.host, asked.port)
     address = _address(listening)
     try:
-        app = application(held, token, asked.profiles)
+        app, link = application(held, token, asked.profiles, listening.getsockname()[1])
         _announce(
-            {"url": f"{address}/mcp", "token_file": token_file},
-            [f"Serving {address}/mcp", f"Token: {token_file}", f"Memories land in: {held.home}"],
+            {"url": f"{address}/mcp", "token_file": token_file, "page": f"{address}{link}"},
+            [
+                f"Serving {address}/mcp",
+                f"Token: {token_file}",
+                f"Memories land in: {held.home}",
+                f"Page (this link works once): {address}{link}",
+            ],
             json=json,
         )
-        _listen(app, listening)
+        if asked.opens and not json:
+            open_page(f"{address}{link}")
+        _listen(app, listening, asked.settings.get("slow_seconds"))
     finally:
         listening.close()
     leave(held)
@@ -102,24 +118,62 @@ def _serve_team(asked: "Asked", home: Scope, *, json: bool) -> int:
         app = team(orgs, asked, url)
         to_stream()
         _announce(
-            {"url": f"{url}/mcp", "issuer": asked.issuer},
-            [f"Serving {url}/mcp", f"Tokens by: {asked.issuer}", f"Memories land in: {home}"],
+            {"url": f"{url}/mcp", "issuer": asked.issuer, "page": f"{url}{PAGES}"},
+            [
+                f"Serving {url}/mcp",
+                f"Tokens by: {asked.issuer}",
+                f"Memories land in: {home}",
+                f"Page: {url}{PAGES}",
+            ],
             json=json,
         )
-        _listen(app, listening)
+        _listen(app, listening, asked.settings.get("slow_seconds"))
         orgs.close()
     finally:
         listening.close()
     return 0
 
 
-def _announce(told: dict[str, str], lines: list[str], *, json: bool) -> None:
+def _show_link(asked: "Asked", *, json: bool) -> int:
+    """Get a link from the server that runs, as whoever may read its token."""
+    from http.client import HTTPConnection, HTTPException  # noqa: PLC0415 - for this alone
+    from json import loads  # noqa: PLC0415 - the same
+
+    token = token_at(os.path.join(data_folder(os.environ), "token"))
+    connection = HTTPConnection(asked.host, asked.port, timeout=10)
+    try:
+        connection.request("POST", LINK, headers={"Authorization": f"Bearer {token}"})
+        answer = connection.getresponse()
+        told = loads(answer.read(65536))
+        link = f"http://{connection.host}:{asked.port}{told['path']}"
+    except (OSError, HTTPException, ValueError, KeyError, TypeError):
+        raise Unavailable(
+            f"No engram serves a page at port {asked.port} of {asked.host}.", "Start one: engram serve."
+        ) from None
+    finally:
+        connection.close()
+    _announce({"page": link}, [f"Page (this link works once): {link}"], json=json, runs=False)
+    if asked.opens and not json:
+        open_page(link)
+    return 0
+
+
+def open_page(link: str) -> None:
+    """Open a link, where somebody sits at a terminal on a machine with a screen."""
+    screen = sys.platform in ("darwin", "win32") or any(map(os.environ.get, ("DISPLAY", "WAYLAND_DISPLAY")))
+    if screen and sys.stdout.isatty():
+        import webbrowser  # noqa: PLC0415 - for this alone
+
+        webbrowser.open(link)
+
+
+def _announce(told: dict[str, str], lines: list[str], *, json: bool, runs: bool = True) -> None:
     if json:
         import json as form  # noqa: PLC0415 - for machines only
 
         print(form.dumps(told), flush=True)
     else:
-        print(*lines, "Stop with Ctrl-C.", sep="\n", flush=True)
+        print(*lines, *(["Stop with Ctrl-C."] if runs else []), sep="\n", flush=True)
 
 
 class Asked:
@@ -128,6 +182,7 @@ class Asked:
     def __init__(self, settings: Settings) -> None:
         self.host, self.port, self.project, self.store = "127.0.0.1", PORT, "", ""
         self.profiles: list[Profile] = []
+        self.opens, self.link = True, False
         self.settings = settings
         self.issuer = str(settings.get("oidc_issuer"))
         self.audience = str(settings.get("oidc_audience"))
@@ -152,7 +207,8 @@ class Asked:
 
 def _read(words: list[str]) -> Asked:
     asked = Asked(read(os.environ, _folder()))
-    said = valued("serve", words, OPTIONS)
+    asked.opens, asked.link = "--no-open" not in words, "--link" in words
+    said = valued("serve", [word for word in words if word not in FLAGS], OPTIONS)
     for name, values in said.items():
         if values and name not in ("--profile", "--port"):
             setattr(asked, {"--oidc-issuer": "issuer"}.get(name, name[2:]), values[-1])
@@ -172,16 +228,28 @@ def _folder() -> str:
         return "/"
 
 
-def application(held: Held, token: str, profiles: list[Profile]) -> "Counting":
-    """The whole application for one machine: /v1, MCP at /mcp, signs of life, and the guard before all."""
-    from engram.surfaces.mcp.server import build  # noqa: PLC0415 - heavy; for servers only
-    from engram.surfaces.telling import Counting, Metrics  # noqa: PLC0415 - the same
+def application(held: Held, token: str, profiles: list[Profile], port: int) -> "tuple[Counting, str]":
+    """The whole application for one machine: the page, /v1, MCP, signs of life, and the guard before all.
 
-    metrics = Metrics()
+    Also the path of a link to the page, which works once.
+    """
+    from engram.surfaces.http_assets import is_upload  # noqa: PLC0415 - heavy; for servers only
+    from engram.surfaces.mcp.server import build  # noqa: PLC0415 - the same
+    from engram.surfaces.telling import Counting, Metrics  # noqa: PLC0415 - the same
+    from engram.surfaces.web import local  # noqa: PLC0415 - the same
+    from engram.wiring import desk_at, seat_of  # noqa: PLC0415 - the same
+
+    # Agents work elsewhere; the person at the page sits in the folder that the server was started in.
+    desk, seat, metrics = desk_at(), seat_of(held.engram()), Metrics()
+    entrance = local.entrance(lambda: held.engram().for_person("web").looking_from(desk).standing_in(seat), port)
     app = _served(
-        build(held.engram, profiles), _speaker(held), metrics, lambda: held.engram().engine.events(limit=1)
+        build(held.engram, profiles),
+        _speaker(held),
+        metrics,
+        lambda: held.engram().engine.events(limit=1),
+        entrance,
     )
-    return Counting(Guard(app, token), metrics)
+    return Counting(Guard(app, token, longer=is_upload), metrics), local.link_of(entrance.visits)
 
 
 def team(orgs: "Orgs", asked: Asked, url: str) -> "Counting":
@@ -191,12 +259,14 @@ def team(orgs: "Orgs", asked: Asked, url: str) -> "Counting":
         Invalid: when a setting cannot be what it says.
     """
     from engram.model.grants import Grants  # noqa: PLC0415 - heavy; for servers only
+    from engram.surfaces.http_assets import is_upload  # noqa: PLC0415 - the same
     from engram.surfaces.identity import Claims, Identity  # noqa: PLC0415 - the same
     from engram.surfaces.issuer import Issuer, bad_token  # noqa: PLC0415 - the same
     from engram.surfaces.limits import Limits  # noqa: PLC0415 - the same
     from engram.surfaces.mcp.server import build  # noqa: PLC0415 - the same
     from engram.surfaces.team import Door  # noqa: PLC0415 - the same
     from engram.surfaces.telling import CALLER, Counting, Metrics  # noqa: PLC0415 - the same
+    from engram.surfaces.web import signing  # noqa: PLC0415 - the same
 
     get, metrics = asked.settings.get, Metrics()
     issuer = Issuer(asked.issuer, [asked.audience, url, f"{url}/mcp", f"{url}/v1"])
@@ -230,22 +300,33 @@ def team(orgs: "Orgs", asked: Asked, url: str) -> "Counting":
         orgs.serves,
     )
     server = build(lambda: orgs.engram(orgs.org), asked.profiles, speaks=speaks_to_agent)
-    app = _served(server, speaks, metrics, ready, alone=True)
-    return Counting(Door(app, identity, url, Limits(get("requests_per_minute"))), metrics)
+    limits = Limits(get("requests_per_minute"))
+    entrance = signing.entrance(
+        identity,
+        signing.Client(get("oidc_client"), os.environ.get("ENGRAM_OIDC_SECRET", ""), url.rstrip("/")),
+        lambda caller: orgs.engram(caller.org).speaking_for(caller, "web"),
+        limits,
+    )
+    app = _served(server, speaks, metrics, ready, entrance, alone=True)
+    return Counting(Door(app, identity, url, limits, is_upload), metrics)
 
 
 def _served(
-    server: "Server[Any]", speaks: "Opens", metrics: "Metrics", ready: Callable[[], object], *, alone: bool = False
+    server: "Server[Any]",
+    speaks: "Opens",
+    metrics: "Metrics",
+    ready: Callable[[], object],
+    entrance: "Entrance",
+    *,
+    alone: bool = False,
 ) -> "App":
     """What stands behind a guard. With `alone`, requests of MCP stand for themselves: none joins another's."""
-    from mcp.server.transport_security import (  # noqa: PLC0415 - heavy; for servers only
-        RequestBodyLimitMiddleware,
-        TransportSecuritySettings,
-    )
+    from mcp.server.transport_security import TransportSecuritySettings  # noqa: PLC0415 - heavy; for servers only
     from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse  # noqa: PLC0415 - the same
     from starlette.routing import Mount, Route  # noqa: PLC0415 - the same
 
     from engram.surfaces import http  # noqa: PLC0415 - the same
+    from engram.surfaces.web import app as web  # noqa: PLC0415 - the same
 
     def health(request: "Request") -> JSONResponse:
         del request
@@ -263,17 +344,17 @@ def _served(
         del request
         return PlainTextResponse(metrics.text(), media_type="text/plain; version=0.0.4")
 
-    def openapi(request: "Request") -> RedirectResponse:
-        del request
-        return RedirectResponse(f"{http.BASE}/openapi.json", 307)
+    def leads_to(path: str) -> Callable[["Request"], RedirectResponse]:
+        return lambda _: RedirectResponse(path, 307)
 
     routes = [
+        Route("/", leads_to(f"{PAGES}/")),
+        Mount(PAGES, web.application(entrance)),
         Route("/health", health),
         Route("/healthz", health),
         Route("/readyz", readiness),
         Route("/metrics", counters),
-        Route("/openapi.json", openapi),
-        Mount(http.BASE, http.application(speaks)),
+        Route("/openapi.json", leads_to(f"{http.BASE}/openapi.json")),
     ]
     app = server.streamable_http_app(
         # The guard has checked host and origin already, by the stricter rule.
@@ -281,8 +362,33 @@ def _served(
         custom_starlette_routes=cast("list[Route]", routes),
         stateless_http=alone,
     )
-    # The guard goes by what a request says of its length; a body that says nothing is counted as it comes.
-    return RequestBodyLimitMiddleware(app, MOST_BYTES)
+    return _counted(_mounted(http.BASE, http.application(speaks), app))
+
+
+def _counted(app: "App") -> "App":
+    """The guard goes by what a request says of its length; a body that says nothing is counted as it comes."""
+    from mcp.server.transport_security import RequestBodyLimitMiddleware  # noqa: PLC0415 - heavy; for servers only
+
+    from engram.surfaces.http_assets import is_upload  # noqa: PLC0415 - the same
+
+    counted = RequestBodyLimitMiddleware(app, MOST_BYTES)
+
+    async def served(scope: Any, receive: Any, send: Any) -> None:  # noqa: ANN401 - ASGI
+        await (app if is_upload(scope) else counted)(scope, receive, send)  # an upload counts itself
+
+    return served
+
+
+def _mounted(base: str, inner: "App", outer: "App") -> "App":
+    """One application under a path, another everywhere else; a library's own mount lets no line break through."""
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:  # noqa: ANN401 - ASGI
+        if scope["type"] == "http" and scope["path"].startswith(f"{base}/"):
+            await inner({**scope, "root_path": scope.get("root_path", "") + base}, receive, send)
+        else:
+            await outer(scope, receive, send)
+
+    return app
 
 
 def _speaker(held: Held) -> "Opens":
@@ -297,7 +403,8 @@ def _speaker(held: Held) -> "Opens":
 
 def _bound(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listening = socket.socket(family, socket.SOCK_STREAM)
+    # Named, for asyncio sends at once only where it sees TCP: else each answer waits 40 ms to be acknowledged.
+    listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listening.bind((host, port))
@@ -315,16 +422,18 @@ def _address(listening: socket.socket) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
-def _listen(app: "App", listening: socket.socket) -> None:
+def _listen(app: "App", listening: socket.socket, patience: int) -> None:
     import uvicorn  # noqa: PLC0415 - heavy; for servers only
 
+    from engram.surfaces.serve_patience import InTime, patient  # noqa: PLC0415 - the same
+
     config = uvicorn.Config(
-        app,
+        InTime(app, patience),
         log_level="warning",
         log_config=None,
         access_log=False,
         server_header=False,
-        http="h11",
+        http=patient(patience),
         h11_max_incomplete_event_size=LARGEST_HEAD,
         timeout_graceful_shutdown=2,
     )

@@ -1,15 +1,15 @@
 """The door of a team's server: who speaks, and how much, before anything else reads a request."""
 
 import json
-from collections.abc import Mapping, MutableMapping
+from collections.abc import Callable, Mapping, MutableMapping
 from functools import partial
 from typing import Any
 
 import anyio.to_thread
 
-from engram.errors import EngramError, Forbidden, Invalid, Throttled, Unauthenticated
+from engram.errors import EngramError, Forbidden, Throttled, Unauthenticated
 from engram.model.caller import Caller
-from engram.surfaces.guard import MOST_BYTES, App
+from engram.surfaces.guard import MOST_BYTES, App, check_length, is_page, never
 from engram.surfaces.identity import SCOPES, Denied, Identity
 from engram.surfaces.issuer import bad_token
 from engram.surfaces.limits import Limits, throttled
@@ -25,8 +25,12 @@ Scope = MutableMapping[str, Any]
 class Door:
     """An ASGI application that lets a request through to another with its caller, or refuses it."""
 
-    def __init__(self, app: App, identity: Identity, url: str, limits: Limits) -> None:
+    def __init__(
+        self, app: App, identity: Identity, url: str, limits: Limits, longer: Callable[[Any], bool] = never
+    ) -> None:
+        """Stand before an application. What is `longer` brings so many bytes that it counts them itself."""
         self._app, self._identity, self._url, self._limits = app, identity, url.rstrip("/"), limits
+        self._longer = longer
 
     async def __call__(self, scope: Scope, receive: Any, send: Any) -> None:  # noqa: ANN401 - ASGI
         """Check one request before anything else reads it."""
@@ -42,15 +46,12 @@ class Door:
             return
         try:
             self._check_origin(headers)
-            if scope["path"] not in OPEN:
+            if scope["path"] not in OPEN and not is_page(scope):
                 scope[CALLER] = await self._caller(scope, headers)
+            if not self._longer(scope):
+                check_length(headers.get("content-length", "0"), MOST_BYTES)
         except EngramError as error:
             await _answer(send, error.http_status, error.body(), **self._challenge(error, headers))
-            return
-        length = headers.get("content-length", "0")
-        if length.isdigit() and int(length) > MOST_BYTES:
-            much = Invalid(f"A request has at most {MOST_BYTES:,} bytes.", "Send less at a time.")
-            await _answer(send, 413, much.body())
             return
         await self._app(scope, receive, send)
 
@@ -73,7 +74,7 @@ class Door:
 
     def _check_origin(self, headers: dict[str, str]) -> None:
         origin = headers.get("origin")
-        if origin is not None and origin != _origin(self._url):
+        if origin is not None and origin != origin_of(self._url):
             raise Forbidden("Pages of other sites may not read this memory.", "Call it from a program instead.")
 
     def _metadata(self, path: str) -> dict[str, Any] | None:
@@ -113,6 +114,7 @@ async def _answer(send: Any, status: int, body: Mapping[str, Any], **headers: st
     await send({"type": "http.response.body", "body": said})
 
 
-def _origin(url: str) -> str:
+def origin_of(url: str) -> str:
+    """What a browser calls the pages at an address: its scheme, host and port."""
     scheme, _, rest = url.partition("://")
     return f"{scheme}://{rest.partition('/')[0]}"

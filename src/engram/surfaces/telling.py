@@ -29,12 +29,17 @@ ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _KNOWN = ("memories", "recall", "context", "review", "queue", "sync", "history", "undo", "sessions", "stats",
           "doctor", "kinds", "keys", "apikeys", "relations", "projects", "models")  # fmt: skip
 
+_PAGES = ("inbox", "memory", "history", "undo", "static", "search", "timeline", "graph", "files", "next", "health",
+          "stats")  # fmt: skip
+
 
 def route_of(path: str) -> str:
     """A path without what only one request has: names of memories make no series of their own."""
     parts = path.strip("/").split("/")
     if parts[0] == "v1":
         return f"/v1/{parts[1]}" if len(parts) > 1 and parts[1] in _KNOWN else "/v1"
+    if parts[0] == "web":  # pages by their first name: those of memories are one
+        return f"/web/{parts[1]}" if len(parts) > 1 and parts[1] in _PAGES else "/web"
     return path if path in ("/mcp", "/healthz", "/readyz", "/metrics", "/health", "/openapi.json") else "other"
 
 

@@ -29,11 +29,37 @@ _PAYLOAD = re.compile(r"([0-9a-f]{64})\.payload")
 
 
 class Card(NamedTuple):
-    """How a replica introduces itself: its public key, and the name of its device."""
+    """How a replica introduces itself: its public key, and the name of its device.
+
+    A server adds whose it is, where that is not who asks; and to its own, what it calls who asks.
+    """
 
     replica: str
     key: str
     device: str
+    owner: str | None = None
+    you: str | None = None
+
+
+def print_card(card: Card) -> bytes:
+    """A card as a file."""
+    told = {"schema": "engram.replica.v1", "replica": card.replica, "key": card.key, "device": card.device}
+    told |= {name: value for name in ("owner", "you") if (value := getattr(card, name)) is not None}
+    return (json.dumps(told, indent=2) + "\n").encode()
+
+
+def read_card(replica: str, content: bytes) -> Card | None:
+    """The card of a replica; None where that is none."""
+    try:
+        told = json.loads(content)
+        key, device = told["key"], told["device"]
+        more = told.get("owner"), told.get("you")
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return None
+    fits = isinstance(key, str) and re.fullmatch("[0-9a-f]{64}", key) and isinstance(device, str)
+    if not fits or not all(one is None or isinstance(one, str) for one in more):
+        return None
+    return Card(replica, key, "".join(c for c in device if c.isprintable())[:64], *more)
 
 
 class Place:
@@ -69,18 +95,11 @@ class Place:
         return found
 
     def _card(self, replica: str) -> Card | None:
-        try:
-            told = json.loads(self._read(MOST_CARD, CARDS, f"{replica}.json") or b"")
-            key, device = told["key"], told["device"]
-        except (ValueError, KeyError, TypeError, RecursionError):
-            return None
-        fits = isinstance(key, str) and re.fullmatch("[0-9a-f]{64}", key) and isinstance(device, str)
-        return Card(replica, key, "".join(c for c in device if c.isprintable())[:64]) if fits else None
+        return read_card(replica, self._read(MOST_CARD, CARDS, f"{replica}.json") or b"")
 
     def introduce(self, card: Card) -> None:
         """Leave our own card."""
-        told = {"schema": "engram.replica.v1", "replica": card.replica, "key": card.key, "device": card.device}
-        content = (json.dumps(told, indent=2) + "\n").encode()
+        content = print_card(card)
         if self._read(MOST_CARD, CARDS, f"{card.replica}.json") != content:
             self.write(content, CARDS, f"{card.replica}.json")
         if self._read(MOST_CARD, ".gitattributes") != ATTRIBUTES.encode():
@@ -169,6 +188,11 @@ class Place:
     def has(self, name: str) -> bool:
         """Whether one of `files` is there."""
         return os.path.isfile(os.path.join(self.path, *name.split("/")))
+
+    def stamp(self, name: str) -> list[int]:
+        """What tells from outside that one of `files` was written anew."""
+        seen = os.stat(os.path.join(self.path, *name.split("/")))
+        return [seen.st_mtime_ns, seen.st_size, seen.st_ino]
 
     def read(self, name: str) -> bytes | None:
         """The content of one of `files`."""

@@ -25,15 +25,15 @@ class Listed(NamedTuple):
 class Server:
     """One scope on a server. Every call stands alone, so that what was broken off can go on anywhere."""
 
-    def __init__(self, url: str, scope: str, token: str) -> None:
-        """Check the address; nothing is asked yet.
+    def __init__(self, url: str, scope: str, token: str, *, private: bool = False) -> None:
+        """Check the address; nothing is asked yet. Private memories of a scope lie apart from the shared ones.
 
         Raises:
             Invalid: when it is none, or would send memories over the network in the clear.
         """
         secret = "the token of the remote"  # noqa: S105 - what it is called, not what it is
         self._web = Web(url, "/sync", key=token, timeout=TIMEOUT, setting="the remote's address", secret=secret)
-        self._scope = scope
+        self._scope, self._private = scope, private
         self.shown = self._web.shown
 
     def listed(self, after: int = 0) -> Iterator[Listed]:
@@ -84,7 +84,7 @@ class Server:
         return f"/files/{quote(name)}"
 
     def _query(self, **more: str) -> str:
-        return urlencode({"scope": self._scope, **more})
+        return urlencode({"scope": self._scope, **({"private": "true"} if self._private else {}), **more})
 
     def _done(self, answer: Answer) -> Answer:
         status, shown = answer.status, self.shown

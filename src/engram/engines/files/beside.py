@@ -24,7 +24,6 @@ TOKEN = 16
 _GENERATED = re.compile(r"^generated:.*$", re.MULTILINE)
 _MARK = re.compile(r"^(?:<{7}|>{7}|\|{7}|={7})(?: .*)?$\n?", re.MULTILINE)
 _SNAPSHOT = re.compile(rf"[0-9a-f]{{{TOKEN}}}\.(?:log\.)?bak")
-_DONE = {"promote": "promote", "reject": "reject", "undo": "undo"}
 
 
 # the log
@@ -124,6 +123,12 @@ def unmarked(text: str) -> str:
     for extra in dates[:-1]:
         head = head.replace(f"{extra}\n", "", 1)
     return with_entries(f"{head}{title}", rest.splitlines(keepends=True))
+
+
+def unmarked_trail(content: bytes) -> bytes:
+    """The audit trail without the marks of a merge that git left open; every other line stays, of both sides."""
+    lines = content.splitlines(keepends=True)
+    return b"".join(line for line in lines if not _MARK.match(line.decode("utf-8", "replace")))
 
 
 def with_entries(text: str, lines: Iterable[str]) -> str:
@@ -246,11 +251,11 @@ def audit_lines(line: Line, steps: Sequence[Step], *, snapshot: bool) -> bytes:
 
 def _operation(line: Line, step: Step) -> str:
     action = line.event.action
-    if action in _DONE or step.after is None or step.before is not None:
+    if action != "remember" or step.after is None or step.before is not None:
         return action
     if step.after.learned_by == "harvest":
         return "harvest"
-    return "auto_append" if _in_use_by_itself(step.after) and action == "remember" else action
+    return "auto_append" if _in_use_by_itself(step.after) else action
 
 
 def written_line(now: datetime, word: str, token: str | None) -> bytes:
@@ -274,6 +279,16 @@ def last_audited(content: bytes) -> str:
     content = whole_lines(content)
     at = content.rfind(b'"event": "')
     return content[at + 10 : at + 74].decode("ascii", "replace") if at >= 0 else ""
+
+
+def followed(lines: Sequence[Line], content: bytes) -> int:
+    """How many lines the other files have followed, by the trail: up to its last one that is not lost."""
+    last = last_audited(content)
+    at = next((n for n, line in enumerate(lines, 1) if line.event.id == last), 0)
+    if at or not last:
+        return at
+    known = audited(content)
+    return max((n for n, line in enumerate(lines, 1) if line.event.id in known), default=0)
 
 
 # the snapshots

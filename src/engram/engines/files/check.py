@@ -6,13 +6,16 @@ import re
 from collections.abc import Callable, Iterator
 from datetime import datetime
 from functools import partial
+from shlex import quote as quoted
 from typing import NamedTuple
 
-from engram.engines.files import beside
-from engram.engines.files.folder import AUDIT, DONE, LOG, QUEUE, REGISTRY, Folder
-from engram.engines.files.history import Journal, Line, State, Step
+from engram.engines.files import beside, gaps, notices
+from engram.engines.files.folder import AUDIT, DONE, EVENTS, LOG, QUEUE, SNAPSHOTS, Folder
+from engram.engines.files.history import Journal, Line, State, Step, read_journal
+from engram.engines.files.joining import join
 from engram.engines.files.reading import Reading
 from engram.engines.files.registry import Registry, body_of, sections
+from engram.errors import Corrupt
 from engram.model.change import Finding
 from engram.model.event import ADOPTED, BOOKKEEPING, intact
 from engram.model.hashing import sha256
@@ -91,31 +94,43 @@ def _flaws(view: View) -> Iterator[Flaw]:
 
 def _history(view: View) -> Iterator[Flaw]:
     kept = "Compare with a backup; memories are as memory.md has them."
-    for at in view.journal.torn:
-        yield Flaw(Finding("history", f"events.jsonl, line {at} is torn: what it told is not known.", kept))
+    torn = [f"events.jsonl, line {at} is torn: what it told is not known." for at in view.journal.torn]
+    for n, told in enumerate(torn):
+        finding = Finding("history", told, notices.RESTORE, severity="warning", fixable=True)
+        yield Flaw(finding, partial(_torn_aside, view) if n == 0 else None)
     for line in broken(view.journal):
         told = f"Event {line.event.seq} ({line.event.id[:8]}) does not fit the chain: events.jsonl was changed."
         yield Flaw(Finding("history", told, kept))
-    told_of = beside.audited(beside.read_audit(view.folder)) - {line.event.id for line in view.journal.lines}
-    if (lost := len(told_of) - len(view.journal.torn)) > 0:
-        event = _count(lost, "event")
-        told = f"audit.jsonl knows {event} that events.jsonl does not: history was cut, or replaced."
-        hint = "Put events.jsonl back from a backup; memories are as memory.md has them."
-        yield Flaw(Finding("history", told, hint, severity="warning"))
+    if gap := gaps.lost(view.journal, beside.read_audit(view.folder)):
+        lost = f"{count(len(gap), 'event')}: {gaps.listed(gap)}"
+        told = f"events.jsonl has lost {lost}. Memories are as memory.md has them."
+        yield Flaw(Finding("history", told, notices.RESTORE, severity="warning", fixable=True))
+
+
+def _torn_aside(view: View) -> str:
+    """Take the lines that cannot be read out of history; they are kept aside, byte for byte."""
+    raw, torn = (view.folder.read(EVENTS) or b"").split(b"\n"), set(view.journal.torn)
+    taken = b"".join(line + b"\n" for at, line in enumerate(raw, 1) if at in torn)
+    name = f"events-torn-{sha256(taken).hexdigest()[:8]}.jsonl"
+    view.folder.write(taken, SNAPSHOTS, name)
+    view.folder.write(b"\n".join(line for at, line in enumerate(raw, 1) if at not in torn), EVENTS)
+    return f"{count(len(torn), 'torn line')} of events.jsonl went to .bak/{name}."
 
 
 def broken(journal: Journal) -> Iterator[Line]:
     """The lines that do not fit their hash, their commitment or, where this store wrote them, their chain.
 
-    What came from another store may have gaps, for it sends only what is shared, and in any order.
+    A gap is told as such (`gaps`). What came from another store may have some, for it sends only what is shared,
+    and in any order.
     """
-    mine = {line.event.replica for line in journal.lines if line.after.get("home")}
+    mine, known = gaps.own(journal.lines), {line.event.id for line in journal.lines}
     last: dict[str, tuple[int, str]] = {}
     for line in journal.lines:
         event = line.event
         position, prev = last.get(event.replica, (0, ""))
-        linked = (event.position, event.prev) == (position + 1, prev) or event.replica not in mine
-        if not intact(event) or not linked or not _agrees(line):
+        ours = event.replica in mine  # what another store says is joined with what others say: it need not agree
+        linked = not ours or gaps.links(event, position, prev, known)
+        if not intact(event) or not linked or (ours and not _agrees(line)):
             yield line
         last[event.replica] = (event.position, event.id)
 
@@ -244,6 +259,12 @@ def drifted(view: View) -> bool:
 
 def _audit(view: View) -> Iterator[Flaw]:
     content = beside.read_audit(view.folder)
+    plain = beside.unmarked_trail(content)
+    if plain != content:
+        told = "audit.jsonl has the marks of a merge."
+        finding = Finding("audit", told, f"Keep both sides: {FIX[9:]}", fixable=True)
+        yield Flaw(finding, partial(_trail_unmarked, view.folder))
+        content = plain
     for at, line in enumerate(content.split(b"\n")[:-1], 1):
         if line.strip() and not _is_object(line):
             told = f"audit.jsonl, line {at} is no record."
@@ -252,9 +273,14 @@ def _audit(view: View) -> Iterator[Flaw]:
     known = beside.audited(content)
     missing = {line.event.id for line in view.journal.lines} - known
     if missing:
-        told = f"audit.jsonl does not know {_count(len(missing), 'event')} of events.jsonl."
+        told = f"audit.jsonl does not know {count(len(missing), 'event')} of events.jsonl."
         finding = Finding("audit", told, FIX, fixable=True)
         yield Flaw(finding, partial(_audited_again, view, missing))
+
+
+def _trail_unmarked(folder: Folder) -> str:
+    folder.write(beside.unmarked_trail(beside.read_audit(folder)), AUDIT)
+    return "audit.jsonl has both sides of the merge, without its marks."
 
 
 def _audited_again(view: View, missing: set[str]) -> str:
@@ -264,7 +290,7 @@ def _audited_again(view: View, missing: set[str]) -> str:
         if line.event.id in missing:
             rows.append(beside.audit_lines(line, steps, snapshot=False))
     view.folder.append(b"".join(rows), AUDIT)
-    return f"audit.jsonl got what it lacked: {_count(len(missing), 'event')}."
+    return f"audit.jsonl got what it lacked: {count(len(missing), 'event')}."
 
 
 def _is_object(line: bytes) -> bool:
@@ -288,7 +314,7 @@ def _log(view: View) -> Iterator[Flaw]:
     if missing := beside.missing_entries(text, entries):
         gone = view.folder.stamp(LOG) is None
         told = (
-            "memory-log.md is gone." if gone else f"memory-log.md lacks {_count(len(missing), 'entry', 'entries')}."
+            "memory-log.md is gone." if gone else f"memory-log.md lacks {count(len(missing), 'entry', 'entries')}."
         )
         finding = Finding("log", told, FIX, severity="warning", fixable=True)
         yield Flaw(finding, partial(_logged_again, view, missing))
@@ -297,7 +323,7 @@ def _log(view: View) -> Iterator[Flaw]:
 def _logged_again(view: View, missing: list[str]) -> str:
     text = beside.logged(beside.read_log(view.folder), missing, view.now.date().isoformat())
     _write_log(view.folder, beside.with_entries(text, ()))
-    return f"memory-log.md got what it lacked: {_count(len(missing), 'entry', 'entries')}."
+    return f"memory-log.md got what it lacked: {count(len(missing), 'entry', 'entries')}."
 
 
 def marked(folder: Folder) -> Flaw | None:
@@ -339,12 +365,22 @@ def target_of(name: str) -> str:
 def _copies(view: View) -> Iterator[Flaw]:
     joins = {AUDIT: _joined_trail, LOG: _joined_log}
     for name in copies(view.folder):
-        target = target_of(name)
-        by_hand = target not in (*joins, REGISTRY)
-        hint = f"Compare it with {target}, then remove it." if by_hand else f"Join it: {FIX[9:]}"
-        told = f"{name} was left by a sync tool."
-        finding = Finding("copy", told, hint, severity="warning", fixable=not by_hand)
+        target, told, hint = target_of(name), f"{name} was left by a sync tool.", f"Join it: {FIX[9:]}"
+        reason = _parted_ways(view, name) if target == EVENTS else ""
+        if reason:
+            told = f"{name} was left by a sync tool, and cannot be joined: {reason}."
+            move = f"mv {quoted(view.folder.at(name))} ~/"
+            hint = f"events.jsonl goes on, and memory.md has every memory. Move it out of the store: {move}"
+        finding = Finding("copy", told, hint, severity="warning", fixable=not reason)
         yield Flaw(finding, partial(joins[target], view, name) if target in joins else None)
+
+
+def _parted_ways(view: View, name: str) -> str:
+    """Why a copy of history cannot be joined, or ""."""
+    try:
+        return join(view.journal.lines, read_journal(view.folder.read(name) or b"")).reason
+    except Corrupt as error:
+        return error.message.rstrip(".")
 
 
 def _joined_trail(view: View, name: str) -> str:
@@ -354,7 +390,7 @@ def _joined_trail(view: View, name: str) -> str:
     fresh = [line for line in dict.fromkeys(lines) if line.strip() and line not in known]
     view.folder.append(b"".join(line + b"\n" for line in fresh), AUDIT)
     view.folder.remove(name)
-    return f"{_count(len(fresh), 'line')} of {name} went into audit.jsonl."
+    return f"{count(len(fresh), 'line')} of {name} went into audit.jsonl."
 
 
 def _joined_log(view: View, name: str) -> str:
@@ -378,5 +414,6 @@ def _is_purged(entry: str, state: State) -> bool:
     return bool(found) and state.erased("", found[1] or found[2]) if found else False
 
 
-def _count(number: int, one: str, many: str = "") -> str:
+def count(number: int, one: str, many: str = "") -> str:
+    """A number of things, in words."""
     return f"{number} {one if number == 1 else many or one + 's'}"

@@ -8,7 +8,7 @@ from engram.engines.files import history
 from engram.engines.files.folder import Stamp
 from engram.engines.files.history import Line, Step
 from engram.engines.files.mark import Mark
-from engram.engines.files.registry import Registry, body_of, respoken
+from engram.engines.files.registry import Registry, body_of, respoken, with_remarks
 from engram.model.change import ABSENT, Change
 from engram.model.codec import encode
 from engram.model.event import Event
@@ -64,13 +64,13 @@ def draft(
 def spliced(drafted: Draft, now: datetime, mark: Mark, memories: Callable[[], Sequence[Memory]]) -> str:
     """The registry's text with the items as they are now; on a new day, all that time has changed as well."""
     registry, date, steps = drafted.registry, now.date().isoformat(), drafted.steps
-    before, after = ([m for m in each if m] for each in ([s.before for s in steps], [s.after for s in steps]))
-    body = respoken(registry.body, before, after, now)
+    body = respoken(registry.body, ((step.before, step.after) for step in steps), now)
     changes: dict[Span, str] = {}
     added = []
-    if body is None or registry.generated != date:  # somebody else's body, or a new day
+    if body is None or registry.generated != date:  # somebody else's body, a line that comes back, or a new day
         everyone = memories()
-        body = body_of(everyone, now)
+        known = [*everyone, *(step.before for step in steps if step.before)]
+        body = with_remarks(body_of(everyone, now), registry.body, known)
         changes = _aged(registry, everyone, now)
     for step in steps:
         others = drafted.others.get(step.id, ())

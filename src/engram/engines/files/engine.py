@@ -18,6 +18,7 @@ from engram.model.query import Backlog, Census, Hit, Page, Query, Space
 from engram.model.scope import Scope
 
 if TYPE_CHECKING:
+    from engram.engines.files.joining import Side
     from engram.engines.files.mending import Mender
     from engram.engines.files.scribe import Scribe
 
@@ -42,6 +43,7 @@ class FilesEngine:
         claims_of: Callable[[Memory], tuple[str, ...]],
         scrub: Callable[[Memory], tuple[dict[str, Any], tuple[str, ...]]],
         kind_of: Callable[[str], tuple[int, str]],
+        merged: Callable[[], "Sequence[Side]"] = tuple,
         snapshots: int = SNAPSHOTS_KEPT,
         lenient: bool = False,
         trace: Callable[[str], None] = lambda _: None,
@@ -50,7 +52,7 @@ class FilesEngine:
 
         `scrub` takes out of a memory what must not be kept, and `kind_of` tells care and decay of a kind: rules for
         what a person writes into the text. `lenient` opens a store that others may read, or whose text cannot be
-        read, so that it can be mended.
+        read, so that it can be mended. `merged` tells the other sides of a merge that made the folder what it is.
 
         Raises:
             Invalid: when the path is no folder.
@@ -62,7 +64,7 @@ class FilesEngine:
         self._folder.make()
         self.path = self._folder.path
         self._clock, self._new_id, self._claims_of = clock, new_id, claims_of
-        self._scrub, self._kind_of = scrub, kind_of
+        self._scrub, self._kind_of, self._merged = scrub, kind_of, merged
         self._snapshots, self._trace = snapshots, trace
         self._pen: Scribe | None = None
         self._require_private(lenient=lenient)
@@ -113,6 +115,10 @@ class FilesEngine:
     def census(self, terms: Sequence[str], access: Access) -> Census:
         """See `ports.Engine.census`."""
         return self._read().census(terms, access)
+
+    def containing(self, piece: str, access: Access, *, limit: int = 8) -> list[str]:
+        """See `ports.Engine.containing`."""
+        return self._read().containing(piece, access, limit=limit)
 
     def places(self, access: Access) -> list[Scope]:
         """See `ports.Engine.places`."""
@@ -229,4 +235,5 @@ class FilesEngine:
             new_id=self._new_id,
             scrub=self._scrub,
             kind_of=self._kind_of,
+            merged=self._merged,
         )

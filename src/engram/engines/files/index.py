@@ -41,6 +41,8 @@ class Index(Protocol):
 
     def census(self, terms: Sequence[str], access: Access) -> Census: ...  # noqa: D102
 
+    def containing(self, piece: str, access: Access, *, limit: int = 8) -> list[str]: ...  # noqa: D102
+
     def places(self, access: Access) -> list[Scope]: ...  # noqa: D102
 
     def commit(self, change: Change, witness: Witness | None = None) -> Commit: ...  # noqa: D102

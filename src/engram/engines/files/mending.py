@@ -4,11 +4,13 @@ import os
 from collections.abc import Callable, Sequence
 from datetime import datetime
 
-from engram.engines.files import beside, notices, reading
+from engram.engines.files import beside, gaps, notices, reading
 from engram.engines.files import check as checks
-from engram.engines.files.folder import AUDIT, LOG, REGISTRY, SNAPSHOTS, Folder
-from engram.engines.files.history import Line, State
+from engram.engines.files.check import count
+from engram.engines.files.folder import AUDIT, EVENTS, LOG, REGISTRY, SNAPSHOTS, Folder
+from engram.engines.files.history import Line, State, read_journal
 from engram.engines.files.index import Shelf
+from engram.engines.files.joining import Side, fresh, join
 from engram.engines.files.parting import Twin, part
 from engram.engines.files.problem import Unreadable
 from engram.engines.files.reading import KindOf, Scrub
@@ -18,6 +20,7 @@ from engram.errors import Corrupt
 from engram.model.change import Drifted, Finding
 from engram.model.hashing import sha256
 from engram.model.record import replace
+from engram.model.refs import handle_number
 from engram.model.scope import GLOBAL
 
 _THEIRS = "memory-conflict.md"
@@ -37,10 +40,11 @@ class Mender:
         new_id: Callable[[], str],
         scrub: Scrub,
         kind_of: KindOf,
+        merged: Callable[[], Sequence[Side]],
     ) -> None:
         self._scribe, self._folder, self._shelf = scribe, folder, shelf
         self._clock, self._new_id = clock, new_id
-        self._scrub, self._kind_of = scrub, kind_of
+        self._scrub, self._kind_of, self._merged = scrub, kind_of, merged
 
     def check(self, *, repair: bool = False) -> list[Finding]:
         """See `ports.Engine.check`."""
@@ -61,6 +65,8 @@ class Mender:
                 return [*findings, marks.finding if marks and problem.name == LOG else problem.finding()]
             if repair:
                 findings += self._mend()
+            else:
+                findings += self._left_out()
             findings += self._check_index(repair=repair)
             view = self._view()
             findings += checks.findings(view)
@@ -112,7 +118,7 @@ class Mender:
 
     def _wrong_in_index(self) -> list[Finding]:
         found, journal = self._shelf.index.check(), self._scribe.journal()
-        known = bool(journal.torn) or any(checks.broken(journal))
+        known = bool(journal.torn or gaps.missing_links(journal.lines)) or any(checks.broken(journal))
         return [each for each in found if not (known and each.code in ("history", "records"))]
 
     def _secrets(self, state: State) -> list[Finding]:
@@ -138,22 +144,108 @@ class Mender:
             self._folder.write(each.encode(), REGISTRY)
             self._scribe.settle(force=True)
         self._folder.remove(_THEIRS)
+        self._drop_notices_of_age()
         if secret := any(each.code == "secret" for each in self._shelf.notices):
             self._folder.remove(SNAPSHOTS, aside)
-        return [notices.untangled(kept=not secret)]
+        return [notices.untangled(kept=not secret), *self._worded_twice(texts)]
+
+    def _worded_twice(self, texts: Sequence[str]) -> list[Finding]:
+        """Which memories the sides of a merge word differently: one wording counts, and both are told."""
+        said: dict[str, set[str]] = {}
+        for registry in map(read_registry, texts):
+            for span in registry.blocks():
+                memory = registry.item(span, self._clock()).memory
+                said.setdefault(memory.id, set()).add(memory.text)
+        return [
+            notices.worded_twice(memory.handle)
+            for memory in self._scribe.state().memories()
+            if len(said.get(memory.id, ())) > 1
+        ]
 
     def _mend(self) -> list[Finding]:
         """Give duplicates and the items of conflict copies ids of their own, write the body anew, and the rest."""
+        notes = self._take_up() + self._join()
         view = self._view()
         twins = [Twin(item) for _, item in view.found.twice]
         twins += [twin for name in checks.copies(self._folder) for twin in self._twins_in(name, view.journal.lines)]
-        notes = self._part(view, twins)
+        notes += self._part(view, twins)
         view = self._view()
         if checks.drifted(view):
             text = self._scribe.renewed(view.registry, view.state, view.found, view.now)
             notes.append(checks.note("body", self._write_body(view, text)))
         notes += checks.mend(view)
+        if gap := gaps.lost(self._scribe.journal(), beside.read_audit(self._folder)):
+            notes.append(checks.note("history", self._scribe.acknowledge(gap)))
         self._scribe.settle(force=True)
+        return notes
+
+    def _join(self) -> list[Finding]:
+        """Take the lines that only a copy of history has in among ours, where the chains allow it."""
+        names = [name for name in checks.copies(self._folder) if checks.target_of(name) == EVENTS]
+        notes = [note for name in names for note in self._join_history(name)]
+        self._drop_notices_of_age()
+        return notes
+
+    def _join_history(self, name: str) -> list[Finding]:
+        try:
+            theirs, journal = read_journal(self._folder.read(name) or b""), self._scribe.journal()
+        except Corrupt:
+            return []  # of a form that nobody knows here: a check tells it
+        joined = join(journal.lines, theirs)
+        if joined.reason:
+            return []
+        moved = self._scribe.replace_history(joined, journal) if joined.came else []
+        if theirs.torn:
+            kept = f"it has torn lines, and is .bak/{self._folder.put_aside(name)}"
+        else:
+            kept = "it is gone"
+            self._folder.remove(name)
+        told = f"{count(joined.came, 'line')} of {name} went into events.jsonl; {kept}."
+        return [checks.note("copy", told), *(checks.note("duplicate", each) for each in moved)]
+
+    def _drop_notices_of_age(self) -> None:
+        """Each side of a merge is older than both together: nobody saved an old text."""
+        self._shelf.notices[:] = [each for each in self._shelf.notices if each.code != "older text"]
+
+    def _left_out(self) -> list[Finding]:
+        """What a merge of git left out of this store: the other side has it, and nothing here tells of it."""
+        return [
+            Finding(
+                "merge",
+                f"The merge of {side.commit[:8]} left out {count(n, 'memory', 'memories')} of the other side.",
+                "Take it in: engram doctor --fix. What should go, forget then: engram forget ID.",
+                severity="warning",
+                fixable=True,
+            )
+            for side in self._merged()
+            if (n := len(self._unknown_of(side)))
+        ]
+
+    def _unknown_of(self, side: Side) -> set[str]:
+        """The memories of another side that this store has never heard of."""
+        journal, state = self._scribe.journal(), self._scribe.state()
+        try:
+            theirs = read_journal(side.files.get(EVENTS, b"")).lines
+            registry = read_registry(clean(side.files.get(REGISTRY, b""), REGISTRY))
+        except (Unreadable, Corrupt):
+            return set()
+        known = {id for line in journal.lines for id in (*line.memories, *line.event.subjects)}
+        told = {id for line in fresh(journal.lines, theirs) for id, put in line.memories.items() if put}
+        told |= {name for name in registry.names() if handle_number("memory", name) is None}
+        return {id for id in told if id and id not in known and not state.erased(id, "")}
+
+    def _take_up(self) -> list[Finding]:
+        """Put the other side of a merge beside our files, as a sync tool would, for it is joined like that."""
+        notes = []
+        for side in self._merged():
+            if unknown := self._unknown_of(side):
+                for name in (EVENTS, REGISTRY):
+                    stem, ending = os.path.splitext(name)
+                    self._folder.write(side.files.get(name, b""), f"{stem}-conflict-{side.commit[:8]}{ending}")
+                what = count(len(unknown), "memory", "memories")
+                notes.append(
+                    checks.note("merge", f"{what} of {side.commit[:8]}, which the merge left out, came back.")
+                )
         return notes
 
     def _write_body(self, view: checks.View, text: str) -> str:

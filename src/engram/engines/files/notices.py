@@ -46,7 +46,7 @@ def older_text(kept: Iterable[str]) -> Finding | None:
     n = len(set(kept))
     told = _count(n, "is newer, and was kept.", "are newer, and were kept.")
     hint = "Your own changes were taken in. To go back a step: engram undo."
-    return _warning("older text", f"memory.md was saved from an older text: {told}", hint) if n else None
+    return _warning("older text", f"memory.md comes from an older text: {told}", hint) if n else None
 
 
 def unasked(promoted: Iterable[Memory]) -> Finding | None:
@@ -79,13 +79,23 @@ def untangled(*, kept: bool) -> Finding:
     return Finding("merge", told, "See what came: engram history.", severity="note")
 
 
+def worded_twice(handle: str) -> Finding:
+    """A memory whose words the two sides of a merge had changed, each in its own way."""
+    told = f"memory.md: the sides of the merge word {handle} differently; the later wording counts."
+    return Finding("merge", told, f"See both: engram history {handle}.", severity="note")
+
+
 def written_again() -> Finding:
     """A registry that was not there any more."""
     hint = "See engram list; bring a backup back if it said more."
     return _warning("registry", "memory.md was gone; it is written again from history.", hint)
 
 
-def history_gone() -> Finding:
-    """A history that was not there any more."""
-    told = "events.jsonl was gone: history begins anew, and what was done before cannot be undone."
-    return _warning("history", told, "If you have a backup of the file, put it back before the next command.")
+RESTORE = "Put events.jsonl back from a backup, or go on without: engram doctor --fix."
+
+
+def history_lost(events: str, *, whole: bool = False) -> Finding:
+    """Lines of history that were not there any more, or all of them."""
+    kept = "Every memory is as memory.md has it, and what is lost cannot be undone."
+    what = "All of events.jsonl is lost: history begins anew" if whole else f"events.jsonl has lost {events}"
+    return _warning("history", f"{what}. {kept}", RESTORE)

@@ -48,6 +48,7 @@ class Edited(NamedTuple):
     before: Memory | None
     after: Memory
     number: int | None = None
+    named: bool = False  # its item has a uid, as only we write one
 
 
 class Base(NamedTuple):
@@ -273,7 +274,7 @@ def _take_in(
             found.others[memory.id] = item.others
         if not item.settled or not given:
             found.behind.add(memory.id)
-        found.edited.append(Edited(None, replace(memory, revision=1), n))
+        found.edited.append(Edited(None, replace(memory, revision=1), n, named=item.named and bool(given)))
 
 
 def _completed(memory: Memory, lacks: frozenset[str], kind_of: KindOf, now: datetime) -> Memory:
@@ -320,7 +321,7 @@ def scrubbed(found: Reading, scrub: Scrub) -> dict[str, tuple[str, ...]]:
         Unreadable: when it stands where it cannot be taken out.
     """
     removed: dict[str, tuple[str, ...]] = {}
-    for n, (before, after, number) in enumerate(found.edited):
+    for n, (before, after, number, named) in enumerate(found.edited):
         known = before is not None and before.scope == after.scope
         try:
             clean, kinds = scrub(replace(after, scope=GLOBAL) if known else after)
@@ -329,7 +330,7 @@ def scrubbed(found: Reading, scrub: Scrub) -> dict[str, tuple[str, ...]]:
         said = {name for name in clean if getattr(before, name, None) != getattr(after, name)}
         fresh = {name: clean[name] for name in said if getattr(after, name) != clean[name]}
         if fresh:
-            found.edited[n] = Edited(before, replace(after, **fresh), number)
+            found.edited[n] = Edited(before, replace(after, **fresh), number, named=named)
             found.behind.add(after.id)
             removed[after.id] = kinds
     # A crash may have left the words in the text after they were taken in without what was taken out.
@@ -386,7 +387,7 @@ def change_of(
             actor="file",
             at=now,
             subjects=tuple(after.id for after in puts),
-            tier=max(after.tier for after in puts),
+            tier=max((after.tier for after in puts), default=0),
             batch=batch,
             payload=payload,
         ),

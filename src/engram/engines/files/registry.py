@@ -329,6 +329,9 @@ def _with_items(text: str, close: int, name: str) -> Registry:
 
 Sections = dict[str, list[str]]
 
+NOBODY = "_No promoted memories yet._"
+"""What the body says where it says nothing."""
+
 
 def body_of(memories: Iterable[Memory], now: datetime) -> str:
     """The page below the frontmatter: promoted memories that are not stale, by kind."""
@@ -336,34 +339,70 @@ def body_of(memories: Iterable[Memory], now: datetime) -> str:
 
 
 def sections(body: str) -> Sections | None:
-    """The lines of a body by kind, or None where it is none of ours."""
+    """The lines of a body by kind, those above the first under "", or None where it is none of ours."""
     head, *parts = body.split("\n## ")
-    if head.split("\n")[0] != "# Memory":
+    title, *above = head.split("\n")
+    if title != "# Memory":
         return None
-    found: Sections = {}
+    found: Sections = {"": [line for line in above if line and line != NOBODY]}
     for part in parts:
         kind, _, rest = part.partition("\n")
         found[kind.strip()] = [line for line in rest.split("\n") if line]
-    return found
+    return {kind: lines for kind, lines in found.items() if lines}
 
 
-def respoken(body: str, before: Iterable[Memory], after: Iterable[Memory], now: datetime) -> str | None:
-    """The body without what memories said before, with what they say now; None where it must be made anew."""
+def respoken(body: str, steps: Iterable[tuple[Memory | None, Memory | None]], now: datetime) -> str | None:
+    """The body with what memories say now in place of what they said before; None where it must be made anew.
+
+    The lines of a section stand in the order of their ids, whoever writes them: what is new comes last, and what
+    comes back has its place among the others.
+    """
     said = sections(body)
     if said is None:
         return None
-    for memory in before:
-        line = f"- {one_line(memory.text)}"
-        spoke = standing(memory, now) in ("live", "stale", "expired")  # the last two, when the body was written
-        if spoke and line in said.get(memory.kind, ()):
-            said[memory.kind].remove(line)
-    for memory in after:
-        if standing(memory, now) == "live":
-            said.setdefault(memory.kind, []).append(f"- {one_line(memory.text)}")
+    for before, after in steps:
+        place = _taken_back(said, before, now) if before else None
+        if after is None or standing(after, now) != "live":
+            continue
+        lines = said.setdefault(after.kind, [])
+        if place and place[0] == after.kind:
+            lines.insert(place[1], f"- {one_line(after.text)}")
+        elif before is None or not lines:
+            lines.append(f"- {one_line(after.text)}")
+        else:
+            return None
     return print_sections(said)
+
+
+def _taken_back(said: Sections, memory: Memory, now: datetime) -> tuple[str, int] | None:
+    """Take out what a memory said; answers where that stood."""
+    line, lines = f"- {one_line(memory.text)}", said.get(memory.kind, [])
+    spoke = standing(memory, now) in ("live", "stale", "expired")  # the last two, when the body was written
+    if not spoke or line not in lines:
+        return None
+    at = lines.index(line)
+    del lines[at]
+    return memory.kind, at
+
+
+def with_remarks(page: str, body: str, known: Iterable[Memory]) -> str:
+    """A page made anew, with what stood in the old body and no memory says or said: somebody wrote it there.
+
+    It stays until a person has seen that it would be written over.
+    """
+    said, fresh = sections(body), sections(page)
+    if said is None or fresh is None:
+        return page
+    ours = {f"- {one_line(memory.text)}" for memory in known}
+    remarks = {kind: [line for line in lines if line not in ours] for kind, lines in said.items()}
+    if not any(remarks.values()):
+        return page
+    return print_sections({kind: fresh.get(kind, []) + remarks.get(kind, []) for kind in {**fresh, **remarks}})
 
 
 def print_sections(said: Sections) -> str:
     """The same page from its lines."""
-    parts = [f"## {kind}\n\n" + "\n".join(said[kind]) for kind in sorted(said) if said[kind]]
-    return "\n\n".join(["# Memory", *(parts or ["_No promoted memories yet._"])]) + "\n"
+    told = {kind: "\n".join(said[kind]) for kind in sorted(said) if said[kind]}
+    parts = [f"## {kind}\n\n{lines}" if kind else lines for kind, lines in told.items()]
+    nobody = [] if any(told) else [NOBODY]
+    return "\n\n".join(["# Memory", *parts, *nobody]) + "\n"

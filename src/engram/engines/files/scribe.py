@@ -5,20 +5,30 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 
-from engram.engines.files import beside, history, notices, reading, traces
+from engram.engines.files import beside, gaps, history, notices, reading, traces
 from engram.engines.files.draft import Draft, draft, spliced
-from engram.engines.files.folder import AUDIT, EVENTS, LOG, REGISTRY, SNAPSHOTS, Folder, Stamp
+from engram.engines.files.folder import AUDIT, EVENTS, LOG, REGISTRY, SNAPSHOTS, TEXTS, Folder, Stamp
 from engram.engines.files.history import Journal, Line, State, Step
 from engram.engines.files.index import Shelf
+from engram.engines.files.joining import Joined
 from engram.engines.files.mark import advanced
 from engram.engines.files.problem import Unreadable
 from engram.engines.files.reading import ClaimsOf, Edited, KindOf, Reading, Scrub
-from engram.engines.files.registry import EMPTY, FENCE, Registry, body_of, clean, migrated, read_registry
+from engram.engines.files.registry import (
+    EMPTY,
+    FENCE,
+    Registry,
+    body_of,
+    clean,
+    migrated,
+    read_registry,
+    with_remarks,
+)
 from engram.errors import Corrupt, EngramError, Unavailable
 from engram.model.change import NONE as NOTHING
 from engram.model.change import Change, Commit, Finding
 from engram.model.codec import encode
-from engram.model.event import ADOPTED, EDITED
+from engram.model.event import ACKNOWLEDGED, ADOPTED, EDITED
 from engram.model.hashing import sha256
 from engram.model.items import print_item
 from engram.model.memory import Memory
@@ -27,6 +37,9 @@ from engram.model.refs import print_handle
 
 POINTS = ("begun", "appended", "indexed", "kept aside", "registry", "log", "queue", "audited")
 """The named points of a commit, in order: what crash tests kill at. From "appended" on, all of it is kept."""
+
+DOCTOR = "doctor"
+"""Who acts when the store is mended."""
 
 TRIES = 5
 """How often a registry that somebody edits meanwhile is read anew."""
@@ -107,6 +120,8 @@ class Scribe:
                 erased=history.numbers_of(change.erase, past),
             )
             gone = traces.erased(past, drafted.steps, change.erase) if change.erase else None
+            if gone:  # while its words are known: whoever is killed after the line finds snapshots by id alone
+                beside.drop_snapshots(self._folder, gone.in_snapshot)
             self._append([drafted.line, *drafted.more], gone)
             drafts.append(drafted)
             done = told
@@ -155,7 +170,8 @@ class Scribe:
             mark = drafted.registry.mark
             events = [line.event] if mark else [each.event for each in self.journal().lines]
             text = spliced(drafted, self._clock(), advanced(mark, events), lambda: self.state().memories())
-            if self._folder.stamp(REGISTRY) != drafted.stamp:
+            settled = self._shelf.seen and self._shelf.seen[TEXTS.index(REGISTRY)]
+            if drafted.stamp != settled or self._folder.stamp(REGISTRY) != drafted.stamp:
                 self._shelf.seen = None  # somebody edits it: read all of it again
                 self.settle()
                 return
@@ -274,14 +290,14 @@ class Scribe:
     def _reconcile(self) -> bool:
         """One attempt to settle; False when the registry moved meanwhile."""
         self._folder.sweep()
-        lines = self.journal().lines
-        done = beside.last_audited(beside.read_audit(self._folder))
-        at = next((n for n, line in enumerate(lines, 1) if line.event.id == done), 0)
-        state = State()
+        journal, audit, state = self.journal(), beside.read_audit(self._folder), State()
+        lines, gap, at = journal.lines, gaps.lost(journal, audit, met=True), beside.followed(journal.lines, audit)
         for line in lines[:at]:
             state.tell(line)
         steps = [(line, state.steps(line)) for line in lines[at:]]
-        self._let_index_follow(lines, state)  # first of all: where the text cannot be read, history answers
+        # First of all: where the text cannot be read, history answers. What is lost may be known elsewhere, so
+        # that nothing new may take its place in the chain.
+        self._let_index_follow(lines, state, anew=bool(gap))
         self._migrate()
         absent = self._folder.stamp(REGISTRY) is None
         if absent:
@@ -294,15 +310,18 @@ class Scribe:
         base = reading.base_of(registry, lines)
         found = reading.read(registry, state, base, self._clock(), self._kind_of)
         found = self._with_logged(found, state)
-        adopted = not lines and bool(found.edited)
-        removed = {} if adopted else reading.scrubbed(found, self._scrub)
-        if found.edited:
-            steps.append(self.take_in(found, state, adopted=adopted, removed=removed))
-            self._tell(notices.history_gone() if adopted and done else None)
+        kept, by_hand = gaps.parted(found.edited, gap) if lines else (found.edited, [])
+        removed = reading.scrubbed(found._replace(edited=by_hand), self._scrub) if lines else {}
+        if kept or gap:
+            steps.append(self.take_in(found._replace(edited=kept), state, adopted=True, gap=gap))
+            self._tell(notices.history_lost(gaps.listed(gap), whole=not lines) if gap else None)
+        if by_hand:
+            steps.append(self.take_in(found._replace(edited=by_hand), state, removed=removed))
         if at == len(lines) and not absent:  # what did not reach it before a crash is no older text
             self._tell(notices.older_text(found.kept))
         self._tell(notices.taken_out(removed, state))
-        return self.rewrite(registry, stamp, state, found, steps, stale=base.stale, secret=bool(removed))
+        stale = base.stale or bool(gap)
+        return self.rewrite(registry, stamp, state, found, steps, stale=stale, secret=bool(removed))
 
     def _tell(self, notice: Finding | None) -> None:
         """Let whoever asks next know."""
@@ -344,12 +363,15 @@ class Scribe:
         found.edited.extend(fresh)
         return found
 
-    def _let_index_follow(self, lines: list[Line], state: State) -> None:
-        """Give the index the lines it lacks; one that knows anything else is made anew."""
+    def _let_index_follow(self, lines: list[Line], state: State, *, anew: bool = False) -> None:
+        """Give the index the lines it lacks; one that knows anything else is made anew.
+
+        With `anew` it goes on with a chain of its own.
+        """
         last = self._shelf.index.events(newest=True, limit=1)
         n = last[0].seq if last else 0
-        head = history.head_of(lines, self._home)
-        if n > len(lines) or (n and lines[n - 1].event.id != last[0].id):
+        head = None if anew else history.head_of(lines, self._home)
+        if n > len(lines) or (n and (anew or lines[n - 1].event.id != last[0].id)):
             self._shelf.renew()
             n = 0
         if n == 0 and lines:
@@ -373,12 +395,14 @@ class Scribe:
         *,
         adopted: bool = False,
         removed: Mapping[str, tuple[str, ...]] = NOTHING,
+        gap: Sequence[gaps.Lost] = (),
         batch: str = "",
     ) -> tuple[Line, list[Step]]:
-        """Make what a person's hand did one event."""
+        """Make one event of what a person's hand did; or, adopted, of what stands there and no event tells."""
         edited = self._held(found.edited) if adopted else found.edited
         kinds = [kind for each in removed.values() for kind in each]
-        note = {"taken_out": len(found.taken_out), "redacted": kinds}
+        out = 0 if adopted else sum(each.after.id in found.taken_out for each in edited)
+        note = {"taken_out": out, "redacted": kinds, **gaps.note_of(gap)}
         change = self._change_of(edited, state, ADOPTED if adopted else EDITED, note, batch or self._new_id())
         lines: list[Line] = []
 
@@ -388,11 +412,44 @@ class Scribe:
             self._append(lines)
 
         done = self._shelf.index.commit(change, witness)
-        self._tell(notices.forgotten(len(found.taken_out), done.event.seq))
-        self._tell(
-            notices.unasked(each.before for each in edited if each.before and each.before.id in found.promoted)
-        )
+        self._tell(notices.forgotten(out, done.event.seq))
+        if not adopted:
+            asked = (each.before for each in edited if each.before and each.before.id in found.promoted)
+            self._tell(notices.unasked(asked))
         return lines[0], state.steps(lines[0])
+
+    def replace_history(self, joined: Joined, before: Journal) -> list[str]:
+        """Write history with the lines of another copy among ours; what those purged goes from all other files.
+
+        Answers with what got another id by it: an older memory of the copy has theirs. Torn lines of ours go to the
+        end, for their place is gone. Whoever is killed before history is written joins the copy again.
+        """
+        torn, raw = set(before.torn), (self._folder.read(EVENTS) or b"").split(b"\n")
+        kept = b"".join(line + b"\n" for at, line in enumerate(raw, 1) if at in torn)
+        state, whose = self.state(), beside.owners(before.lines)
+        steps = [Step(id, known.handle, known, None) for id in joined.erased if (known := state.memory(id))]
+        gone = traces.erased(before.lines, steps, joined.erased)
+        if joined.erased:
+            beside.drop_snapshots(self._folder, gone.in_snapshot)
+            self._folder.write(beside.unlogged(beside.read_log(self._folder), steps, whose).encode(), LOG)
+            for step in steps:
+                beside.file_in_queue(self._folder, step, self._clock())
+        self._folder.write(history.HEADER + b"".join(line.print() for line in joined.lines) + kept, EVENTS)
+        self.settle(force=True)
+        after = self.state()
+        pairs = [(known.handle, now.handle) for known in state.memories() if (now := after.memory(known.id))]
+        return [f"{was} is {now} now: another memory had that id before." for was, now in pairs if was != now]
+
+    def acknowledge(self, gap: Sequence[gaps.Lost]) -> str:
+        """Take note of lost events by an event, so that history goes on without them; answers what was done."""
+        batch, note = self._new_id(), gaps.note_of(gap)
+        change = self._change_of([], self.state(), ACKNOWLEDGED, note, batch)
+        change = change._replace(draft=change.draft._replace(actor=DOCTOR))
+        done, drafted = self._log(change, ())
+        assert drafted
+        self._follow([(drafted.line, [])])
+        self._shelf.seen = None
+        return f"History goes on without what is lost: {gaps.listed(gap)}. Event {done.event.seq} says so."
 
     def _change_of(
         self, edited: list[Edited], state: State, action: str, note: Mapping[str, object], batch: str
@@ -459,7 +516,7 @@ class Scribe:
         now = self._clock()
         touched = any(steps for line, steps in told if line.event.action != ADOPTED)
         if touched or found.behind or found.gone or stale:
-            text = self.renewed(registry, state, found, now)
+            text = self.renewed(registry, state, found, now, remarks=not (stale or secret))
             if self._folder.stamp(REGISTRY) != stamp:
                 return False
             if text != registry.text:
@@ -473,8 +530,13 @@ class Scribe:
             self._follow(told, secret=secret)
         return True
 
-    def renewed(self, registry: Registry, state: State, found: Reading, now: datetime) -> str:
-        """The registry with everything brought up to date: items that are behind, what time changed, the body."""
+    def renewed(
+        self, registry: Registry, state: State, found: Reading, now: datetime, *, remarks: bool = False
+    ) -> str:
+        """The registry with everything brought up to date: items that are behind, what time changed, the body.
+
+        With `remarks`, what somebody wrote into the body stays in it.
+        """
         changes, added, wanted = {}, [], found.behind | found.aged
         for memory in state.memories():
             span = found.spans.get(memory.id)
@@ -489,6 +551,9 @@ class Scribe:
         changes |= dict.fromkeys(found.gone, "")
         mark = advanced({}, (line.event for line in self.journal().lines))
         date, body = now.date().isoformat(), body_of(state.memories(), now)
+        if remarks:
+            known = [*state.memories(), *(each.before for each in found.edited if each.before)]
+            body = with_remarks(body, registry.body, known)
         return registry.spliced(changes, added, date=date, mark=mark, body=body)
 
     # small things

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from engram.errors import Invalid
 from engram.interop.forms import HEAD, Problem, Source
-from engram.interop.peers.json_stream import Broken, as_text, elements
+from engram.interop.streams import Broken, as_text, elements
 
 if TYPE_CHECKING:
     from zipfile import ZipFile

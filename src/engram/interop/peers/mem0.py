@@ -7,8 +7,8 @@ from typing import Any
 from engram.interop import databases
 from engram.interop.forms import Foreign, Form, Problem, Source
 from engram.interop.peers.bundles import Bundle
-from engram.interop.peers.json_stream import as_text, elements
 from engram.interop.peers.reading import Row, kind_of, mapping, told
+from engram.interop.streams import as_text, elements
 
 STORE = "mem0"
 LISTS = ("", "results", "memories")

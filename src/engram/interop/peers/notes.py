@@ -114,11 +114,16 @@ def read(folder: str, path: str) -> Note | Problem:
         return Problem(path, "It is not UTF-8 text.")
     except OSError as error:
         return Problem(path, f"It cannot be read: {error.strerror}.")
-    found = _FRONT.match(text)
-    properties = _properties(found[1]) if found else {}
+    properties, body = parts(text)
     if properties is None:
         return Problem(path, "Its properties are no YAML.")
-    return Note(path, properties, text[found.end() :] if found else text, written)
+    return Note(path, properties, body, written)
+
+
+def parts(text: str) -> tuple[Mapping[str, Any] | None, str]:
+    """The properties of a note, None where they are no YAML, and what is below them."""
+    found = _FRONT.match(text)
+    return (_properties(found[1]), text[found.end() :]) if found else ({}, text)
 
 
 def _properties(text: str) -> Mapping[str, Any] | None:
@@ -164,6 +169,8 @@ class Names:
 
     def __init__(self) -> None:
         self._known: dict[str, str] = {}
+        self.ours: dict[str, str] = {}
+        """The path of a page that Engram wrote → the id of its memory."""
 
     def add(self, path: str, *names: str) -> None:
         """Let a note be found by its path and these names; who came first keeps a name."""

@@ -1,20 +1,21 @@
 """A vault of Obsidian, or any folder of Markdown notes: properties, tags and the links between notes.
 
-A short note is one memory, a long one several, by its headings. A link to a note that is not there is left out.
+A short note is one memory, a long one several, by its headings; a page that Engram wrote is the memory it was
+written from. A link to a note that is not there is left out.
 """
 
 import os
-import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
-from typing import Any
+from typing import Any, cast
 
-from engram.errors import Invalid
+from engram.errors import Corrupt
+from engram.interop import obsidian_page
 from engram.interop.forms import Foreign, Form, Problem, Source
 from engram.interop.peers import notes
 from engram.interop.peers.reading import Row, tied, told
-from engram.model.scope import Scope
+from engram.model.record import replace
+from engram.model.relation import Relation
 
 STORE = "obsidian"
 MISSING = "links to notes that are not there"
@@ -22,9 +23,6 @@ OTHERS = frozenset(
     {"MEMORY.md", "memory.md", "memory-log.md", "events.jsonl", ".engram", "chunks", "manifest.json"}
 )
 """What folders of other forms have."""
-
-_TIES = re.compile(r"\n## Relations\n(?:\s*- [^\n]*\n?)*\s*\Z")
-"""The relations at the end of a page that Engram wrote: they are read as links."""
 
 CREATED = ("created", "created_at", "date created", "date_created", "date", "creation_date")
 UPDATED = ("updated", "updated_at", "modified", "date modified", "date_modified", "last_modified", "lastmod")
@@ -61,6 +59,8 @@ def named(folder: str) -> notes.Names:
         if isinstance(note, Problem):
             continue
         names.add(note.path)
+        if obsidian_page.is_ours(note.properties):
+            names.ours[note.path] = note.properties[obsidian_page.ID]
         row = Row(note.properties)
         called.append((note.path, (row.text("title"), row.text("permalink"), *row.words("aliases", "alias"))))
     for path, others in called:  # the name of a file goes before what another note is called beside
@@ -69,13 +69,13 @@ def named(folder: str) -> notes.Names:
 
 
 def _note(note: notes.Note, names: notes.Names) -> Iterator[Foreign | Problem]:
+    if note.path in names.ours:
+        yield _page(note)
+        return
     row = Row(note.properties)
     title = row.text("title", "summary") or note.stem
     ends = [names.path_of(link) for link in note.links()]
-    if ours := row.text("engram_id"):
-        note = note._replace(body=_TIES.sub("", note.body))
     fields: dict[str, Any] = {
-        **(_as_exported(row) if ours else {}),
         "word": row.text("kind", "type", "category"),
         "tags": [*row.words("tags", "tag"), *note.tags()],
         **dated(row, note),
@@ -86,20 +86,53 @@ def _note(note: notes.Note, names: notes.Names) -> Iterator[Foreign | Problem]:
     yield from told_by_sections(note, STORE, note.path, title, fields)
 
 
-def _as_exported(row: Row) -> dict[str, Any]:
-    """What a page that Engram wrote says of its memory beside the text."""
-    row.get("standing", "source", "engram_sha256")
-    told = {name: row.get(name) for name in ("key", "origin", "visibility", "decay", "importance", "confidence")}
-    told["pinned"] = row.get("pinned") is True
-    with suppress(Invalid):  # where it was changed by hand, it holds where it is taken in
-        told["scope"] = Scope.parse(row.text("scope"))
-    return {name: value for name, value in told.items() if value is not None}
+def _page(note: notes.Note) -> Foreign | Problem:
+    """A page that Engram wrote: the memory it was written from, as it is on the page now."""
+    try:
+        memory = obsidian_page.read(note.properties, note.body, note.written)
+    except Corrupt as error:
+        return Problem(note.path, error.message)
+    return Foreign(note.path, memory, ours=(memory.id,))
 
 
 def _links(note: notes.Note, names: notes.Names) -> Iterator[Foreign | Problem]:
-    ends = (names.path_of(link) for link in note.links())
+    if note.path not in names.ours or obsidian_page.was_reworded(note.properties, note.body):
+        yield from _links_in_text(note, names)
+    if note.path in names.ours:
+        yield from _relations(note, names)
+
+
+def _links_in_text(note: notes.Note, names: notes.Names) -> Iterator[Foreign | Problem]:
+    text = obsidian_page.text_of(note.body) if note.path in names.ours else note.body
+    ends = (names.path_of(link) for link in note._replace(body=text).links())
     for end in dict.fromkeys(end for end in ends if end and end != note.path):
-        yield tied(note.path, STORE, (note.path, end), "links to", at=note.written)
+        yield _tied(note, names, end, "links to")
+
+
+def _relations(note: notes.Note, names: notes.Names) -> Iterator[Foreign | Problem]:
+    """The relations at the end of a page that Engram wrote, and those that a person added."""
+
+    def find(link: str) -> str:
+        return names.ours.get(names.path_of(link) or "", "")
+
+    try:
+        for link, said in obsidian_page.ties(note.properties, note.body, find):
+            if not isinstance(said, str):
+                yield Foreign(note.path, said, ours=(said.from_id, said.to_id))
+            elif (end := names.path_of(link)) and end != note.path:
+                yield _tied(note, names, end, said)
+    except Corrupt as error:
+        yield Problem(note.path, error.message)
+
+
+def _tied(note: notes.Note, names: notes.Names, end: str, word: str) -> Foreign | Problem:
+    thing = tied(note.path, STORE, (note.path, end), word, at=note.written)
+    if isinstance(thing, Problem):
+        return thing
+    first, second = (names.ours.get(path) for path in (note.path, end))
+    relation = cast("Relation", thing.record)
+    ends = {"from_id": first or relation.from_id, "to_id": second or relation.to_id}
+    return thing._replace(record=replace(relation, **ends), ours=tuple(filter(None, (first, second))))
 
 
 def dated(row: Row, note: notes.Note) -> dict[str, Any]:

@@ -40,6 +40,7 @@ VERDICTS: Mapping[str, RelationKind] = {
     **dict.fromkeys(("contradicts", "conflicts", "conflicts_with"), "conflicts"),
     **dict.fromkeys(("supersedes", "replaces"), "supersedes"),
     "compatible": "compatible",
+    "scoped": "scoped",
     "unrelated": "unrelated",
 }
 """What others call a relation → its kind here; any other is `related`, and its word stays in the reason."""
@@ -285,6 +286,7 @@ def tied(
     first, second = (id_of(store, end) for end in ends)
     id = id_of(store, "\x1f".join(("relation", ends[0], word, ends[1])))
     try:
-        return Foreign(name, Relation(id=id, from_id=first, to_id=second, **values), tuple(dropped))
+        relation = Relation(id=id, from_id=first, to_id=second, **values)
+        return Foreign(name, relation, tuple(dropped), ends=ends)
     except Invalid as error:
         return Problem(name, error.message)

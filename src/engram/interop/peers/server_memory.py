@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from engram.interop.forms import Foreign, Form, Problem, Source
-from engram.interop.peers.json_stream import LARGEST, as_text
 from engram.interop.peers.reading import Row, parsed, tied, told
+from engram.interop.streams import LARGEST, as_text
 
 STORE = "server-memory"
 Make = Callable[[str, Any], Iterator[Foreign | Problem]]

@@ -5,6 +5,7 @@ from typing import Any
 from engram.interop.prompts import NOTHING, save_well, session_start, session_summary
 from engram.interop.tools import Asks, Resource
 from engram.interop.values import kept, loud
+from engram.model.marks import marked
 from engram.model.pages import facts, one_line, page
 
 MOST_FACTS = 1000
@@ -33,7 +34,7 @@ def facts_page(asks: Asks) -> str:
 def memory_page(asks: Asks, id: str) -> str:
     """One memory in full."""
     shown = asks.ask("get", id)
-    return page(shown.memories[0], shown.at)
+    return marked(page(shown.memories[0], shown.at))
 
 
 def project_page(asks: Asks, name: str) -> str:
@@ -50,7 +51,7 @@ def cited_page(asks: Asks, path: str) -> str:
         rows.append(
             f"- {one_line(row.memory.summary or row.memory.text)} [{row.memory.handle}, {row.memory.kind}; {said}]"
         )
-    return "\n".join([f"# {path}", "", *(rows or ["No memory cites it."]), ""])
+    return marked("\n".join([f"# {path}", "", *(rows or ["No memory cites it."]), ""]))
 
 
 RESOURCES = (
@@ -66,4 +67,4 @@ def _facts(asks: Asks, **where: Any) -> str:  # noqa: ANN401 - arguments of list
     """The newest of what is listed, without what comes on demand only; where there is more, the page says so."""
     listing = kept(asks, loud(asks), limit=MOST_FACTS, **where)
     more = f"\n… and more: these are the newest {MOST_FACTS:,}. Ask for the rest.\n" if listing.next else ""
-    return facts(listing.memories) + more
+    return marked(facts(listing.memories) + more)

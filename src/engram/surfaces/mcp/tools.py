@@ -5,6 +5,7 @@ from typing import Any
 
 from engram.errors import EngramError
 from engram.interop.tools import Answer, Asks, Profile, Tool
+from engram.model.marks import marked
 from engram.model.memory import Memory
 from engram.service import OPERATIONS
 from engram.surfaces.mcp.compact import compact
@@ -48,6 +49,11 @@ INSTRUCTIONS: Mapping[str, str] = {
 }
 """Tools → what a model that has them is told once."""
 
+TELLING = frozenset({"recall", "get", "list"})
+"""Tools whose words are what was remembered before: marked, so that nobody takes them for something new.
+
+What `context` tells is marked by itself."""
+
 MOST = 50
 """The most rows a tool gives at a time: a model pays for each."""
 
@@ -72,7 +78,10 @@ class Native:
             said["limit"] = min(limit, MOST)
         answer = asks.ask(self.name, **said)
         warnings = [f"{each.message} {each.hint}".rstrip() for each in asks.notices()]
-        text = "\n\n".join([render(answer, WIDE), *(f"Warning: {each}" for each in warnings)])
+        told = render(answer, WIDE)
+        text = "\n\n".join(
+            [marked(told) if self.name in TELLING else told, *(f"Warning: {each}" for each in warnings)]
+        )
         return Answer(text, compact(answer) | ({"warnings": warnings} if warnings else {}))
 
 

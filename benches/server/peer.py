@@ -1,0 +1,67 @@
+"""mcp-memory-service's own HTTP server, with our embedder as its model, filled before it listens.
+
+Run in its virtualenv by `benches/server/run.py`: `python peer.py PORT TEXTS VECTORS`, where TEXTS has a line a text
+and VECTORS is a NumPy file of their vectors. It says `ready` when it is about to listen.
+"""
+
+import asyncio
+import itertools
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import uvicorn
+from mcp_memory_service.models.memory import Memory
+from mcp_memory_service.storage import sqlite_vec
+from mcp_memory_service.utils.hashing import generate_content_hash
+from mcp_memory_service.web.app import app
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "peers"))
+
+from embedder import Embedder
+
+BATCH = 1000
+
+
+class Ours:
+    """Our embedder in the shape of the model it expects; what is filled in has its vector already."""
+
+    def __init__(self) -> None:
+        self._embedder = Embedder()
+        self.known: dict[str, Any] = {}
+
+    def encode(self, texts: list[str], **_: object) -> list[Any]:
+        """One vector per text."""
+        return [self.known[text] if text in self.known else self._embedder.query(text) for text in texts]
+
+
+def main() -> None:
+    """Fill the store, then serve it."""
+    port, texts, vectors = int(sys.argv[1]), Path(sys.argv[2]), Path(sys.argv[3])
+    rows = zip(texts.read_text(encoding="utf-8").splitlines(), np.load(vectors, mmap_mode="r"), strict=False)
+    model = Ours()
+
+    async def load(self: Any) -> None:  # noqa: ANN401 - its own class
+        self.embedding_model, self.embedding_dimension = model, 384
+
+    sqlite_vec.SqliteVecMemoryStorage._initialize_embedding_model = load  # noqa: SLF001 - it can load only its own
+
+    async def fill() -> None:
+        storage = sqlite_vec.SqliteVecMemoryStorage(os.environ["MCP_MEMORY_SQLITE_PATH"], "engram")
+        storage.embedding_dimension = 384
+        await storage.initialize()
+        while batch := list(itertools.islice(rows, BATCH)):
+            model.known = {text: np.asarray(row, np.float32) for text, row in batch}
+            await storage.store_batch([Memory(text, generate_content_hash(text)) for text in model.known])
+        model.known = {}
+        await storage.close()
+
+    asyncio.run(fill())
+    print("ready", flush=True)
+    uvicorn.run(app, host="127.0.0.1", port=port, log_level="error", access_log=False)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,79 @@
+"""The bytes behind attachments: which are still needed, which may go, and that none goes that somebody attaches.
+
+Bytes and records are not kept by one commit. So bytes are kept before the record that names them is committed, and
+go in two steps: they are hidden, the records are looked at again, and only then are they erased. Whoever attaches
+meanwhile looks after its commit whether the bytes are still there, and keeps them again. In any order of the two,
+what a record names is there.
+"""
+
+from collections.abc import Collection, Iterable
+from datetime import timedelta
+
+from engram.model.change import Finding
+from engram.model.event import Event
+from engram.model.filter import ANYTHING, Access
+from engram.model.memory import Memory
+from engram.operations.base import Call, every
+
+ABANDONED = timedelta(days=1)
+"""After so long nobody is still sending."""
+
+
+def wanted(call: Call, owner: str) -> set[str]:
+    """The hashes that any memory of an owner names, whatever stands of it, in every workspace."""
+    everything = call._replace(access=Access(owner))
+    return {asset.sha256 for one in every(everything, ANYTHING) if one.owner == owner for asset in one.assets}
+
+
+def named_by(memories: Iterable[Memory], events: Iterable[Event]) -> set[str]:
+    """The hashes that memories name, or named at some time in their history."""
+    now = {asset.sha256 for one in memories for asset in one.assets}
+    edits = (edit for event in events if event.payload for edit in event.payload.edits if edit.field == "assets")
+    return now | {asset["sha256"] for edit in edits for side in (edit.old, edit.new) for asset in side or ()}
+
+
+def tidy(call: Call, owner: str, erased: Collection[str] = ()) -> int:
+    """Take away bytes that nothing needs: those named, and what has been loose for longer than an undo may take.
+
+    Returns how many of those named went.
+    """
+    if call.attaching is None or not (held := call.blobs.held(owner)):
+        return 0
+    blobs, late = call.blobs, call.now - timedelta(days=call.attaching.days)
+    blobs.clear(call.now - ABANDONED)
+    old = {one.sha256 for one in held if one.sha256 in erased or one.hidden or one.at <= late}
+    loose = old - wanted(call, owner) if old else set()
+    back = {one.sha256 for one in held if one.hidden} - loose
+    for sha256 in loose:
+        blobs.hide(owner, sha256)
+    needed = wanted(call, owner) if loose else set()
+    for sha256 in back | (loose & needed):
+        blobs.show(owner, sha256)
+    for sha256 in loose - needed:
+        blobs.erase(owner, sha256)
+    return len((loose - needed) & set(erased))
+
+
+def looked_at(call: Call, memories: Iterable[Memory], *, fix: bool) -> list[Finding]:
+    """What is wrong with attachments: bytes that are missing or too few, and bytes that belong to nothing."""
+    if call.attaching is None:
+        return []
+    blobs, findings = call.blobs, []
+    for one in memories:
+        for asset in one.assets:
+            size = None if one.owner is None else blobs.size(one.owner, asset.sha256)
+            if size != asset.size:
+                what = "is not in this store" if size is None else f"has {size:,} bytes instead of {asset.size:,}"
+                again = f"Attach it again from where it lies: engram attach {one.handle} FILE."
+                told = f"The attachment {asset.name} of {one.handle} {what}."
+                findings.append(Finding("attachment", told, again, severity="warning"))
+    if fix:
+        tidy(call, call.caller.owner)
+    held = blobs.held(call.caller.owner)
+    if held and (loose := [one for one in held if one.sha256 not in wanted(call, call.caller.owner)]):
+        size = sum(one.size for one in loose)
+        days = call.attaching.days
+        told = f"{len(loose)} files of {size:,} bytes belong to no memory any more."
+        hint = f"They go when they are {days} days old: engram doctor --fix."
+        findings.append(Finding("loose", told, hint, severity="note", fixable=True))
+    return findings

@@ -1,0 +1,154 @@
+"""How things hang together, one question at a time: what replaced what, what conflicts, who cites a file."""
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import Any, cast
+
+from engram.errors import Invalid
+from engram.model.answers import Edge, Graph, Node
+from engram.model.filter import Filter
+from engram.model.memory import Memory, standing
+from engram.operations import parameters as p
+from engram.operations.base import Call, operation, require_between
+from engram.operations.conflicting import Run
+from engram.operations.evidence import cited
+from engram.operations.relations import chain
+from engram.operations.scopes import in_view
+from engram.rules.insights import apart
+from engram.rules.kinds import KINDS
+
+MOST_NODES = 200
+MOST_HUBS = 12
+"""Files and tags that a project's map shows, the most shared first."""
+
+
+@operation(
+    "GET /v1/graph",
+    "engram graph conflicts",
+    "engram graph chain mem-0003",
+    "engram graph file src/api.py",
+    "engram graph project project:github.com/acme/api --json",
+)
+def graph(call: Call, question: p.GraphQuestion, subject: p.GraphSubject = "", *, limit: p.Limit = 40) -> Graph:
+    """Show how memories hang together, as the answer to one question.
+
+    Which memory replaced which, which may not both hold, which cite a file, and what a project is about.
+    """
+    require_between("limit", limit, 1, MOST_NODES)
+    draw = _Drawing(call, limit)
+    ask = {"chain": draw.chain, "conflicts": draw.conflicts, "file": draw.file, "project": draw.project}
+    if question not in ask:
+        raise Invalid(f"There is no graph of {question!r}.", f"Use one of: {', '.join(ask)}.")
+    ask[question](subject.strip())
+    return Graph(
+        at=call.now,
+        question=question,
+        subject=subject.strip(),
+        nodes=tuple(draw.nodes.values()),
+        edges=tuple(dict.fromkeys(draw.edges)),
+        left_out=draw.left_out,
+        hint=draw.hint,
+    )
+
+
+class _Drawing:
+    """A graph as it grows to its limit."""
+
+    def __init__(self, call: Call, limit: int) -> None:
+        self._call, self._limit = call, limit
+        self.nodes: dict[str, Node] = {}
+        self.edges: list[Edge] = []
+        self.left_out = 0
+        self.hint = ""
+        self._shown = 0  # memories; what they share does not count
+
+    def chain(self, subject: str) -> None:
+        """What replaced what: around one memory, or whatever was replaced last."""
+        if subject:
+            focus = self._call.memory(subject)
+            found = [focus, *(one for one, _ in chain(self._call, focus))]
+        else:
+            where = self._within({}, standings=("replaced",))
+            found = self._scanned(where, self._limit)
+            found += self._got({one.replaced_by for one in found if one.replaced_by})
+        self._memories(found)
+        self._edges((one.id, one.replaced_by, "replaced by") for one in found if one.replaced_by)
+        self._edges((one.id, one.amends, "would change") for one in found if one.amends and one.status == "pending")
+        if len(found) < 2:
+            self.hint = "It replaced nothing, and nothing replaced it." if subject else "Nothing was replaced yet."
+
+    def conflicts(self, subject: str) -> None:
+        """Which may not both hold."""
+        page = Run(self._call, subject, words=False, dry_run=True).told(self._limit, None, settled=False)
+        for pair in page.pairs:
+            if self._memories([pair.first, pair.second]):
+                self._edges([(pair.first.id, pair.second.id, f"{pair.kind} ({pair.status})")])
+        self.left_out += int(page.next is not None)
+        self.hint = "" if page.pairs else "Nothing conflicts; to look for it: engram conflicts --scan."
+
+    def file(self, subject: str) -> None:
+        """Who cites a file, and what else they cite."""
+        if not subject:
+            raise Invalid("No file was named.", "Name one, such as src/api.py; engram files lists them.")
+        found = cited(self._call, subject)
+        file = self._add(Node(f"file:{found.file}", "file", found.file))
+        for row in found.memories:
+            if self._memories([row.memory]):
+                self._edges([(row.memory.id, file, f"cites, {row.verdict or 'unchecked'}")])
+                others = {cite.ref for cite in row.memory.citations if cite.kind == "file"} - {found.file}
+                for other in sorted(others)[:3]:
+                    self._edges([(row.memory.id, self._add(Node(f"file:{other}", "file", other)), "cites")])
+        self.hint = "" if found.memories else f"No memory cites {found.file}."
+
+    def project(self, subject: str) -> None:
+        """What a project is about: its newest memories, by the files and tags they share."""
+        found = self._scanned(self._where(subject, standings=("live",)), self._limit)
+        hubs: Counter[tuple[str, str]] = Counter()
+        for one in found:
+            hubs.update({*(("tag", tag) for tag in one.tags), *(("kind", one.kind),)})
+            hubs.update({("file", cite.ref) for cite in one.citations if cite.kind == "file"})
+        shown = {hub for hub, count in hubs.most_common(MOST_HUBS + 6) if count > 1 or hub[0] == "kind"}
+        for kind, name in sorted(shown):
+            self._add(Node(f"{kind}:{name}", kind, name))
+        self._memories(found)
+        for one in found:
+            own = [("kind", one.kind), *(("tag", tag) for tag in one.tags)]
+            own += [("file", cite.ref) for cite in one.citations if cite.kind == "file"]
+            self._edges((one.id, f"{kind}:{name}", kind) for kind, name in own if (kind, name) in shown)
+        self.hint = "" if found else "Nothing live is here."
+
+    def _where(self, scope: str, **clauses: object) -> Filter:
+        return self._within(in_view(self._call, scope), **clauses)
+
+    def _within(self, place: dict[str, Any], **clauses: Any) -> Filter:  # noqa: ANN401 - clauses of Filter
+        own = apart(self._call.policy.kinds or KINDS)
+        return Filter(**place, **clauses, except_kinds=own, now=self._call.now, view=self._call.caller.view)
+
+    def _scanned(self, where: Filter, limit: int) -> list[Memory]:
+        page = self._call.engine.scan("memory", where, self._call.access, limit=limit)
+        self.left_out += int(page.next is not None)
+        return list(cast("tuple[Memory, ...]", page.records))
+
+    def _got(self, ids: Iterable[str]) -> list[Memory]:
+        return cast("list[Memory]", list(self._call.engine.get("memory", list(ids), self._call.access).values()))
+
+    def _memories(self, memories: Iterable[Memory]) -> bool:
+        """Put memories in, as far as they fit; whether all did."""
+        whole = True
+        for one in memories:
+            stands = standing(one, self._call.now, self._call.caller.view)
+            node = Node(one.id, "memory", one.summary or one.text, stands, one)
+            if one.id not in self.nodes and self._shown >= self._limit:
+                self.left_out += 1
+                whole = False
+            else:
+                self._shown += one.id not in self.nodes
+                self._add(node)
+        return whole
+
+    def _add(self, node: Node) -> str:
+        self.nodes.setdefault(node.id, node)
+        return node.id
+
+    def _edges(self, edges: Iterable[tuple[str, str, str]]) -> None:
+        self.edges += [Edge(*edge) for edge in edges if edge[0] in self.nodes and edge[1] in self.nodes]

@@ -1,0 +1,43 @@
+"""How clean a store is, this one or another system's; and taking what is secret out of what is stored."""
+
+from engram.model.answers import Hygiene, Scrubbed
+from engram.operations import parameters as p
+from engram.operations.base import Call, operation
+
+
+@operation(
+    "GET /v1/doctor/hygiene",
+    "engram doctor --hygiene",
+    "engram doctor --hygiene ~/.engram/engram.db",
+    "engram doctor --hygiene memory.jsonl --json",
+    said="doctor --hygiene",
+    local=True,
+)
+def hygiene(call: Call, path: p.HygienePath = "") -> Hygiene:
+    """Tell how clean what is remembered is: secrets, repeats, recalled blocks, what is stale or says nothing.
+
+    A path is looked at as it is, whichever system wrote it: nothing is taken in, and nothing is written.
+    """
+    from engram.operations import examining  # noqa: PLC0415 - start-up
+
+    return examining.examine(call, path)
+
+
+@operation(
+    "POST /v1/scrub",
+    "engram scrub --dry-run",
+    "engram scrub --confirm",
+    writes=True,
+    destructive=True,
+    human=True,
+    local=True,
+)
+def scrub(call: Call, *, confirm: p.Confirm = False, dry_run: p.DryRun = False) -> Scrubbed:
+    """Take credentials and private spans out of all that you have stored, and out of its history. No undo.
+
+    A clean copy takes the place of each memory that holds one, now or in earlier words, with its relations; the
+    memory itself is erased as by `purge`.
+    """
+    from engram.operations import examining  # noqa: PLC0415 - start-up
+
+    return examining.scrub(call, confirm=confirm, dry_run=dry_run)

@@ -1,0 +1,102 @@
+"""Insights: what was noticed about how a person works, in a list of its own that no recall looks into."""
+
+from collections import Counter
+from typing import cast
+
+from engram.errors import Invalid
+from engram.model.answers import Insights, Remembered
+from engram.model.filter import Filter
+from engram.model.limits import check_choice
+from engram.model.memory import Memory
+from engram.model.scope import Scope
+from engram.operations import parameters as p
+from engram.operations.base import Call, every, operation, require_between
+from engram.operations.memories import admit, remembered_before
+from engram.recall.pipeline import Asked, recall
+from engram.rules.admission import Proposal
+from engram.rules.insights import CATEGORIES, KIND, RUN
+
+MOST = 200
+OFF = "Insights are switched off: nothing new is kept. Switch them on: insights = true in engram.toml."
+
+
+@operation(
+    "POST /v1/insights",
+    'engram insights save "Reads diffs before descriptions" --category workflow',
+    writes=True,
+)
+def insights_save(
+    call: Call,
+    text: p.InsightText,
+    *,
+    category: p.InsightCategory = "other",
+    confidence: p.Confidence = None,
+    source: p.InsightSource = "conversation",
+    session: p.Session = "",
+    token: p.Token = "",
+) -> Remembered:
+    """Save what was noticed about how the person works. It is theirs alone, and comes up in no recall."""
+    del token
+    if (event := call.replayed()) is not None:
+        return remembered_before(call, event)
+    check_choice("category", category, CATEGORIES)
+    return admit(
+        call,
+        Proposal(
+            text=text,
+            scope=_place(call),
+            session=session,
+            kind=KIND,
+            tags=(category,),
+            source=source,
+            confidence=confidence,
+            visibility="private",
+            context=call.context,
+        ),
+    )
+
+
+@operation("GET /v1/insights", "engram insights list", "engram insights list diffs --category workflow")
+def insights_list(
+    call: Call,
+    question: p.InsightQuestion = "",
+    *,
+    category: p.OnlyCategory = "",
+    limit: p.Limit = 50,
+    after: p.After = None,
+) -> Insights:
+    """Show what was noticed about how you work: the newest first, or what fits a question."""
+    require_between("limit", limit, 1, MOST)
+    if category:
+        check_choice("category", category, CATEGORIES)
+    where = Filter(
+        kinds=(KIND,),
+        tags=(category,) if category else (),
+        owner=call.caller.owner,
+        standings=("live",),
+        now=call.now,
+        view=call.caller.view,
+    )
+    hint = "" if call.policy.insights else OFF
+    if question.strip():
+        if after:
+            raise Invalid("What fits a question comes at once.", "Leave the cursor out.")
+        asked = Asked(
+            question,
+            where._replace(standings=(), now=None),
+            call.access,
+            now=call.now,
+            limit=min(limit, 50),
+            embedder=call.embedder,
+        )
+        found = tuple(hit.memory for hit in recall(call.engine, asked).hits)
+        return Insights(at=call.now, memories=found, hint=hint)
+    page = call.engine.scan("memory", where, call.access, after=after, limit=limit)
+    counts = {} if after else Counter(tag for one in every(call, where) for tag in one.tags)
+    memories = cast("tuple[Memory, ...]", page.records)
+    return Insights(at=call.now, memories=memories, next=page.next, categories=dict(counts), hint=hint)
+
+
+def _place(call: Call) -> Scope:
+    """Beside everything else: neither counted as the same as a memory nor held against one."""
+    return Scope("global", run=RUN, workspace=call.caller.workspace or "")

@@ -1,0 +1,115 @@
+"""Looking through memories as a person does: by words and meaning, in any standing, with every filter."""
+
+from collections.abc import Mapping
+from typing import cast
+
+from engram.model.answers import Found, Recollection
+from engram.model.filter import Filter
+from engram.model.memory import Memory
+from engram.model.text import tokens
+from engram.operations import parameters as p
+from engram.operations.base import Call, each, operation, require_between
+from engram.operations.citing import checked
+from engram.operations.memories import standings
+from engram.operations.recalls import check_question
+from engram.operations.scopes import in_view
+from engram.recall.pipeline import Asked
+from engram.recall.pipeline import recall as look_up
+from engram.rules.insights import apart, require_memories
+from engram.rules.kinds import KINDS
+
+MOST_FOUND = 50
+MOST_PASSED_OVER = 2000
+"""How many memories that were recalled before are passed over in one asking for those that never were."""
+
+
+@operation(
+    "GET /v1/search",
+    'engram search "database port" --standing all',
+    "engram search --unused --since 2026-01-01 --everywhere",
+    'engram search "who owns billing" --as-of 2026-01-31',
+    human=True,
+)
+def search(
+    call: Call,
+    question: p.SearchWords = "",
+    *,
+    scope: p.InScope = "",
+    everywhere: p.Everywhere = False,
+    kind: p.Kinds = (),
+    tag: p.TagFilter = (),
+    origin: p.Provenance = None,
+    standing: p.Standings = ("live",),
+    since: p.Since = None,
+    until: p.Until = None,
+    as_of: p.AsOf = None,
+    unused: p.Unused = False,
+    words: p.WordsAlone = False,
+    weak: p.Weak = False,
+    limit: p.Limit = 20,
+    after: p.After = None,
+) -> Found:
+    """Look through memories as a person does: in any standing, with every filter, and with reasons.
+
+    `recall` answers an agent with what is live; this shows what there is, and counts as no use of it.
+    """
+    require_between("limit", limit, 1, MOST_FOUND)
+    kinds, table = tuple(each(kind)), call.policy.kinds or KINDS
+    require_memories(kinds, table)
+    where = Filter(
+        **in_view(call, scope, everywhere=everywhere),
+        kinds=kinds,
+        except_kinds=apart(table),
+        tags=tuple(each(tag)),
+        origin=origin,
+        since=since,
+        until=until,
+        now=call.now,
+        view=call.caller.view,
+    )
+    asked = standings(standing)
+    if not question.strip() and as_of is None:
+        return _listed(call, where._replace(standings=asked), limit, after, unused=unused)
+    check_question(call, question, as_of)
+    asking = Asked(
+        question,
+        where,
+        call.access,
+        now=call.now,
+        limit=limit,
+        embedder=None if words else call.embedder,
+        moment=as_of,
+        weak=weak,
+        evidence=None if as_of else lambda memories: checked(call, memories),
+        standings=asked,
+    )
+    return _found(call, asking, unused=unused)
+
+
+def _found(call: Call, asking: Asked, *, unused: bool) -> Found:
+    """What fits the words, best first."""
+    found, uses = look_up(call.engine, asking), call.usage.uses()
+    hits = tuple(hit for hit in found.hits if not (unused and hit.memory.id in uses))
+    return _told(Found(**{**found._asdict(), "hits": hits}), uses)
+
+
+def _listed(call: Call, where: Filter, limit: int, after: str | None, *, unused: bool) -> Found:
+    """Without words: what the filters let through, newest first, page by page."""
+    uses, hits = call.usage.uses(), list[Recollection]()
+    for _ in range(MOST_PASSED_OVER // limit):
+        page = call.engine.scan("memory", where, call.access, after=after, limit=limit - len(hits))
+        after = page.next
+        fresh = (one for one in cast("tuple[Memory, ...]", page.records) if not (unused and one.id in uses))
+        hits += (Recollection(one, 0.0, 0.0, {}, tokens(one.text)) for one in fresh)
+        if after is None or len(hits) >= limit:
+            break
+    evidence = checked(call, [hit.memory for hit in hits])
+    shown = tuple(hit._replace(evidence=evidence.get(hit.memory.id, ())) for hit in hits)
+    return _told(Found(at=call.now, query="", hits=shown, next=after), uses)
+
+
+def _told(found: Found, uses: Mapping[str, int]) -> Found:
+    return found._replace(
+        tokens=sum(hit.tokens for hit in found.hits),
+        uses=tuple(uses.get(hit.memory.id, 0) for hit in found.hits),
+    )

@@ -1,0 +1,97 @@
+"""How the memory grows and is used: by day, by kind, by agent, and how quickly it answers."""
+
+from collections import Counter
+from collections.abc import Sequence
+from datetime import timedelta
+from math import ceil
+from weakref import WeakKeyDictionary
+
+from engram.model.answers import Growth, Proposer, Trends
+from engram.model.filter import Access, Filter
+from engram.model.memory import Memory, standing
+from engram.operations.base import Call, every, operation
+from engram.operations.history import latest
+from engram.ports import Engine
+from engram.rules.insights import apart
+from engram.rules.kinds import KINDS
+
+MONTH = timedelta(days=30)
+DAYS = 400
+"""How many days of growth are told; what was made before them is in the first."""
+
+_KNOWN: WeakKeyDictionary[Engine, tuple[tuple[Access, int, str], Trends]] = WeakKeyDictionary()
+"""The last answer of each engine, and of whom and when it is true: counting reads every memory."""
+
+
+@operation("GET /v1/trends", "engram trends", "engram trends --json")
+def trends(call: Call) -> Trends:
+    """Show how the memory grows and is used: by day, kind and agent, with how long recalls took.
+
+    What was recalled is counted on this machine only.
+    """
+    newest = latest(call)
+    stamp = (call.access, newest.seq if newest else 0, f"{call.now:%Y-%m-%d}")
+    known = _KNOWN.get(call.engine)
+    if known is None or known[0] != stamp:
+        known = (stamp, _counted(call))
+        _KNOWN[call.engine] = known
+    took = call.usage.took()
+    return known[1]._replace(at=call.now, latency=_latency(took), took=tuple(took[-200:]), done=call.usage.marks())
+
+
+def _counted(call: Call) -> Trends:
+    """Everything that is told by one walk through what may be read."""
+    standings, kinds, days, texts = Counter[str](), Counter[str](), Counter[str](), Counter[int]()
+    agents: dict[str, Counter[str]] = {}
+    uses, unused = call.usage.uses(), 0
+    for memory in every(call, Filter(except_kinds=apart(call.policy.kinds or KINDS))):
+        stands = standing(memory, call.now, call.caller.view)
+        standings[stands] += 1
+        days[f"{memory.created_at:%Y-%m-%d}"] += 1
+        agents.setdefault(memory.context.agent or "you", Counter())[_became(memory)] += 1
+        if stands == "live":
+            kinds[memory.kind] += 1
+            texts[hash(memory.text.casefold().strip())] += 1  # a number, for there may be very many
+            unused += memory.id not in uses and call.now - memory.created_at > MONTH
+    rows = [Proposer(name, *(row[what] for what in BECAME)) for name, row in agents.items()]
+    return Trends(
+        at=call.now,
+        memories=standings.total(),
+        standings=dict(standings.most_common()),
+        kinds=dict(kinds.most_common()),
+        growth=_growth(days),
+        agents=tuple(sorted(rows, key=lambda row: -(row.approved + row.rejected + row.waiting + row.by_itself))),
+        latency={},
+        took=(),
+        unused=unused,
+        repeated=sum(count for count in texts.values() if count > 1),
+    )
+
+
+BECAME = ("approved", "rejected", "waiting", "by_itself")
+
+
+def _became(memory: Memory) -> str:
+    """What became of a proposal."""
+    if memory.status != "promoted":
+        return {"pending": "waiting"}.get(memory.status, memory.status)
+    return "approved" if memory.approved_by else "by_itself"
+
+
+def _growth(days: Counter[str]) -> tuple[Growth, ...]:
+    """Each day on which something was made, with how much there was in the end; old ones are told as one."""
+    total, rows = 0, []
+    for day, made in sorted(days.items()):
+        total += made
+        rows.append(Growth(day, made, total))
+    return tuple(rows[-DAYS:])
+
+
+def _latency(took: Sequence[float]) -> dict[str, float]:
+    found = sorted(took)
+    if not found:
+        return {}
+    return {name: found[max(ceil(len(found) * share) - 1, 0)] for name, share in SHARES.items()}
+
+
+SHARES = {"p50": 0.5, "p95": 0.95, "p99": 0.99}

@@ -1,0 +1,79 @@
+"""Which attachments a memory has, and how they are named."""
+
+import re
+
+from engram.errors import Conflict, Invalid, NotFound
+from engram.model.memory import Asset, Memory
+
+SHORTEST_HASH = 4
+LONGEST_NAME = 120
+
+_SEPARATORS = re.compile(r"[/\\:]")
+_OUTSIDE = re.compile(r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+def name_of(said: str, sha256: str) -> str:
+    """A name for a file that means the same everywhere: one part, one line, nothing that hides its end."""
+    name = _OUTSIDE.sub("", _SEPARATORS.split(said)[-1]).strip().lstrip(".").strip()
+    if len(name) > LONGEST_NAME:
+        stem, dot, end = name.rpartition(".")
+        ending = f".{end}" if dot and len(end) < 16 else ""
+        name = (stem if ending else name)[: LONGEST_NAME - len(ending)] + ending
+    return name or sha256[:12]
+
+
+def joined(memory: Memory, asset: Asset) -> tuple[Asset, ...]:
+    """The attachments of a memory with one more; what it has already keeps its name.
+
+    Raises:
+        Conflict: when another one goes by its name.
+    """
+    if known(memory, asset):
+        return memory.assets
+    if any(one.name == asset.name for one in memory.assets):
+        raise Conflict(
+            f"{memory.handle or memory.id[:13]} has another attachment {asset.name!r}.",
+            "Give this one another name, or detach the other first.",
+        )
+    return (*memory.assets, asset)
+
+
+def known(memory: Memory, asset: Asset) -> Asset | None:
+    """The attachment of a memory that has the same bytes, by whatever name; None when there is none."""
+    return next((one for one in memory.assets if one.sha256 == asset.sha256), None)
+
+
+def without(memory: Memory, asset: Asset) -> tuple[Asset, ...]:
+    """The attachments of a memory without one."""
+    return tuple(one for one in memory.assets if one.sha256 != asset.sha256)
+
+
+def found(memory: Memory, ref: str) -> Asset:
+    """The attachment of a memory that goes by this name, or by the beginning of its hash.
+
+    Raises:
+        NotFound: when there is none.
+        Conflict: when it may be several.
+    """
+    named = [one for one in memory.assets if one.name == ref]
+    begins = ref.lower() if len(ref) >= SHORTEST_HASH else "-"
+    fits = named or [one for one in memory.assets if one.sha256.startswith(begins)]
+    if not fits:
+        name = memory.handle or memory.id[:13]
+        raise NotFound(f"{name} has no attachment {ref!r}.", f"See what it has: engram assets {name}.")
+    if len(fits) > 1:
+        raise Conflict(
+            f"{ref!r} may be {len(fits)} attachments.",
+            "Give the beginning of its hash: " + ", ".join(one.sha256[:12] for one in fits) + ".",
+        )
+    return fits[0]
+
+
+def require_bytes(size: int) -> None:
+    """An attachment holds something.
+
+    Raises:
+        Invalid: when it is empty.
+    """
+    if not size:
+        raise Invalid("There is nothing in it: an attachment needs at least one byte.", "Attach another file.")

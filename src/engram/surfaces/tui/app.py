@@ -1,0 +1,329 @@
+"""The full screen at a terminal: panes, what is done about a memory, and taking it back.
+
+It asks the operations and decides nothing: what may not be done is refused by them, and told.
+"""
+
+from collections.abc import Callable
+from typing import Any, ClassVar, Protocol, cast
+
+from rich.text import Text
+from textual import work
+from textual.app import App, ComposeResult
+from textual.binding import BindingType
+from textual.containers import VerticalScroll
+from textual.screen import Screen
+from textual.widgets import ContentSwitcher, Footer, Header, Input, Static, Tab, Tabs
+
+from engram.errors import EngramError, Unconfirmed
+from engram.model.answers import Changed, Remembered
+from engram.model.event import Event
+from engram.model.memory import Memory
+from engram.service import Engram
+from engram.surfaces.paper import Paper, cut
+from engram.surfaces.render import DONE, OUTCOMES, render
+from engram.surfaces.tui.dialogs import Keys, Line, Words
+from engram.surfaces.tui.panes import History, Inbox, Pane, Search
+
+STYLE = """
+ContentSwitcher { height: 1fr; }
+Pane { border: round $primary-darken-2; border-title-color: $text-muted; padding: 0 1; }
+Pane Rows { width: 2fr; min-width: 28; border: none; background: transparent; }
+Pane Rows { text-wrap: nowrap; text-overflow: ellipsis; }
+Pane Rows > .option-list--option-disabled { color: $text-accent; text-style: bold; }
+Pane Rows:focus { background: transparent; }
+.about { width: 3fr; border-left: vkey $primary-darken-2; padding: 0 2; }
+.page { padding: 1 3; }
+.dialog { width: 80%; max-width: 100; height: auto; padding: 1 2; border: round $accent; background: $surface; }
+.dialog.tall { height: 70%; }
+.dialog TextArea { height: 1fr; }
+.hint { color: $text-muted; }
+Line, Words, Keys { align: center middle; }
+Search Input { border: tall $primary-darken-2; }
+"""
+
+NAMES = {"inbox": "1 Inbox", "search": "2 Search", "history": "3 History"}
+
+
+class Decides(Protocol):
+    """An operation that changes a memory: a call with further options."""
+
+    def __call__(self, **options: Any) -> Changed | Remembered:  # noqa: ANN401 - options of the operation
+        """Do it."""
+
+
+class MemoryPage(Screen[None]):
+    """Everything about one memory: what it says, what it cites, its kin and its history."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        ("a", "app.approve", "Approve"),
+        ("e", "app.edit", "Edit"),
+        ("m", "app.merge", "Merge"),
+        ("x", "app.reject", "Reject"),
+        ("v", "app.verify", "Still holds"),
+        ("f", "app.forget", "Forget"),
+        ("p", "app.pin", "Pin"),
+        ("j", "down", "Down"),
+        ("k", "up", "Up"),
+        ("escape", "app.leave", "Back"),
+    ]
+
+    def __init__(self, ref: str) -> None:
+        super().__init__()
+        self._ref = ref
+        self.memory: Memory | None = None  # as it is shown
+
+    def compose(self) -> ComposeResult:
+        """One long text."""
+        yield Header(icon="")
+        with VerticalScroll(classes="page"):
+            yield Static(classes="said", markup=False)
+        yield Footer(show_command_palette=False)
+
+    def on_mount(self) -> None:
+        """Read it once."""
+        self.reload()
+
+    def reload(self) -> None:
+        """Read it anew; it may be gone since."""
+        engram = cast("Twin", self.app).engram
+        paper = Paper(max(self.app.size.width - 8, 40), colour=True)
+        try:
+            shown = engram.get(self._ref, around=2)
+            self.memory = shown.memories[0]
+            kin, past = engram.related(self._ref), engram.history(self._ref)
+            parts = [render(shown, paper), paper.bold("Related"), render(kin, paper)]
+            parts += [paper.bold("History"), render(past, paper)]
+        except EngramError as error:
+            self.memory, parts = None, [error.message]
+        self.query_one(".said", Static).update(Text.from_ansi("\n\n".join(parts)))
+
+    def action_down(self) -> None:
+        """Read on."""
+        self.query_one(VerticalScroll).scroll_down(animate=False)
+
+    def action_up(self) -> None:
+        """Read back."""
+        self.query_one(VerticalScroll).scroll_up(animate=False)
+
+
+class Twin(App[None]):
+    """The memory, full screen."""
+
+    TITLE = "engram"
+    CSS = STYLE
+    ENABLE_COMMAND_PALETTE = False
+    BINDINGS: ClassVar[list[BindingType]] = [
+        ("1", "show('inbox')", "Inbox"),
+        ("2", "show('search')", "Search"),
+        ("3", "show('history')", "History"),
+        ("slash", "show('search')", "Search"),
+        ("u", "undo", "Take back"),
+        ("question_mark", "keys", "Keys"),
+        ("escape", "leave", "Back"),
+        ("q", "quit", "Quit"),
+    ]
+
+    def __init__(self, engram: Engram) -> None:
+        super().__init__()
+        self.engram = engram
+        self.sub_title = engram.store
+        self._decided: list[int] = []  # the events of this visit, so that undo takes back nothing else
+
+    def compose(self) -> ComposeResult:
+        """Three panes, one of them in sight."""
+        yield Header(icon="")
+        yield Tabs(*(Tab(label, id=name) for name, label in NAMES.items()))
+        with ContentSwitcher(initial="inbox"):
+            yield Inbox()
+            yield Search()
+            yield History()
+        yield Footer(show_command_palette=False)
+
+    def on_mount(self) -> None:
+        """Begin with what waits."""
+        self.query_one(Tabs).can_focus = False
+        self.action_show("inbox")
+
+    @property
+    def pane(self) -> Pane:
+        """The pane in sight."""
+        return self.screen_stack[0].query_one(f"#{self.screen_stack[0].query_one(ContentSwitcher).current}", Pane)
+
+    def on_tabs_tab_activated(self, chosen: Tabs.TabActivated) -> None:
+        """A tab was clicked."""
+        if chosen.tab.id and chosen.tab.id != self.query_one(ContentSwitcher).current:
+            self.action_show(chosen.tab.id)
+
+    def action_show(self, name: str) -> None:
+        """Bring a pane into sight, fresh."""
+        if isinstance(self.screen, MemoryPage):
+            self.pop_screen()
+        self.query_one(ContentSwitcher).current = name
+        self.query_one(Tabs).active = name
+        self.call_after_refresh(self._arrive)
+
+    def _arrive(self) -> None:
+        self.refused_by(self.pane.reload)
+        if isinstance(self.pane, Search):
+            self.pane.query_one(Input).focus()
+        else:
+            self.pane.focus_list()
+
+    def action_leave(self) -> None:
+        """From a page back to its pane, from a line back to the list."""
+        if isinstance(self.screen, MemoryPage):
+            self.pop_screen()
+        self.pane.focus_list()
+
+    def action_keys(self) -> None:
+        """Tell the keys."""
+        self.push_screen(Keys())
+
+    def open_memory(self, ref: str) -> None:
+        """Show everything about one memory."""
+        self.push_screen(MemoryPage(ref))
+
+    def current(self) -> Memory | None:
+        """The memory of the page, or the one the pane stands on, as it was shown."""
+        return self.screen.memory if isinstance(self.screen, MemoryPage) else self.pane.memory()
+
+    # What is done about a memory. Each passes the revision that was shown: who looked at older words is refused.
+
+    @work
+    async def action_approve(self) -> None:
+        """Approve it as it is."""
+        if memory := self.current():
+            await self._do(memory, lambda **how: self.engram.promote(memory.id, revision=memory.revision, **how))
+
+    @work
+    async def action_edit(self) -> None:
+        """Word it anew; what waits is approved in the new words."""
+        if not (memory := self.current()):
+            return
+        text = await self.push_screen_wait(Words(f"{memory.handle} in other words", memory.text))
+        if text is None or text == memory.text:
+            self._say("Unchanged; nothing was done.")
+            return
+        ask = self.engram.promote if memory.status == "pending" else self.engram.revise
+        await self._do(memory, lambda **how: ask(memory.id, text=text, revision=memory.revision, **how))
+
+    @work
+    async def action_merge(self) -> None:
+        """Put it into another memory, in words that say both."""
+        if not (memory := self.current()):
+            return
+        rival = self.pane.rival() if isinstance(self.pane, Inbox) and self.screen is self.screen_stack[0] else None
+        ref = await self.push_screen_wait(Line("Merge into which memory?", rival.handle if rival else ""))
+        other = self.refused_by(lambda: self.engram.get(ref or "")) if ref else None
+        if other is None:
+            return
+        both = f"{other.memories[0].text}\n{memory.text}"
+        if text := await self.push_screen_wait(Words(f"{memory.handle} and {ref} in one", both)):
+            into = other.memories[0].id
+            await self._do(
+                memory,
+                lambda **how: self.engram.promote(memory.id, into=into, text=text, revision=memory.revision, **how),
+            )
+
+    @work
+    async def action_reject(self) -> None:
+        """Refuse it for good, with a reason."""
+        if memory := self.current():
+            reason = await self.push_screen_wait(Line(f"Why reject {memory.handle}? (may be empty)"))
+            if reason is not None:
+                await self._do(
+                    memory, lambda **_: self.engram.reject(memory.id, reason=reason, revision=memory.revision)
+                )
+
+    @work
+    async def action_verify(self) -> None:
+        """Say that it still holds."""
+        if memory := self.current():
+            await self._do(memory, lambda **how: self.engram.verify(memory.id, **how))
+
+    @work
+    async def action_forget(self) -> None:
+        """Hide it, with a reason."""
+        if memory := self.current():
+            reason = await self.push_screen_wait(Line(f"Why forget {memory.handle}? (may be empty)"))
+            if reason is not None:
+                await self._do(memory, lambda **_: self.engram.forget(memory.id, reason=reason))
+
+    @work
+    async def action_pin(self) -> None:
+        """Pin it, or let it go."""
+        if memory := self.current():
+            pinned, revision = not memory.pinned, memory.revision
+            await self._do(
+                memory, lambda **how: self.engram.revise(memory.id, pinned=pinned, revision=revision, **how)
+            )
+
+    def action_undo(self) -> None:
+        """Take back the last decision of this visit."""
+        if not self._decided:
+            self._say("Nothing was decided here yet; history (3) takes back anything.")
+            return
+        if self._undo(str(self._decided[-1])):
+            self._decided.pop()
+
+    @work
+    async def take_back(self, event: Event) -> None:
+        """Take back any event, once the person said so."""
+        sure = await self.push_screen_wait(Line(f"Take back {event.action}, event {event.seq}? y or n", "y"))
+        if (sure or "").lower() in ("y", "yes"):
+            self._undo(str(event.seq))
+
+    def refused(self, error: EngramError) -> None:
+        """Tell why something was not done."""
+        self.notify(f"{error.message}\n{error.hint}".strip(), severity="error", timeout=8, markup=False)
+
+    def refused_by(self, ask: Callable[[], Any]) -> Any:  # noqa: ANN401 - any answer
+        """The answer; None where it was refused, which is told."""
+        try:
+            return ask()
+        except EngramError as error:
+            self.refused(error)
+            return None
+
+    async def _do(self, memory: Memory, ask: Decides) -> None:
+        """Do it; where the rules want a confirmed word, the handle is typed: a reflex is none."""
+        try:
+            try:
+                done = ask()
+            except Unconfirmed as error:
+                typed = await self.push_screen_wait(Line(f"{error.message} Type {memory.handle} to confirm."))
+                if (typed or "").lower() != memory.handle:
+                    self._say("Not confirmed; nothing was done.")
+                    return
+                done = ask(confirm=True)
+        except EngramError as error:
+            self.refused(error)
+        else:
+            self._tell(done)
+        self._reload()
+
+    def _tell(self, done: Changed | Remembered) -> None:
+        if done.event:
+            self._decided.append(done.event)
+        if isinstance(done, Remembered):
+            self._say(f"{OUTCOMES[done.outcome][1]}: {done.memory.handle}. u takes it back.")
+        elif done.event:
+            one = done.memories[0]
+            self._say(f"{DONE[done.action]} {one.handle}: {cut(one.text, 60)}\nu takes it back.")
+        else:
+            self._say(f"{done.memories[0].handle}: {done.hint}")
+
+    def _undo(self, ref: str) -> bool:
+        undone = self.refused_by(lambda: self.engram.undo(ref, confirm=True))
+        if undone:
+            self._say(f"Took back {', '.join(event.action for event in undone.events)}.")
+            self._reload()
+        return undone is not None
+
+    def _reload(self) -> None:
+        if isinstance(self.screen, MemoryPage):
+            self.screen.reload()
+        self.refused_by(self.pane.reload)
+
+    def _say(self, text: str) -> None:
+        self.notify(text, timeout=5, markup=False)

@@ -1,0 +1,40 @@
+"""The command `engram tui`: the memory at a terminal, for those without a browser."""
+
+import sys
+from importlib.util import find_spec
+
+from engram import wiring
+from engram.errors import Invalid, Unavailable
+from engram.surfaces.parsing import valued
+
+
+def run(words: list[str], *, json: bool = False) -> int:
+    """Review, search and look around at a terminal, full screen.
+
+    Usage: engram tui [--store PATH]
+
+    Shows what waits for review, finds as you type, and tells what was done. The keys are those of the web page:
+    j and k move, a approves, e edits, m merges, x rejects, u takes back, ? tells them all, q leaves.
+
+    Needs the extra `tui`: pip install 'engram[tui]'.
+
+      --store PATH     Use this store instead of the configured one.
+
+    Example:
+      engram tui
+    """
+    if json:
+        raise Invalid("tui has no JSON: it is for a person.", "Use engram review --list --json.")
+    store = (valued("tui", words, ("--store",))["--store"] or [""])[-1]
+    if find_spec("textual") is None:
+        raise Unavailable(
+            "engram tui needs the library textual, which is not installed.",
+            "Install it: pip install 'engram[tui]'. Without it, use engram review.",
+        )
+    if not all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stdout)):
+        raise Unavailable("engram tui needs a terminal.", "Use engram review --list, or engram recall.")
+    from engram.surfaces.tui.app import Twin  # noqa: PLC0415 - a third of a second, for this command only
+
+    with wiring.open(store, channel="terminal") as engram:
+        Twin(engram).run()
+    return 0

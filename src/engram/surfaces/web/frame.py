@@ -1,0 +1,187 @@
+"""What every page stands in: a request with its memory, templates, and headers that keep a page harmless."""
+
+import hashlib
+import os
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from functools import lru_cache
+from typing import Any, NamedTuple
+from urllib.parse import quote, urlencode
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+
+from engram.errors import EngramError
+from engram.model.caller import REVIEWER
+from engram.model.memory import Memory, standing
+from engram.model.scope import LEVELS
+from engram.service import Engram
+from engram.surfaces.guard import PAGES
+from engram.surfaces.paper import ago, count, moment
+from engram.surfaces.render_assets import assets_edited, bytes_in_words, moved
+from engram.surfaces.web.visits import Visit
+from engram.surfaces.web.wording import compared, marked, said, shown
+
+BASE = PAGES
+
+HERE = os.path.dirname(__file__)
+STATIC = os.path.join(HERE, "static")
+
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; font-src 'self'; connect-src 'self'; "
+    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+HEADERS = {
+    "Cache-Control": "no-store",
+    "Content-Security-Policy": POLICY,
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
+    "Referrer-Policy": "same-origin",  # without any, a browser would not say where a form comes from
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+}
+
+
+DONE = "engram-done"
+"""What a page hears when something was done, so that lists and counts look again."""
+
+
+class Tab(NamedTuple):
+    """A page that the navigation names, and the letter that goes there after `g`."""
+
+    name: str
+    path: str
+    label: str
+    key: str
+
+
+class Page(NamedTuple):
+    """A handler at a path: it gets one request and answers it, in a thread of its own."""
+
+    method: str
+    path: str
+    answer: "Callable[[Asked], Response]"
+
+
+class Look(NamedTuple):
+    """What all pages of one server share: the navigation, and how somebody leaves."""
+
+    tabs: Sequence[Tab]
+    signs_out: bool = False  # on a team's server, where somebody is signed in
+
+
+class Asked(NamedTuple):
+    """One request of somebody who came in: their memory, and what they said. Operations decide everything else."""
+
+    engram: Engram
+    visit: Visit
+    look: Look
+    path: Mapping[str, str]
+    query: Mapping[str, Sequence[str]]
+    form: Mapping[str, Sequence[str]]
+    part: bool  # asked for by htmx, which puts the answer into the page
+
+    def said(self, name: str, default: str = "") -> str:
+        """What the address or the form says by this name."""
+        return (self.form.get(name) or self.query.get(name) or [default])[-1]
+
+    def project(self, name: str) -> str:
+        """The scope that a field for a project says: its bare name will do."""
+        text = self.said(name).strip()
+        head, colon, _ = text.partition(":")
+        return text if not text or colon or head.rpartition("/")[2] in LEVELS else f"project:{text}"
+
+    def each(self, name: str) -> list[str]:
+        """All that the address or the form says by this name, without what is empty."""
+        return [value for value in (*self.query.get(name, ()), *self.form.get(name, ())) if value]
+
+    def decides(self, memory: Memory) -> bool:
+        """Whether a verdict on a memory may be this person's: its owner's, or a reviewer's of its project."""
+        caller = self.engram.caller
+        return caller.writes and (self.owns(memory) or caller.is_in(REVIEWER, memory.scope.place))
+
+    def owns(self, memory: Memory) -> bool:
+        """Whether a memory is this person's own."""
+        return memory.owner is not None and memory.owner == self.engram.caller.owner
+
+    def show(self, template: str, *, at: datetime | None = None, status: int = 200, **values: Any) -> Response:  # noqa: ANN401 - whatever the template names
+        """A template as the answer. `at` is the moment by which ages are told."""
+        return HTMLResponse(self.render(template, at=at, **values), status, HEADERS)
+
+    def render(self, template: str, *, at: datetime | None = None, **values: Any) -> str:  # noqa: ANN401 - the same
+        """The text of a template, with what every page has at hand."""
+        common = {
+            "asked": self,
+            "at": at or self.engram.now,
+            "csrf": self.visit.csrf,
+            "look": self.look,
+            "me": self.engram.caller,
+        }
+        return templates().get_template(template).render({**common, **values})
+
+    def done(
+        self, body: str, message: str, event: int = 0, *, back: str = "", took_back: Sequence[int] = ()
+    ) -> Response:
+        """The answer to something that was done: a piece of page, and a word with its undo.
+
+        Where it took events back, the word offers to do them again instead; that is no undo for the key of undo.
+        A browser without scripts is sent `back` to a page instead, which says it there.
+        """
+        if not self.part:
+            return RedirectResponse(address(back or "/inbox", done=message, event=event or ""), 303, HEADERS)
+        toast = self.word(message, event, again="Do it again" if took_back else "", took_back=took_back)
+        return HTMLResponse(body + toast, headers={**HEADERS, "HX-Trigger": DONE})
+
+    def word(self, message: str, event: int = 0, *, again: str = "", **more: Any) -> str:  # noqa: ANN401 - the same
+        """A word in the corner of the page, with an undo of an event, or with what does it again."""
+        more = {"tone": "good", "confirm": "", "took_back": (), **more}
+        return self.render("toast.html", message=message, event=event, again=again, **more)
+
+    def refused(self, error: EngramError) -> Response:
+        """An error as a page of its own, or as a word in the page that is there."""
+        if not self.part:
+            return self.show(
+                "error.html", status=error.http_status, error=error, title="That did not work", here=""
+            )
+        toast = self.word(error.message, hint=error.hint, tone="bad")
+        return HTMLResponse(toast, error.http_status, {**HEADERS, "HX-Reswap": "none"})
+
+
+def address(path: str, **said: object) -> str:
+    """The address of a page, with what is not empty said in it."""
+    query = urlencode({name: value for name, value in said.items() if value not in ("", None, [])}, doseq=True)
+    return BASE + quote(path) + (f"?{query}" if query else "")
+
+
+@lru_cache(maxsize=1)
+def templates() -> Environment:
+    """The templates, with what they are written in: everything is escaped unless it was made here."""
+    made = Environment(
+        loader=FileSystemLoader(os.path.join(HERE, "templates")),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters.update(ago=ago, moment=moment, marked=marked, shown=shown, said=said)
+    made.globals.update(
+        address=address,
+        static=static,
+        compared=compared,
+        count=count,
+        standing=standing,
+        BASE=BASE,
+        moved=moved,
+        assets_edited=assets_edited,
+        bytes_in_words=bytes_in_words,
+    )
+    return made
+
+
+@lru_cache(maxsize=64)
+def static(name: str) -> str:
+    """The address of a file that pages load; it changes with the file, so that it may be kept for good."""
+    with open(os.path.join(STATIC, name), "rb") as file:
+        stamp = hashlib.sha256(file.read()).hexdigest()[:12]
+    return f"{BASE}/static/{name}?v={stamp}"

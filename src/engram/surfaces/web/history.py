@@ -1,0 +1,53 @@
+"""The history page: what was done to everything one may read, and undo for each step."""
+
+from starlette.responses import HTMLResponse, Response
+
+from engram.errors import Unconfirmed
+from engram.model.answers import Undone
+from engram.surfaces.paper import count, cut
+from engram.surfaces.web.frame import DONE, HEADERS, Asked, Page, Tab
+
+TABS = (Tab("history", "/history", "History", "h"),)
+
+UNDONE = "engram-undone"
+"""What a page hears beside when something came back, so that lists show it again."""
+
+
+def show(asked: Asked) -> Response:
+    """What was done, newest first, a page at a time."""
+    before = asked.said("before")
+    found = asked.engram.history(limit=20, before=int(before) if before.isdecimal() else None)
+    template = "history_rows.html" if asked.part else "history.html"
+    return asked.show(template, at=found.at, title="History", here="history", found=found)
+
+
+def undo(asked: Asked) -> Response:
+    """Take one event back, or all that was done to a memory since."""
+    try:
+        undone = asked.engram.undo(
+            asked.said("event"), memory=asked.said("memory"), confirm=asked.said("confirm") == "yes"
+        )
+    except Unconfirmed as error:
+        if not asked.part or not asked.said("event").isdecimal():
+            raise
+        question = asked.word(
+            error.message, int(asked.said("event")), again="Yes, I confirm it", confirm="yes", tone="asks"
+        )
+        return HTMLResponse(question, headers=HEADERS)
+    # What is done again is a decision like any other, and is taken back as one.
+    took_back = [event.seq for event in undone.events if event.action != "undo"]
+    answer = asked.done("", told(undone), undone.event, back="/history", took_back=took_back)
+    answer.headers["HX-Trigger"] = f"{DONE}, {UNDONE}"
+    return answer
+
+
+def told(undone: Undone) -> str:
+    """What an undo did, in a line."""
+    what = ", ".join(dict.fromkeys(event.action for event in undone.events))
+    if len(undone.memories) == 1:
+        return f"Took back {what} of {undone.memories[0].handle}: {cut(undone.memories[0].text, 60)}"
+    of = f" of {count(len(undone.memories), 'memory', 'memories')}" if undone.memories else ""
+    return f"Took back {what}{of}."
+
+
+PAGES = (Page("GET", "/history", show), Page("POST", "/undo", undo))

@@ -1,0 +1,218 @@
+"""The inbox: what waits for a person, beside what it would change, and one key for each decision."""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+from starlette.responses import HTMLResponse, Response
+
+from engram.errors import Conflict, EngramError, Invalid, NotFound, Unconfirmed
+from engram.model.answers import Candidate, Changed
+from engram.model.memory import Memory
+from engram.surfaces.paper import count, cut
+from engram.surfaces.render import HELD
+from engram.surfaces.web.frame import HEADERS, Asked, Page, Tab, address
+
+TABS = (Tab("inbox", "/inbox", "Inbox", "i"),)
+
+PAGE = 20
+MOST_COUNTED = 99
+MODES = ("", "edit", "merge", "reject", "confirm")
+
+
+class Group(NamedTuple):
+    """What came from one session, or from none."""
+
+    session: str
+    candidates: list[Candidate]
+
+
+def show(asked: Asked) -> Response:
+    """What waits, oldest first, grouped by session; a page at a time."""
+    found = asked.engram.review(limit=PAGE, scope=asked.said("scope"), after=asked.said("after") or None)
+    after = address("/inbox", after=found.next, scope=asked.said("scope")) if found.next else ""
+    template = "inbox_groups.html" if asked.part else "inbox.html"
+    groups = list(grouped(found.candidates))
+    return asked.show(
+        template,
+        at=found.at,
+        title="Inbox",
+        here="inbox",
+        groups=groups,
+        after=after,
+        mode="",
+        error=None,
+        held=HELD,
+    )
+
+
+def grouped(candidates: Sequence[Candidate]) -> Iterator[Group]:
+    """Candidates by session, in the order in which a session first appears."""
+    groups: dict[str, list[Candidate]] = {}
+    for each in candidates:
+        groups.setdefault(each.memory.session, []).append(each)
+    for session, members in groups.items():
+        yield Group(session, members)
+
+
+def waiting(asked: Asked) -> Response:
+    """How many wait, for the navigation: 99+ where it is more."""
+    found = asked.engram.list(standing=("pending",), everywhere=True, limit=MOST_COUNTED + 1).memories
+    own = sum(asked.decides(one) for one in found)
+    return HTMLResponse(f"{MOST_COUNTED}+" if own > MOST_COUNTED else str(own or ""), headers=HEADERS)
+
+
+def card(asked: Asked) -> Response:
+    """One card anew: as it is, or with a form to edit, merge or reject in it."""
+    mode = asked.said("mode")
+    if mode not in MODES:
+        raise Invalid(f"A card has no {mode!r}.", "Load the page again.")
+    candidate = _candidate(asked)
+    other = asked.engram.get(asked.said("into")).memories[0] if asked.said("into") else _other(candidate)
+    if not asked.part:
+        return asked.show(
+            "inbox_one.html", title="Inbox", here="inbox", candidate=candidate, mode=mode, other=other, error=None,
+            held=HELD,
+        )  # fmt: skip
+    return asked.show("inbox_card.html", candidate=candidate, mode=mode, other=other, error=None, held=HELD)
+
+
+def beside(asked: Asked) -> Response:
+    """What says nearly the same as one that waits: asked for when a reader comes near it."""
+    return asked.show("inbox_near.html", candidate=_candidate(asked))
+
+
+def _candidate(asked: Asked) -> Candidate:
+    """The one the address is about.
+
+    Raises:
+        NotFound: when it does not wait any more.
+    """
+    found = asked.engram.review(memory=(asked.path["memory"],)).candidates
+    if not found:
+        raise NotFound("This one does not wait any more.", "Somebody has decided about it: see its history.")
+    return found[0]
+
+
+def _other(candidate: Candidate) -> Memory | None:
+    """What a merge is offered with first."""
+    return next((one for one in (candidate.amends, *candidate.conflicts, *candidate.near) if one), None)
+
+
+def approve(asked: Asked) -> Response:
+    """Approve one as it is, in other words, or merged into another."""
+    text = asked.said("text").strip() or None
+    into = asked.said("into")
+    return _decide(
+        asked,
+        lambda: asked.engram.promote(
+            asked.path["memory"],
+            text=text,
+            into=into,
+            keep=asked.said("keep") == "yes",
+            revision=_revision(asked),
+            confirm=asked.said("confirm") == "yes",
+        ),
+        "Merged" if into else "Approved",
+    )
+
+
+def reject(asked: Asked) -> Response:
+    """Refuse one, with or without a reason."""
+    reason = asked.said("reason").strip()
+    return _decide(
+        asked,
+        lambda: asked.engram.reject(asked.path["memory"], reason=reason, revision=_revision(asked)),
+        "Rejected",
+    )
+
+
+def _revision(asked: Asked) -> int | None:
+    said = asked.said("revision")
+    if not said.isdecimal() or len(said) > 18:
+        raise Invalid("The form does not say what it was made for.", "Load the page again.")
+    return int(said)
+
+
+def _decide(asked: Asked, ask: Callable[[], Changed], word: str) -> Response:
+    """Have it decided; where that cannot be, the card says why, and nothing that was typed is lost."""
+    try:
+        done = ask()
+    except Unconfirmed as error:
+        return _again(asked, "confirm", error)
+    except (Conflict, Invalid) as error:
+        return _again(asked, asked.said("mode") if asked.said("mode") in MODES else "", error)
+    message = f"{word} {_told(done.memories)}."
+    if done.replaced:
+        message += f" It replaces {', '.join(one.handle for one in done.replaced)}."
+    return asked.done(_gone([asked.path["memory"]]), message, done.event, back="/inbox")
+
+
+def _again(asked: Asked, mode: str, error: EngramError) -> Response:
+    if not asked.part and not isinstance(error, Unconfirmed):
+        raise error
+    try:
+        candidate = _candidate(asked)
+    except NotFound:
+        gone = Conflict("Somebody else has decided about it.", "Its history says who, and how.")
+        return asked.show("inbox_stale.html", error=gone, memory=asked.path["memory"])
+    other = asked.engram.get(asked.said("into")).memories[0] if asked.said("into") else _other(candidate)
+    template = "inbox_card.html" if asked.part else "inbox_one.html"
+    return asked.show(
+        template, title="Inbox", here="inbox", candidate=candidate, mode=mode, other=other, error=error, held=HELD
+    )
+
+
+def _gone(ids: Sequence[str]) -> str:
+    """Take cards off the page."""
+    return "".join(f'<hx-partial hx-target="[id=\'m-{each}\']" hx-swap="delete"></hx-partial>' for each in ids)
+
+
+def _told(memories: Sequence[Memory]) -> str:
+    if len(memories) == 1:
+        return f"{memories[0].handle}: {cut(memories[0].text, 60)}"
+    return count(len(memories), "memory", "memories")
+
+
+# Many at once
+
+
+def preview(asked: Asked) -> Response:
+    """What would become of all that are chosen, one by one, before anything is done."""
+    refs, act = asked.each("chosen"), asked.said("act")
+    if act not in ("approve", "reject") or not refs:
+        raise Invalid("Nothing is chosen.", "Choose some with the boxes, or with the key v.")
+    candidates = asked.engram.review(memory=[ref.partition("@")[0] for ref in refs]).candidates
+    known = {each.memory.id: each for each in candidates}
+    stale = [ref for ref in refs if not _fits(known.get(ref.partition("@")[0]), ref)]
+    return asked.show(
+        "inbox_preview.html", title="Inbox", here="inbox", candidates=candidates, act=act, stale=stale, held=HELD
+    )
+
+
+def _fits(candidate: Candidate | None, ref: str) -> bool:
+    return candidate is not None and f"{candidate.memory.id}@{candidate.memory.revision}" == ref
+
+
+def bulk(asked: Asked) -> Response:
+    """Decide about all that are chosen at once: every one of them, or none."""
+    refs = asked.each("chosen")
+    if asked.said("act") == "reject":
+        done = asked.engram.reject(refs, reason=asked.said("reason").strip())
+    else:
+        done = asked.engram.promote(refs, confirm=asked.said("confirm") == "yes")
+    word = "Rejected" if asked.said("act") == "reject" else "Approved"
+    closing = '<hx-partial hx-target="#preview" hx-swap="innerHTML"></hx-partial>'
+    gone = _gone([ref.partition("@")[0] for ref in refs])
+    return asked.done(gone + closing, f"{word} {_told(done.memories)}.", done.event, back="/inbox")
+
+
+PAGES = (
+    Page("GET", "/inbox", show),
+    Page("GET", "/inbox/count", waiting),
+    Page("POST", "/inbox/preview", preview),
+    Page("POST", "/inbox/bulk", bulk),
+    Page("GET", "/inbox/{memory}", card),
+    Page("GET", "/inbox/{memory}/near", beside),
+    Page("POST", "/inbox/{memory}/approve", approve),
+    Page("POST", "/inbox/{memory}/reject", reject),
+)

@@ -1,0 +1,126 @@
+"""The page of one memory: all there is to know about it, and undo to any point of its history."""
+
+import json
+from typing import Any
+
+from starlette.responses import Response
+
+from engram.errors import Conflict, NotFound
+from engram.model.answers import Relatives
+from engram.surfaces.http_assets import as_file
+from engram.surfaces.shapes import shape
+from engram.surfaces.web.frame import Asked, Page, Tab
+
+TABS: tuple[Tab, ...] = ()
+
+SAID = {"verify": "Verified", "forget": "Forgot", "restore": "Restored", "pin": "Pinned", "unpin": "Unpinned"}
+
+AROUND = 3
+STEPS = 30
+EDGES = 12
+
+WORDS = {
+    "superseded_by": "replaced by",
+    "supersedes": "replaces",
+    "before": "said just before",
+    "after": "said just after",
+    "alike": "about the same",
+    "conflicts": "contradicts",
+}
+"""An edge as it is said beside the other memory."""
+
+
+def show(asked: Asked) -> Response:
+    """Text, citations with verdicts, relations, history, neighbours in time, and the record itself."""
+    shown = asked.engram.get(asked.path["memory"], around=AROUND)
+    memory = shown.memories[0]
+    before = asked.said("before")
+    history = asked.engram.history(memory.id, limit=STEPS, before=int(before) if before.isdecimal() else None)
+    values: dict[str, Any] = {
+        "title": memory.handle,
+        "here": "",
+        "memory": memory,
+        "history": history,
+        "found": history,
+        "of": memory,
+    }
+    if asked.part and before:
+        return asked.show("memory_steps.html", at=shown.at, **values)
+    return asked.show(
+        "memory.html",
+        at=shown.at,
+        evidence=shown.evidence[0] if shown.evidence else (),
+        marks=shown.marks.get(memory.id, ()),
+        around=shown.around[0],
+        raw=json.dumps(shape(memory, shown.at), indent=2, ensure_ascii=False),
+        error=None,
+        **values,
+    )
+
+
+def relations(asked: Asked) -> Response:
+    """What has to do with it: asked for after the page is there, for it searches."""
+    found: Relatives = asked.engram.related(asked.path["memory"], limit=EDGES)
+    edges = [(one.memory, [_said(edge) for edge in one.edges]) for one in found.relatives]
+    return asked.show("memory_relations.html", at=found.at, edges=edges, truncated=found.truncated)
+
+
+def download(asked: Asked) -> Response:
+    """An attachment as a file, for whoever may read the memory."""
+    return as_file(asked.engram, asked.path["memory"], asked.path["asset"])
+
+
+def _said(edge: str) -> str:
+    name, _, what = edge.rstrip("?").partition(":")
+    said = f"{WORDS.get(name, name)}{f' {what}' if what else ''}"
+    return f"perhaps {said}" if edge.endswith("?") else said
+
+
+def act(asked: Asked) -> Response:
+    """Verify, forget, restore or pin it: what the buttons of its page ask for."""
+    ref, name = asked.path["memory"], asked.path["act"]
+    if name not in SAID:
+        raise NotFound(f"A memory has no {name!r}.", "Load the page again.")
+    engram, confirm = asked.engram, asked.said("confirm") == "yes"
+    if name == "verify":
+        done = engram.verify(ref, repin=asked.said("repin") == "yes", confirm=confirm)
+        if not done.event:
+            raise Conflict("What it cites has changed, so it is not verified by a click.", done.hint)
+        event = done.event
+    elif name == "forget":
+        event = engram.forget(ref, reason=asked.said("reason").strip()).event
+    elif name == "restore":
+        event = engram.restore(ref).event
+    else:
+        event = engram.revise(ref, pinned=name == "pin", revision=_revision(asked), confirm=confirm).event
+    return _back(asked, f"{SAID[name]} {engram.get(ref).memories[0].handle}.", event)
+
+
+def edit(asked: Asked) -> Response:
+    """Give it other words, where nobody else did meanwhile."""
+    done = asked.engram.revise(
+        asked.path["memory"],
+        text=asked.said("text").strip(),
+        revision=_revision(asked),
+        confirm=asked.said("confirm") == "yes",
+    )
+    word = "Proposed a change of" if done.outcome == "proposed" else "Revised"
+    return _back(asked, f"{word} {done.memory.handle}.", done.event)
+
+
+def _revision(asked: Asked) -> int | None:
+    said = asked.said("revision")
+    return int(said) if said.isdecimal() and len(said) <= 18 else None
+
+
+def _back(asked: Asked, message: str, event: int) -> Response:
+    return asked.done("", message, event, back=f"/memory/{asked.path['memory']}")
+
+
+PAGES = (
+    Page("GET", "/memory/{memory}", show),
+    Page("GET", "/memory/{memory}/relations", relations),
+    Page("GET", "/memory/{memory}/assets/{asset}", download),
+    Page("POST", "/memory/{memory}/edit", edit),
+    Page("POST", "/memory/{memory}/{act}", act),
+)

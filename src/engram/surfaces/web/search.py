@@ -1,0 +1,107 @@
+"""The search page: as you type, with every filter, and with why each hit is there."""
+
+from datetime import UTC, datetime, time, timedelta
+from typing import Any
+
+from starlette.responses import Response
+
+from engram.errors import EngramError, Invalid
+from engram.model.memory import STANDINGS
+from engram.surfaces.render import FACTORS
+from engram.surfaces.web import drawing
+from engram.surfaces.web.frame import Asked, Page, Tab
+
+TABS = (Tab("search", "/search", "Search", "s"),)
+
+AGES = {
+    "": "Any age",
+    "1": "Made today",
+    "7": "Made this week",
+    "30": "Made this month",
+    "-30": "Older than a month",
+    "-180": "Older than half a year",
+}
+MOST = 20
+
+
+def show(asked: Asked) -> Response:
+    """What fits what was said so far."""
+    engram = asked.engram.looking()
+    found, error = None, None
+    try:
+        found = engram.search(asked.said("q").strip(), **_filters(asked, engram.now))
+    except EngramError as refused:
+        error = refused
+    template = "search_hits.html" if asked.part else "search.html"
+    most = (
+        max((abs(value) for hit in found.hits for value in _parts(hit.reasons).values()), default=1) if found else 1
+    )
+    return asked.show(
+        template,
+        at=found.at if found else None,
+        title="Search",
+        here="search",
+        found=found,
+        error=error,
+        most=most,
+        parts_of=_parts,
+        factors=FACTORS,
+        bar=drawing.bar,
+        ages=AGES,
+        standings=(*STANDINGS, "all"),
+        kinds=[row.name for row in engram.kinds().kinds],
+        said_here=_said(asked),
+    )
+
+
+def scopes(asked: Asked) -> Response:
+    """The projects there are, to choose from."""
+    return asked.show("scopes.html", found=[str(one) for one in asked.engram.places()])
+
+
+def _filters(asked: Asked, now: datetime) -> dict[str, Any]:
+    """The options of the search that was asked for."""
+    days = asked.said("age")
+    span = timedelta(days=abs(int(days))) if days.lstrip("-").isdecimal() else None
+    standing = asked.said("standing", "live")
+    filters: dict[str, Any] = {
+        "scope": asked.said("scope").strip(),
+        "everywhere": not asked.said("scope").strip(),
+        "kind": [kind for kind in asked.each("kind") if kind],
+        "tag": [tag.strip() for tag in asked.said("tag").split(",") if tag.strip()],
+        "origin": asked.said("origin") or None,
+        "standing": [standing or "live"],
+        "since": now - span if span and not days.startswith("-") else None,
+        "until": now - span if span and days.startswith("-") else None,
+        "as_of": _moment(asked.said("as_of"), now),
+        "unused": asked.said("unused") == "yes",
+        "weak": asked.said("weak") == "yes",
+        "limit": MOST,
+        "after": asked.said("after") or None,
+    }
+    return filters
+
+
+def _moment(day: str, now: datetime) -> datetime | None:
+    """The end of a day, or now where that is still to come."""
+    if not day:
+        return None
+    try:
+        return min(datetime.combine(datetime.fromisoformat(day).date(), time.max, UTC), now)
+    except ValueError:
+        raise Invalid(f"{day!r} is no day.", "Write it as 2026-01-31.") from None
+
+
+def _parts(reasons: Any) -> dict[str, float]:  # noqa: ANN401 - a mapping of a hit
+    """What a score is the sum of, the largest first; nothing for what is nought."""
+    parts = {name: value for name, value in reasons.items() if name not in FACTORS and abs(value) >= 0.005}
+    return dict(sorted(parts.items(), key=lambda part: -abs(part[1])))
+
+
+def _said(asked: Asked) -> dict[str, str]:
+    """What the form says, to be said again by links."""
+    names = ("q", "scope", "kind", "tag", "origin", "standing", "age", "unused", "as_of", "weak")
+    return {name: asked.said(name) for name in names}
+
+
+PAGES = (Page("GET", "/search", show), Page("GET", "/scopes", scopes))

@@ -1,0 +1,288 @@
+// What the pages share: keys, the item one stands at, toasts, and light or dark. Every decision is the server's.
+(() => {
+  'use strict';
+  const one = (selector, within = document) => within.querySelector(selector);
+  const all = (selector, within = document) => [...within.querySelectorAll(selector)];
+  const root = document.documentElement;
+
+  // The item one stands at. `j` and `k` move; a click or the focus of something in it does so too.
+
+  const current = () => one('[data-item].current');
+
+  function stand(item, { focus = true } = {}) {
+    if (!item) return;
+    current()?.classList.remove('current');
+    item.classList.add('current');
+    if (focus) {
+      item.focus({ preventScroll: true });
+      item.scrollIntoView({ block: 'nearest', behavior: matchMedia('(prefers-reduced-motion: reduce)').matches ? 'auto' : 'smooth' });
+    }
+  }
+
+  function step(by) {
+    const items = all('[data-item]').filter((item) => item.offsetParent !== null);
+    const at = items.indexOf(current());
+    stand(items[at < 0 ? (by > 0 ? 0 : items.length - 1) : Math.min(Math.max(at + by, 0), items.length - 1)]);
+  }
+
+  document.addEventListener('focusin', (event) => {
+    const item = event.target.closest?.('[data-item]');
+    if (item && item !== current()) stand(item, { focus: false });
+  });
+  document.addEventListener('click', (event) => {
+    const item = event.target.closest('[data-item]');
+    if (item) stand(item, { focus: false });
+  });
+
+  // Keys. Whatever can be pressed says so itself: data-key within an item, data-page-key on the page, data-go after g.
+
+  const typing = (element) => element.matches?.('input:not([type=checkbox]), textarea, select, [contenteditable]');
+  const keysOn = () => localStorage.getItem('engram-keys') !== 'off';
+  let going = 0;
+
+  const byKey = (name, key, within) => all(`[${name}]`, within).find((each) => each.getAttribute(name) === key && !each.disabled);
+
+  // A form is open where something can be cancelled. Until it is closed no letter does anything, so that none
+  // typed beside the field decides about a memory, and nothing that was typed is lost.
+
+  const opened = () => all('[data-cancel]').find((each) => each.checkVisibility());
+  let opening = 0; // when a form was asked for that has not come yet
+
+  function backToForm() {
+    const form = opened().closest('form, [data-item], section');
+    one('textarea, input:not([type=hidden]), select, button', form)?.focus();
+  }
+
+  // What was decided in this tab and not taken back: `u` takes back the last of it, then the one before, and never
+  // does anything again. It belongs to one visit: another server at the same address counts its events anew.
+
+  const takeBack = one('#take-back');
+  const visit = takeBack?.elements.csrf.value;
+
+  function decided() {
+    const kept = JSON.parse(sessionStorage.getItem('engram-decided') || '{}');
+    return kept.visit === visit ? kept.events : [];
+  }
+
+  const keep = (events) => sessionStorage.setItem('engram-decided', JSON.stringify({ visit, events: events.slice(-200) }));
+  const drop = (event) => keep(decided().filter((each) => each !== event));
+
+  function undo() {
+    const event = decided().at(-1);
+    if (takeBack.dataset.busy) return;
+    if (!event) return say('Nothing was decided here that could be taken back; the page History takes back anything.');
+    takeBack.dataset.busy = event;
+    takeBack.elements.event.value = event;
+    takeBack.requestSubmit();
+  }
+
+  document.addEventListener('htmx:finally:request', () => delete takeBack?.dataset.busy);
+  document.addEventListener('htmx:response:error', () => takeBack?.dataset.busy && drop(takeBack.dataset.busy));
+  document.addEventListener('click', (event) => {
+    if (!event.target.closest('[data-undo]') || !opened()) return;
+    event.preventDefault();
+    event.stopImmediatePropagation();
+    say('A form is open. Save it or cancel it first, so that nothing you typed is lost.', 'bad');
+    backToForm();
+  }, true);
+
+  function pressed(key) {
+    if (Date.now() - going < 1500) {
+      going = 0;
+      const link = byKey('data-go', key);
+      if (link) return link.click(), true;
+    }
+    if (key === 'g') return (going = Date.now()), true;
+    if (key === 'j' || key === 'k') return step(key === 'j' ? 1 : -1), true;
+    if (key === 'u') return undo(), true;
+    const item = current();
+    const target = (item && byKey('data-key', key, item)) || byKey('data-page-key', key);
+    if (!target) return false;
+    if (typing(target)) return target.focus(), true;
+    // Whoever is quicker than htmx finds what has just come without it: then it looks at it now.
+    const owner = target.closest('[hx-get], [hx-post]');
+    if (owner && !owner.hasAttribute('data-htmx-powered')) htmx.process(owner);
+    if (target.matches('[hx-get][hx-target]')) opening = Date.now();
+    target.click();
+    return true;
+  }
+
+  document.addEventListener('keydown', (event) => {
+    if (event.key === 'Escape') {
+      const away = event.target.closest?.('[data-item]')?.querySelector('[data-cancel]') || opened();
+      if (typing(event.target)) event.target.blur();
+      if (away && !one('dialog[open]')) away.click();
+      return;
+    }
+    if (event.key === 'Enter' && (event.ctrlKey || event.metaKey) && event.target.form) {
+      event.preventDefault();
+      event.target.form.requestSubmit();
+      return;
+    }
+    if (event.ctrlKey || event.metaKey || event.altKey || typing(event.target) || one('dialog[open]')) return;
+    if (!keysOn() && event.key !== '?') return;
+    if (event.key.length !== 1 || event.key === ' ') return;
+    if (opened()) return backToForm(), event.preventDefault();
+    if (Date.now() - opening < 3000) return event.preventDefault();
+    if (pressed(event.key)) event.preventDefault();
+  });
+
+  // The list of keys is made of what is on the page, so it is never out of date.
+
+  function help() {
+    const rows = new Map([['j', 'Next'], ['k', 'Previous'], ['u', 'Undo what was just done'], ['Esc', 'Close, cancel'], ['?', 'This list']]);
+    for (const each of all('[data-key], [data-page-key]')) {
+      const key = each.dataset.key || each.dataset.pageKey;
+      const label = (each.dataset.label || each.getAttribute('aria-label') || each.textContent).trim().replace(/\s+/g, ' ');
+      if (!rows.has(key)) rows.set(key, label);
+    }
+    for (const each of all('[data-go]')) rows.set(`g ${each.dataset.go}`, each.firstChild.textContent.trim());
+    const list = one('[data-keys]');
+    list.replaceChildren();
+    for (const [key, label] of rows) {
+      const term = document.createElement('dt');
+      for (const part of key.split(' ')) {
+        const cap = document.createElement('kbd');
+        cap.textContent = part;
+        term.append(cap, ' ');
+      }
+      const said = document.createElement('dd');
+      said.textContent = label;
+      list.append(term, said);
+    }
+    one('[data-keys-on]').checked = keysOn();
+    one('#keys').showModal();
+  }
+
+  document.addEventListener('click', (event) => {
+    const target = event.target.closest('button, a');
+    if (!target) return;
+    const folded = target.matches('[data-cancel]') && target.closest('details');
+    if (folded) {
+      folded.open = false;
+      one('summary', folded).focus();
+    }
+    if (target.matches('[data-help]')) help();
+    else if (target.matches('[data-dismiss]')) target.closest('[data-toast]').remove();
+    else if (target.matches('[data-theme-switch]')) switchTheme();
+    else if (target.matches('[data-skip]')) skip(target.closest('[data-item]'));
+    else if (target.matches('[data-choose-none]')) chooseNone();
+  });
+  document.addEventListener('change', (event) => {
+    if (event.target.matches('[data-keys-on]')) localStorage.setItem('engram-keys', event.target.checked ? 'on' : 'off');
+  });
+
+  document.addEventListener('toggle', (event) => {
+    if (event.target.open) one('[data-first]', event.target)?.focus();
+  }, true);
+
+  // Skipping decides nothing: it goes on, and comes back when the page is loaded again.
+
+  function skip(item) {
+    item.classList.add('skipped');
+    step(1);
+  }
+
+  // What is chosen for many at once.
+
+  const chosen = () => all('input[name=chosen][form]').filter((box) => box.checked);
+
+  function count() {
+    const bar = one('#bulk');
+    if (!bar) return;
+    const many = chosen().length;
+    bar.hidden = !many;
+    one('[data-chosen-count]', bar).textContent = many === 1 ? '1 chosen' : `${many} chosen`;
+  }
+
+  function chooseNone() {
+    for (const box of chosen()) box.checked = false;
+    count();
+  }
+
+  document.addEventListener('change', (event) => {
+    if (event.target.matches('input[name=chosen]')) count();
+  });
+
+  function switchTheme() {
+    const dark = root.dataset.theme ? root.dataset.theme === 'dark' : matchMedia('(prefers-color-scheme: dark)').matches;
+    root.dataset.theme = dark ? 'light' : 'dark';
+    localStorage.setItem('engram-theme', root.dataset.theme);
+  }
+
+  // After htmx has changed the page: stand at what came, or at what follows what went, and let a new field be typed in.
+
+  let next = null;
+  document.addEventListener('htmx:before:swap', () => {
+    const item = current();
+    if (!item) return;
+    const items = all('[data-item]');
+    const at = items.indexOf(item);
+    next = { id: item.id, after: items[at + 1]?.id, before: items[at - 1]?.id };
+  });
+  document.addEventListener('htmx:after:swap', () => {
+    opening = 0;
+    all('#toasts [data-toast]:not([data-seen])').forEach(welcome);
+    if (next && !current()) {
+      const item = [next.id, next.after, next.before].map((id) => id && document.getElementById(id)).find(Boolean);
+      stand(item || one('[data-item]'), { focus: !typing(document.activeElement) });
+    }
+    next = null;
+    count();
+    const field = one('[data-focus]:not([data-focused])');
+    if (field) {
+      field.dataset.focused = 'yes';
+      field.focus();
+    }
+  });
+  document.addEventListener('htmx:error', () => {
+    opening = 0;
+    say('The server does not answer. Nothing was changed; is engram serve still running?', 'bad');
+  });
+
+  // Where the form that did something has gone meanwhile, htmx tells the document; lists listen at the body.
+  for (const name of ['engram-done', 'engram-undone']) {
+    document.addEventListener(name, (event) => {
+      if (event.target === document) document.body.dispatchEvent(new CustomEvent(name));
+    });
+  }
+
+  // Toasts. Each goes by itself unless somebody is at it; only the last that was decided offers its undo.
+
+  const STAYS = 8000;
+
+  function welcome(toast) {
+    toast.dataset.seen = 'yes';
+    const { decided: event, tookBack } = toast.dataset;
+    if (event) keep([...decided(), event]);
+    tookBack?.split(' ').forEach(drop);
+    if (event || tookBack) all('#toasts [data-toast]').forEach((each) => each !== toast && one('[data-undo]', each) && each.remove());
+    all('#toasts [data-toast]').slice(0, -2).forEach((each) => each.remove());
+    leave(toast);
+    one('.actions', current() || root)?.scrollIntoView({ block: 'nearest' });
+  }
+
+  function leave(toast) {
+    setTimeout(() => (toast.matches(':hover, :focus-within') ? leave(toast) : toast.remove()), STAYS);
+  }
+
+  function say(words, tone = 'good') {
+    const toast = document.createElement('div');
+    toast.className = `toast ${tone}`;
+    toast.dataset.toast = '';
+    toast.textContent = words;
+    one('#toasts')?.append(toast);
+    welcome(toast);
+  }
+
+  // What stands at the bottom of the page makes room for the toasts, so that they lie over no button of it.
+
+  const toasts = one('#toasts');
+  if (toasts) {
+    const room = () => root.style.setProperty('--toasts', toasts.childElementCount ? `${toasts.offsetHeight + 24}px` : '0px');
+    new ResizeObserver(room).observe(toasts);
+    new MutationObserver(room).observe(toasts, { childList: true });
+  }
+
+  stand(one('[data-item]'), { focus: false });
+})();

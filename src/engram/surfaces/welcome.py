@@ -1,0 +1,72 @@
+"""What `engram` says with no command: how much is remembered here, and what to do next."""
+
+import os
+from typing import NamedTuple
+
+from engram import config, wiring
+from engram.surfaces.cli import paper
+from engram.surfaces.journal import Journal
+from engram.surfaces.paper import count, table
+
+FIRST = 'remember "We deploy on Fridays"', "Save what was learned; a person or an agent may"
+ASK = 'recall "when do we deploy?"', "Find it again, in other words too"
+REVIEW = "review", "Decide about what waits"
+CONNECT = "setup", "Connect the agents on this machine: every change is shown first"
+IMPORT = "import PATH", "Bring along what another memory holds"
+CHECK = "doctor", "Check the store from the disk up"
+HELP = "--help", "All commands, each with examples"
+
+MOST_COUNTED = 99
+
+
+class Here(NamedTuple):
+    """What there is to know before anything is asked."""
+
+    store: str = ""
+    scope: str = ""
+    some: bool = False  # whether anything is remembered
+    waiting: int = 0  # counted up to a bound
+    connected: bool = False  # whether set-up has written something for an agent
+
+    def lines(self) -> list[str]:
+        """Where we are, in a few words."""
+        if not self.some:
+            return ["Nothing is remembered yet."]
+        waits = "waits" if self.waiting == 1 else "wait"
+        number = (
+            f"{MOST_COUNTED}+ memories"
+            if self.waiting > MOST_COUNTED
+            else count(self.waiting, "memory", "memories")
+        )
+        return [
+            f"Store: {self.store}",
+            f"New memories land in: {self.scope}",
+            *([f"{number} {waits} for a person."] if self.waiting else []),
+        ]
+
+    def steps(self) -> list[tuple[str, str]]:
+        """What to do next, the most useful first."""
+        connect = [] if self.connected else [CONNECT]
+        if not self.some:
+            return [FIRST, ASK, *connect, IMPORT, HELP]
+        return [*([REVIEW] if self.waiting else []), *connect, ASK, CHECK, HELP]
+
+
+def run() -> int:
+    """Say where we are and what comes next. A store that is not there yet is not made for it."""
+    here = _look()
+    print("engram: one trustworthy memory for every agent you run.\n")
+    print("\n".join(here.lines()))
+    print("\nNext:")
+    print("\n".join(table([[f"  engram {command}", about] for command, about in here.steps()], paper())))
+    return 0
+
+
+def _look() -> Here:
+    connected = bool(Journal(os.path.join(config.data_folder(os.environ), "setup")).records)
+    if not wiring.is_there():
+        return Here(connected=connected)
+    with wiring.open() as engram:
+        waiting = engram.list(standing=("pending",), everywhere=True, limit=MOST_COUNTED + 1).memories
+        some = bool(engram.list(standing=("all",), everywhere=True, limit=1).memories)
+        return Here(engram.store, str(engram.home), some, len(waiting), connected)

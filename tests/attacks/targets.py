@@ -1,0 +1,91 @@
+"""The parsers that read what others made: each takes bytes, and answers or refuses with an error of ours."""
+
+import json
+import os
+import tempfile
+from collections.abc import Callable, Mapping
+
+from engram.engines.files.problem import Unreadable
+from engram.engines.files.registry import clean, read_registry
+from engram.errors import EngramError
+from engram.interop import jsonl, markdown
+from engram.interop.forms import known_forms, recognise
+from engram.model.scope import Scope
+from engram.projects.forms import read as read_hook
+from engram.rules.redact import redact
+from engram.service import OPERATIONS
+from engram.surfaces.http import _object
+from engram.surfaces.schemas import arguments
+from engram.sync import chunks
+
+Target = Callable[[bytes], object]
+
+
+def _text(data: bytes) -> str:
+    return data.decode("utf-8", "surrogateescape")
+
+
+def _files(data: bytes) -> object:
+    return read_registry(clean(data, "memory.md"))
+
+
+def _chunk(data: bytes) -> object:
+    return chunks.read(chunks.digest(data), "replica", data, {}, lambda *_: True)
+
+
+def _import(data: bytes) -> object:
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "theirs.jsonl")
+        with open(path, "wb") as file:
+            file.write(data)
+        source, form = recognise(path)
+        return list(form.read(source))
+
+
+def _each_form(data: bytes) -> object:
+    """What only one form would read, in the words of all."""
+    found = []
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "theirs.json")
+        with open(path, "wb") as file:
+            file.write(data)
+        for name in known_forms():
+            try:
+                source, form = recognise(path, name)
+                found += list(form.read(source))
+            except (EngramError, OSError):
+                continue
+    return found
+
+
+def _filter(data: bytes) -> object:
+    said = _object(data)
+    for name in ("list", "recall", "remember", "revise", "history"):
+        try:
+            arguments(OPERATIONS[name].function).read(said)
+        except EngramError:
+            continue
+    return said
+
+
+def _hook(data: bytes) -> object:
+    row = json.loads(data)
+    return read_hook("claude-code", "prompt-submit", row) if isinstance(row, dict) else None
+
+
+TARGETS: Mapping[str, Target] = {
+    "files": _files,
+    "chunks": _chunk,
+    "payloads": chunks.read_payloads,
+    "exports": lambda data: list(jsonl.read(_text(data).splitlines(keepends=True))),
+    "imports": _import,
+    "forms": _each_form,
+    "pages": lambda data: markdown.read(_text(data)),
+    "filters": _filter,
+    "scopes": lambda data: Scope.parse(_text(data)),
+    "hooks": _hook,
+    "secrets": lambda data: redact(data.decode("utf-8", "replace")),
+}
+
+REFUSALS = (EngramError, Unreadable, ValueError, RecursionError)
+"""How a parser says no; ValueError is what json and decoding raise, and every caller of these expects."""

@@ -1,0 +1,98 @@
+"""What the fault suite shares: how often each fault is done, the processes it is done to, and its ledger."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import engram
+from engines.samples import everything
+from engines.servers import database_url
+from engines.stores import open_any, wrong
+from engines.test_crashes import acknowledged, notes, notes_so_far
+from engram.model.codec import encode
+from engram.service import Engram
+
+TIMES = int(os.environ.get("FAULTS", "1"))
+"""How many times as often as in CI: `make faults` sets it."""
+
+CHILD = str(Path(__file__).parents[1] / "engines" / "children.py")
+WORKER = str(Path(__file__).with_name("worker.py"))
+ENGINES = ("sqlite", "files", "postgres")
+
+
+def tell(fault: str, engine: str, tries: int, *, simulated: bool = False, damaged: bool = False) -> None:
+    """Note that a fault was survived so many times; a loss fails the test that would have noted it.
+
+    `damaged` says that the fault itself takes bytes away: then what it left must be whole, and the rest be named.
+    """
+    if ledger := os.environ.get("FAULTS_LEDGER"):
+        row = {"fault": fault, "engine": engine, "tries": tries, "simulated": simulated, "damaged": damaged}
+        with open(ledger, "a", encoding="utf-8") as file:
+            file.write(json.dumps(row) + "\n")
+
+
+def store_of(engine: str, folder: Path) -> Path:
+    """A place for a new store, as `engines.stores.open_any` takes it."""
+    if engine == "postgres":
+        os.environ["DATABASE"] = database_url()
+        return Path("org") / f"{folder.name}-{os.getpid()}-{time.monotonic_ns()}"
+    return folder / {"sqlite": "store.db", "files": "store"}[engine]
+
+
+def child(*words: object) -> subprocess.Popen[str]:
+    """A process of the engine tests."""
+    command = [sys.executable, CHILD, *map(str, words)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def killed_while_writing(store: Path, acks: Path, run: int, steps: int) -> None:
+    """Let a process do all writing operations, and kill it from outside after so many steps."""
+    known = len(notes(acks))
+    writer = child("churn", store, acks, run)
+    until = time.monotonic() + 60
+    while len(notes_so_far(acks)) < known + steps and writer.poll() is None and time.monotonic() < until:
+        time.sleep(0.002)
+    writer.kill()
+    assert writer.wait() == -signal.SIGKILL
+
+
+def assert_nothing_lost(store: Path, acks: Path) -> None:
+    """Every acknowledged write is there with equal content, nothing else is, and a check is clean."""
+    engine = open_any(store)
+    try:
+        found = {record.id: json.dumps(encode(record), sort_keys=True) for record in everything(engine)}
+        for id, states in acknowledged(acks, kept=None).items():
+            assert found.pop(id, "null") in states
+        assert found == {}
+        assert wrong(engine.check()) == []
+    finally:
+        engine.close()
+
+
+def opened(place: str, folder: Path, **more: object) -> Engram:
+    """A memory in a home of its own."""
+    variables = {"HOME": str(folder), "XDG_CACHE_HOME": f"{folder}/cache", "ENGRAM_EMBEDDER": "none"}
+    return engram.open(place, environment=variables, folder=folder, **more)
+
+
+def place_of(engine: str, folder: Path) -> str:
+    return {"sqlite": f"{folder}/home/engram.db", "files": f"files:{folder}/home/store"}[engine]
+
+
+def texts(memory: Engram) -> set[str]:
+    found = memory.list(standing=["all"], everywhere=True, limit=1000)
+    kept = {each.text for each in found.memories}
+    while found.next:
+        found = memory.list(standing=["all"], everywhere=True, limit=1000, after=found.next)
+        kept |= {each.text for each in found.memories}
+    return kept
+
+
+def work(place: str, folder: Path, *words: object) -> subprocess.Popen[str]:
+    """A process of this suite (`worker.py`), in a home of its own."""
+    command = [sys.executable, WORKER, place, str(folder), *map(str, words)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)

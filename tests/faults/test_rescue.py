@@ -1,0 +1,81 @@
+"""Rescue: whatever happened to the file or folder of a store, what is still there is written as an export."""
+
+import random
+from pathlib import Path
+
+import pytest
+
+import engram
+from engram.errors import EngramError
+from engram.service import Engram
+
+
+def opened(place: str, folder: Path, **more: object) -> Engram:
+    variables = {"HOME": str(folder), "XDG_CACHE_HOME": f"{folder}/cache", "ENGRAM_EMBEDDER": "none"}
+    return engram.open(place, environment=variables, folder=folder, **more)
+
+
+@pytest.fixture(params=["sqlite", "files"])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """A store with forty memories and a purged one, closed."""
+    place = {"sqlite": f"{tmp_path}/store/engram.db", "files": f"files:{tmp_path}/store"}[request.param]
+    with opened(place, tmp_path) as memory:
+        for n in range(40):
+            memory.remember(f"Fact number {n} of the quiet house")
+        gone = memory.remember("The quagga is a secret of ours").memory
+        memory.purge(gone.handle, confirm=True)
+    return place
+
+
+def rescued(place: str, folder: Path) -> set[str]:
+    """What a rescue brings, read back by an import of a new store."""
+    path = str(folder / "rescued.jsonl")
+    with opened(place, folder, apart=True) as memory:
+        memory.rescue(path, overwrite=True)
+    with opened("ram:", folder) as other:
+        other.import_(path, trust=True)
+        return {each.text for each in other.list(standing=["all"], everywhere=True, limit=1000).memories}
+
+
+EVERY = {f"Fact number {n} of the quiet house" for n in range(40)}
+
+
+def test_a_whole_store_is_rescued_whole_and_what_was_purged_is_not(place, tmp_path):
+    assert rescued(place, tmp_path) == EVERY
+
+
+@pytest.mark.parametrize("damage", ["header", "middle", "tail", "every file cut in half"])
+def test_what_is_left_of_a_damaged_store_is_rescued_and_the_store_is_not_touched(place, tmp_path, damage):
+    store = Path(place.removeprefix("files:"))
+    files = [each for each in store.rglob("*") if each.is_file()] if store.is_dir() else [store]
+    for each in files:
+        content = bytearray(each.read_bytes())
+        if damage == "header":
+            content[:100] = bytes(min(100, len(content)))
+        elif damage == "middle":
+            at = len(content) // 2
+            content[at : at + 500] = random.Random(1).randbytes(len(content[at : at + 500]))
+        else:
+            del content[int(len(content) * (0.9 if damage == "tail" else 0.5)) :]
+        each.write_bytes(content)
+    before = {each: each.read_bytes() for each in files}
+
+    found = rescued(place, tmp_path)
+    half_of_one_file = damage == "every file cut in half" and len(files) == 1  # its first half may be our schema
+    assert len(found & EVERY) >= (0 if half_of_one_file else 15)
+    assert found <= EVERY  # nothing half, and nothing that was purged
+    assert {each: each.read_bytes() for each in files} == before
+
+
+def test_an_empty_file_gives_an_export_without_memories_and_a_missing_one_too(tmp_path):
+    (tmp_path / "store").mkdir(mode=0o700)
+    (tmp_path / "store" / "engram.db").write_bytes(b"")
+
+    assert rescued(f"{tmp_path}/store/engram.db", tmp_path) == set()
+    assert rescued(f"{tmp_path}/elsewhere.db", tmp_path) == set()
+    assert not (tmp_path / "elsewhere.db").exists()
+
+
+def test_a_store_in_a_database_is_sent_to_its_own_tools(tmp_path):
+    with opened("ram:", tmp_path) as memory, pytest.raises(EngramError, match="no file"):
+        memory.rescue(str(tmp_path / "rescued.jsonl"))

@@ -1,0 +1,82 @@
+"""Deciding about what one has read: named candidates, refs that mean a revision, and undo back to a step."""
+
+from collections.abc import Iterator
+
+import pytest
+
+import engram
+from engram.errors import Conflict, Invalid, NotFound
+from engram.service import Engram
+
+
+@pytest.fixture
+def memory() -> Iterator[Engram]:
+    with engram.open("ram:") as one:
+        yield one
+
+
+def test_review_shows_the_named_ones_with_what_says_nearly_the_same(memory: Engram):
+    known = memory.remember("The build cache lives on the fast disk").memory
+    waits = memory.remember("The build cache lives on the fast disk of the runner", kind="rule").memory
+    memory.remember("Nobody eats at the desk", kind="rule")
+    (found,) = memory.review(memory=[waits.handle]).candidates
+
+    assert found.memory.id == waits.id
+    assert [one.id for one in found.near] == [known.id]
+    assert all(not one.near for one in memory.review().candidates)
+
+
+def test_what_does_not_wait_is_no_candidate_by_being_named(memory: Engram):
+    live = memory.remember("The lift is slow").memory
+
+    assert memory.review(memory=[live.handle]).candidates == ()
+
+
+def test_a_ref_that_means_a_revision_is_refused_once_it_moved(memory: Engram):
+    first = memory.remember("Doors close at ten", kind="rule").memory
+    second = memory.remember("Windows close at nine", kind="rule").memory
+    memory.revise(second.handle, text="Windows close at eight")
+    refs = [f"{one.id}@{one.revision}" for one in (first, second)]
+
+    with pytest.raises(Conflict, match="revision 2, not 1"):
+        memory.promote(refs, confirm=True)
+    with pytest.raises(Conflict, match="revision 2, not 1"):
+        memory.reject(refs)
+    assert [one.status for one in memory.get([first.id, second.id]).memories] == ["pending", "pending"]
+    done = memory.promote([f"{first.handle}@1", f"{second.handle}@2"], confirm=True)
+    assert [one.status for one in done.memories] == ["promoted", "promoted"]
+
+
+def test_undo_takes_a_memory_back_to_one_of_its_steps(memory: Engram):
+    one = memory.remember("The cache holds 10 entries")
+    memory.revise(one.memory.handle, text="The cache holds 20 entries")
+    other = memory.remember("Something else happens between")
+    memory.revise(one.memory.handle, pinned=True)
+    done = memory.undo(str(one.event), memory=one.memory.handle)
+
+    now = memory.get(one.memory.handle).memories[0]
+    assert (now.text, now.pinned) == ("The cache holds 10 entries", False)
+    assert memory.get(other.memory.handle).memories
+    memory.undo(str(done.event))
+    again = memory.get(one.memory.handle).memories[0]
+    assert (again.text, again.pinned) == ("The cache holds 20 entries", True)
+
+
+def test_undo_to_a_step_counts_what_was_undone_since(memory: Engram):
+    one = memory.remember("The cache holds 10 entries")
+    revised = memory.revise(one.memory.handle, text="The cache holds 20 entries")
+    pinned = memory.revise(one.memory.handle, pinned=True)
+    memory.undo(str(pinned.event))
+    memory.undo(str(revised.event))
+    memory.undo(str(revised.event), memory=one.memory.handle)
+
+    assert memory.get(one.memory.handle).memories[0].text == "The cache holds 20 entries"
+
+
+@pytest.mark.parametrize(("ref", "error"), [("99", NotFound), ("abc", Invalid), ("1", Conflict)])
+def test_a_step_it_does_not_have_or_stands_at_is_refused(memory: Engram, ref: str, error: type[Exception]):
+    one = memory.remember("The cache holds 10 entries")
+    assert one.event == 1
+
+    with pytest.raises(error):
+        memory.undo(ref, memory=one.memory.handle)

@@ -1,0 +1,223 @@
+"""How clean a store is, told of ours and of others'; and secrets taken out of what is stored, on every engine."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from engines.servers import new_org, shared_database
+from engines.stores import open_files
+from engram.engines.ram import RamEngine
+from engram.engines.sqlite import SqliteEngine
+from engram.errors import Conflict, Forbidden, NotFound, Unconfirmed
+from engram.model.caller import Caller
+from engram.model.filter import ANYTHING, Access
+from engram.model.memory import Memory
+from engram.model.relation import Relation
+from engram.ports import Engine
+from engram.rules.changes import Step, compose
+from interop import foreign_stores as stores
+from interop.peer_samples import everything as samples
+from rules.world import START, World, request
+
+KEY = "AKIA" + "IOSFODNN7EXAMPLQ"
+ME = Caller(owner="", actor="alex@example.org")
+
+
+@pytest.fixture(params=["ram", "sqlite", "files", "postgres"])
+def world(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
+    engines = {
+        "ram": lambda: RamEngine("replica"),
+        "sqlite": lambda: SqliteEngine(tmp_path / "store" / "engram.db", new_replica=lambda: "replica"),
+        "files": lambda: open_files(tmp_path / "store"),
+        "postgres": lambda: new_org(shared_database()),
+    }
+    engine: Engine = engines[request.param]()
+    world = World(engine=engine)
+    world.person = world.as_(ME)
+    yield world
+    world.close()
+
+
+def planted(world: World, text: str, **fields: object) -> Memory:
+    """A memory that came into the store before it was known what a secret looks like."""
+    values = {"owner": "", "status": "promoted", "created_at": START, "updated_at": START, "tier": 1} | fields
+    memory = Memory(id=f"{world.new_id()}-planted", text=text, kind="infra", **values)  # type: ignore[arg-type]
+    world.engine.commit(compose("remember", request(ME), [Step(None, memory)]))
+    return memory
+
+
+def kept(world: World) -> list[Memory]:
+    found = world.engine.scan("memory", ANYTHING, Access(""), limit=1000).records
+    return [one for one in found if isinstance(one, Memory)]
+
+
+def told(world: World, tmp_path: Path) -> str:
+    """Everything that can be read of a store: what it answers, and the bytes it keeps."""
+    raw = b"".join(one.read_bytes() for one in tmp_path.rglob("*") if one.is_file())
+    return repr((kept(world), world.events(), world.person.history())) + raw.decode("utf-8", "replace")
+
+
+def test_a_scrub_leaves_the_memory_without_its_secret_and_no_trace_of_it_anywhere(world: World, tmp_path: Path):
+    memory = planted(world, f"The bucket is reached with {KEY} from the office", key="bucket", tags=("s3",))
+    other = world.person.remember("The bucket lies in Oslo").memory
+    world.person.relate(memory.id, other.id, "compatible", reason="one bucket")
+    world.person.recall("bucket office")
+    assert KEY in told(world, tmp_path) or KEY in repr(world.events())
+    preview = world.person.scrub(dry_run=True)
+    assert ([row.memory for row in preview.memories], preview.dry_run) == ([world.now(memory.id).handle], True)
+    with pytest.raises(Unconfirmed):
+        world.person.scrub()
+    assert world.now(memory.id).text == memory.text
+
+    done = world.person.scrub(confirm=True)
+    assert (len(done.memories), done.traces, done.remains) == (1, 0, 0)
+    assert KEY not in told(world, tmp_path)
+    assert KEY not in repr(done)
+    with pytest.raises(NotFound):
+        world.person.get(memory.id)
+    [copy] = [one for one in kept(world) if one.key == "bucket"]
+    assert copy.text.startswith("The bucket is reached with [redacted:")
+    same = ("tags", "kind", "status", "created_at", "apart", "scope", "visibility")
+    assert [getattr(copy, name) for name in same] == [getattr(memory, name) for name in same]
+    [tie] = world.engine.scan("relation", ANYTHING, Access("")).records
+    assert isinstance(tie, Relation)
+    assert (tie.from_id, tie.to_id, tie.kind, tie.reason) == (copy.id, other.id, "compatible", "one bucket")
+    assert world.person.recall("bucket office").hits[0].memory.id == copy.id
+    assert world.person.doctor().healthy
+    assert world.person.scrub(confirm=True).memories == ()
+
+
+def test_earlier_words_that_held_a_secret_are_erased_too(world: World, tmp_path: Path):
+    memory = planted(world, f"The bucket is reached with {KEY}")
+    world.person.revise(memory.id, text="The bucket is reached with a key from the vault")
+    gone = planted(world, f"Another one with {KEY} in it")
+    world.person.undo()
+    report = world.person.hygiene()
+    assert {row.name: row.count for row in report.rows}["secrets"] == 1
+    done = world.person.scrub(confirm=True)
+    assert (len(done.memories), done.remains) == (1, 1), gone
+    assert KEY not in told(world, tmp_path)
+    assert [one.text for one in kept(world)] == ["The bucket is reached with a key from the vault"]
+
+
+def test_what_is_nothing_but_a_secret_is_erased(world: World, tmp_path: Path):
+    planted(world, KEY)
+    [row] = world.person.scrub(confirm=True).memories
+    assert (row.copy, kept(world)) == ("", [])
+    assert KEY not in told(world, tmp_path)
+
+
+def test_proposals_and_what_it_replaced_stay_with_the_copy():
+    world = World(engine=RamEngine("replica"))
+    world.person = world.as_(ME)
+    memory = planted(world, f"The key is {KEY} and so on")
+    proposal = planted(world, "The key is in the vault", amends=memory.id, status="pending", held_for="conflict")
+    old = planted(world, "The key is on a note", replaced_by=memory.id)
+    world.person.scrub(confirm=True)
+    [copy] = [one for one in kept(world) if "redacted" in one.text]
+    assert (world.now(proposal.id).amends, world.now(old.id).replaced_by) == (copy.id, copy.id)
+    world.person.promote(proposal.id)
+    assert world.now(copy.id).text == "The key is in the vault"
+
+
+def test_a_scrub_that_was_stopped_after_the_copy_goes_on():
+    world = World(engine=RamEngine("replica"))
+    world.person = world.as_(ME)
+    memory = planted(world, f"The key is {KEY} and so on", key="k")
+    commit, engine = world.engine.commit, world.engine
+
+    def stopped(change: object, *more: object) -> object:
+        if change.erase:  # type: ignore[attr-defined]
+            raise Conflict("stopped", "")
+        return commit(change, *more)  # type: ignore[arg-type]
+
+    engine.commit = stopped  # type: ignore[method-assign, assignment]
+    with pytest.raises(Conflict):
+        world.person.scrub(confirm=True)
+    engine.commit = commit  # type: ignore[method-assign]
+    assert len(kept(world)) == 2
+    world.person.scrub(confirm=True)
+    [copy] = kept(world)
+    assert (copy.key, copy.apart, copy.id != memory.id) == ("k", False, True)
+
+
+def test_a_scrub_is_not_undone_and_stands_in_no_ones_way():
+    world = World(engine=RamEngine("replica"))
+    world.person = world.as_(ME)
+    planted(world, f"The key is {KEY} and so on")
+    world.person.scrub(confirm=True)
+    with pytest.raises(Conflict):
+        world.person.undo()
+    made = world.person.remember("Something else").memory
+    world.person.undo()
+    assert made.id not in {one.id for one in kept(world)}
+
+
+def test_nobody_scrubs_what_is_anothers_and_no_agent_scrubs():
+    world = World()
+    planted(world, f"The key is {KEY}", owner="kim")
+    assert world.person.scrub(confirm=True).memories == ()
+    with pytest.raises(Forbidden):
+        world.agent.scrub(confirm=True)
+
+
+# --- the report ---
+
+
+def test_a_report_tells_counts_examples_and_the_command_that_mends():
+    world = World(engine=RamEngine("replica"))
+    world.person = world.as_(ME)
+    words = "We deploy the billing service on Fridays at noon after the nightly build is green"
+    for text in (words, words.replace("nightly ", ""), "ok", f"The key is {KEY}"):
+        planted(world, text)
+    report = world.person.hygiene()
+    rows = {row.name: row for row in report.rows}
+    assert {name: row.count for name, row in rows.items()} == {"secrets": 1, "near repeats": 1, "empty words": 1}
+    assert (report.junk, report.in_use, report.junk_rate) == (2, 4, 0.5)
+    assert rows["empty words"].mend == "engram forget mem-0003"
+    assert rows["near repeats"].examples[0].startswith("mem-0002 ~ mem-0001: We deploy")
+    assert KEY not in repr(report)
+
+
+def test_a_report_holds_only_what_the_caller_may_read():
+    world = World()
+    world.person.remember("ok")
+    assert (world.person.hygiene().memories, world.other.hygiene().memories) == (1, 0)
+
+
+def test_every_store_that_can_be_read_can_be_looked_at_and_nothing_is_written(tmp_path: Path):
+    world = World()
+    (tmp_path / "samples").mkdir()
+    paths = {name: path for name, (_, path) in samples(tmp_path / "samples").items()}
+    paths["memory.v1"] = stores.memory_v1(tmp_path / "b", stores.items())
+    stores.observations_db(tmp_path / "engram.db", stores.observed(later=True)).close()
+    paths["observations"] = tmp_path / "engram.db"
+    before = {str(one): one.read_bytes() for one in tmp_path.rglob("*") if one.is_file()}
+    looked = {name: world.person.hygiene(str(path)) for name, path in paths.items()}
+    assert {str(one): one.read_bytes() for one in tmp_path.rglob("*") if one.is_file()} == before
+    assert world.events() == []
+    assert all(report.form for report in looked.values())
+    assert {name: report.memories for name, report in looked.items()}["observations"] == 11
+    assert {row.name for row in looked["observations"].rows} == {"repeats"}
+
+
+def test_the_repeats_and_secrets_of_another_store_are_told_by_their_names_there(tmp_path: Path):
+    rows = [
+        {"id": f"m{n}", "memory": text, "user_id": "u", "created_at": "2026-01-01T00:00:00Z", "hash": "x"}
+        for n, text in enumerate(
+            ("Likes tea in the morning", "Likes tea in the morning", f"AWS key {KEY} for s3", "hi")
+        )
+    ]
+    path = tmp_path / "mem0.json"
+    path.write_text(json.dumps({"results": rows}), encoding="utf-8")
+    report = World().person.hygiene(str(path))
+    told = {row.name: (row.count, row.examples[0].partition(":")[0]) for row in report.rows}
+    assert told == {
+        "secrets": (1, "memory 3"),
+        "repeats": (1, "memory 2 ~ memory 1"),
+        "empty words": (1, "memory 4"),
+    }
+    assert (report.form, report.junk) == ("mem0", 2)
+    assert sum(report.secrets.values()) == 1

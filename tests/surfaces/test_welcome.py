@@ -1,0 +1,74 @@
+"""`engram` with no command: what is here, and what to do next."""
+
+from pathlib import Path
+
+import pytest
+
+from surfaces.driving import Driver
+
+
+def next_steps(out: str) -> list[str]:
+    return [line.split("  ")[1] for line in out.partition("Next:\n")[2].splitlines()]
+
+
+def test_a_newcomer_is_told_how_to_begin_and_no_store_is_made(engram: Driver):
+    done = engram()
+
+    assert done.code == 0
+    assert "Nothing is remembered yet." in done.out
+    assert next_steps(done.out)[0] == 'engram remember "We deploy on Fridays"'
+    assert "engram setup" in next_steps(done.out)
+    assert not engram.store.exists()
+
+
+def test_what_waits_comes_first(engram: Driver):
+    engram.remember("Never deploy on Fridays", "--kind", "rule")
+    done = engram()
+
+    assert "1 memory waits for a person." in done.out
+    assert next_steps(done.out)[0] == "engram review"
+
+
+def test_who_has_memories_sees_where_they_are_and_land(engram: Driver):
+    engram.remember("The API listens on port 8080")
+    done = engram()
+
+    assert f"Store: {engram.store}" in done.out
+    assert "New memories land in: global" in done.out
+    assert "wait" not in done.out
+
+
+def test_who_connected_an_agent_is_not_asked_to(engram: Driver):
+    (engram.folder / ".cursor").mkdir()
+    assert engram("setup", "cursor", "--yes").code == 0
+
+    assert "engram setup" not in next_steps(engram().out)
+
+
+def test_a_store_of_plain_files_is_known(engram: Driver, tmp_path: Path):
+    engram.set(ENGRAM_STORE=f"files:{tmp_path / 'notes'}")
+    assert "Nothing is remembered yet." in engram().out
+
+    engram.remember("We use tabs")
+
+    assert f"Store: files:{tmp_path / 'notes'}" in engram().out
+
+
+@pytest.mark.parametrize(
+    ("words", "hint"),
+    [
+        (("revise", "mem-0001", "Build with ninja"), 'Say it with an option: --text "Build with ninja".'),
+        (("recall", "--limt", "deploy"), "Did you mean --limit?"),
+        (("remember", "We", "deploy"), "Put a text of several words in quotes."),
+    ],
+    ids=str,
+)
+def test_words_that_no_command_takes_get_the_hint_that_fits(engram: Driver, words: tuple[str, ...], hint: str):
+    done = engram(*words)
+
+    assert done.code == 2
+    assert hint in done.err
+
+
+def test_a_command_without_a_text_is_not_told_to_quote_one(engram: Driver):
+    assert "quotes" not in engram("replicas", "list").err

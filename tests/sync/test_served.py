@@ -1,0 +1,330 @@
+"""A real server on a real database, and laptops that work offline: equal in the end, and nobody gets too much."""
+
+import json
+import socket
+import subprocess
+import uuid
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from threading import Timer
+from typing import Any
+
+import pytest
+
+from engines.servers import database_url
+from engram.errors import Forbidden, Invalid, Unavailable
+from engram.model.change import Change
+from engram.model.event import Draft, Edit, Payload
+from engram.sync import chunks
+from engram.sync.keys import Key
+from engram.sync.server import Server
+from surfaces.driving import COMMAND, PATIENCE, environment
+from surfaces.identities import provider
+from surfaces.mcp_clients import serving as serving_machine
+from surfaces.teams import Team
+from sync.devices import Device
+
+RESOURCE = "https://memory.example.org"
+CLOSED = "project:api"
+FILES = 7
+"""A push of three chunks and their words, and a card."""
+SETTINGS = """
+org_claim = "org"
+oidc_audience = "https://memory.example.org"
+requests_per_minute = 0
+
+[grants."project:api"]
+writer = ["ada"]
+reader = ["ben@example.org"]
+"""
+
+
+class Serving:
+    """`engram serve` for a team, at one address however often it is killed and started again."""
+
+    def __init__(self, folder: Path, issuer: str, org: str) -> None:
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.port = free.getsockname()[1]
+        self.folder, self.issuer, self.org = folder, issuer, org
+        self.url = f"http://127.0.0.1:{self.port}"
+        self.tokens: dict[str, str] = {}
+        file = folder / ".config" / "engram" / "engram.toml"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(SETTINGS)
+        self.start()
+
+    def start(self) -> None:
+        self.process = subprocess.Popen(
+            [*COMMAND, "serve", "--port", str(self.port), "--json", "--oidc-issuer", self.issuer],
+            stdout=subprocess.PIPE,
+            stderr=(self.folder / "log").open("ab"),
+            cwd=self.folder,
+            env=environment(self.folder, ENGRAM_EMBEDDER="none", ENGRAM_STORE=database_url()),
+        )
+        assert self.process.stdout
+        assert self.process.stdout.readline(), (self.folder / "log").read_text()
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.wait(PATIENCE)
+
+    def ask(self, name: str, method: str, path: str, body: Any = None) -> Any:
+        team = Team(self.port, None, self.tokens, self.folder, self.folder / "log")  # type: ignore[arg-type]
+        return team.ask(self.tokens[name], method, path, body)
+
+    def words(self) -> bytes:
+        """Every byte the server keeps in files."""
+        return b"".join(file.read_bytes() for file in self.folder.rglob("*") if file.is_file())
+
+
+@pytest.fixture(scope="module")
+def serving(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
+    org = f"sync-{uuid.uuid4().hex}"
+    people = {
+        name: {"org": org, "email": f"{name}@example.org", "email_verified": True} for name in ("ada", "ben", "dan")
+    }
+    with provider(people, tmp_path_factory.mktemp("provider")) as known:
+        served = Serving(tmp_path_factory.mktemp("server"), known.issuer, org)
+        served.tokens = {name: known.person(name, RESOURCE) for name in people}
+        yield served
+        served.kill()
+
+
+@pytest.fixture
+def web() -> str:
+    """A project that has no members: everybody of the org writes there."""
+    return f"project:web-{uuid.uuid4().hex[:8]}"
+
+
+def laptop(tmp_path: Path, serving: Serving, name: str, owner: str, scope: str) -> Device:
+    """A laptop that has accepted the server; its own memories are nobody's but its person's."""
+    device = Device(
+        tmp_path, name, store="sqlite:", clock=lambda: datetime.now(UTC), project=scope.partition(":")[2]
+    )
+    device.environment["ENGRAM_REMOTE_TOKEN_TEAM"] = serving.tokens[owner]
+    device.memory.remote_add("team", serving.url)
+    device.memory.remote_enrol("team", scope)
+    return device
+
+
+def swap(*devices: Device) -> None:
+    for _ in range(2):
+        for device in devices:
+            device.memory.remote_push("team")
+        for device in devices:
+            device.memory.remote_pull("team")
+
+
+def trusting_the_server(*devices: Device) -> None:
+    """Each has met the server's replica, and accepts that one alone."""
+    for device in devices:
+        device.say(f"The {device.name} speaks first")
+    swap(*devices)
+    for device in devices:
+        known = device.memory._syncing.ledger().part("replicas")
+        (server,) = [id for id, facts in known.items() if "you" in facts]
+        device.memory.replicas_accept(server, confirm=True)
+    swap(*devices)
+
+
+def state(device: Device) -> dict[str, Any]:
+    """What two laptops agree on: whose a memory is each says in its own words."""
+    return {id: {k: v for k, v in doc.items() if k != "owner"} for id, doc in device.state().items()}
+
+
+def test_two_laptops_work_offline_and_end_up_equal_with_one_another_and_the_server(tmp_path, serving, web):
+    one, two = laptop(tmp_path, serving, "one", "ada", web), laptop(tmp_path, serving, "two", "ben", web)
+    said = serving.ask(
+        "ada", "POST", "/v1/memories", {"text": "Said to the server", "scope": web, "visibility": "shared"}
+    )
+    assert said.status == 200, said
+    trusting_the_server(one, two)
+    mine = one.say("The web cache lives in Redis")
+    theirs = two.say("The web is red")
+    swap(one, two)
+    one.memory.revise(mine, text="The web cache lives in Valkey")  # offline, both at once
+    two.memory.forget(theirs)
+    two.say("The web cache is warm")
+    swap(one, two)
+    served = serving.ask("ada", "GET", f"/v1/memories?scope={web}&limit=50").body["memories"]
+
+    assert state(one) == state(two)
+    assert {m["text"] for m in served} == set(one.texts()) == set(two.texts())
+    assert "Said to the server" in two.texts()
+    assert one.get(mine).owner == ""
+    assert two.get(mine).owner not in ("", None)
+    with pytest.raises(Forbidden):
+        two.memory.forget(mine)  # sharing lets others read it, not change it
+
+
+def test_whoever_has_no_grant_is_refused_and_a_reader_only_reads(tmp_path, serving):
+    ada, ben, dan = (laptop(tmp_path, serving, f"{name}-api", name, CLOSED) for name in ("ada", "ben", "dan"))
+    for device in (ada, ben, dan):
+        device.say(f"From {device.name}")
+    ada.memory.remote_push("team")
+    for device in (ben, dan):
+        with pytest.raises(Forbidden):
+            device.memory.remote_push("team")
+    with pytest.raises(Forbidden):
+        dan.memory.remote_pull("team")
+    ben.memory.remote_pull("team")
+
+    assert "From ada-api" in ben.texts("pending")  # nobody was accepted yet
+    assert "From ada-api" not in str(dan.state())
+
+
+def test_private_memories_reach_their_owners_other_laptop_and_nobody_else(tmp_path, serving, web):
+    one, other, ben = (
+        laptop(tmp_path, serving, name, owner, web)
+        for name, owner in (("first", "ada"), ("second", "ada"), ("bens", "ben"))
+    )
+    for device in (one, other, ben):
+        device.memory.remote_enrol("team", web, private=True)
+    trusting_the_server(one, other, ben)
+    one.say("The private walrus sings", visibility="private")
+    swap(one, other, ben)
+
+    def found(name: str) -> list[str]:
+        return [m["text"] for m in serving.ask(name, "GET", f"/v1/memories?scope={web}&limit=50").body["memories"]]
+
+    assert "The private walrus sings" in other.texts()
+    assert "The private walrus sings" in found("ada")
+    assert "walrus" not in str(ben.state()) + str(found("ben"))
+    mirror = b"".join(f.read_bytes() for f in (ben.folder / "store.sync").rglob("*") if f.is_file())
+    assert b"walrus" not in mirror
+
+
+def test_a_purge_takes_the_words_from_the_server_and_from_the_others(tmp_path, serving, web):
+    one, two = laptop(tmp_path, serving, "purger", "ada", web), laptop(tmp_path, serving, "reader", "ben", web)
+    trusting_the_server(one, two)
+    id = one.say("The zebra password is plum")
+    swap(one, two)
+    assert b"zebra" in serving.words()
+    assert id in two.state()
+    one.memory.purge(id, confirm=True)
+    swap(one, two)
+
+    assert id not in two.state()
+    assert b"zebra" not in serving.words()
+    assert serving.ask("ada", "GET", f"/v1/memories/{id}").status == 404
+
+
+def test_forged_chunks_and_the_chunks_of_others_are_refused(tmp_path, serving, web):
+    one, two = laptop(tmp_path, serving, "honest", "ada", web), laptop(tmp_path, serving, "forger", "ben", web)
+    for device in (one, two):
+        device.say(f"From {device.name}")
+        device.memory.remote_push("team")
+    bens = Server(serving.url, web, serving.tokens["ben"])
+    event = two.memory.engine.events(limit=1)[0]
+    header = chunks.Header(event.replica, 1, 1, "", 0, "", web)
+    forged = chunks.write([(event, False)], header, Key().sign)
+    with pytest.raises(Invalid, match="signature"):
+        bens.put(f"{event.replica}/{forged.name}.jsonl", forged.chunk)
+    with pytest.raises(Invalid, match="name"):
+        bens.put(f"{event.replica}/{'0' * 64}.jsonl", forged.chunk)
+    ada = one.memory.engine.replica()
+    for name, content in (
+        (f"{ada}/{forged.name}.jsonl", forged.chunk),
+        (f"{ada}/{forged.name}.payload", forged.payload),
+    ):
+        with pytest.raises(Forbidden):
+            bens.put(name, content)
+    card = json.dumps({"key": Key().public, "device": "x"}).encode()
+    for name in (f"replicas/{ada}.json", f"replicas/{two.memory.engine.replica()}.json", f"{ada}/y.jsonl"):
+        with pytest.raises((Invalid, Forbidden)):
+            bens.put(name, card)
+
+
+def test_a_replica_speaks_for_its_owner_and_for_nobody_else(tmp_path, serving, web):
+    one, two = laptop(tmp_path, serving, "victim", "ada", web), laptop(tmp_path, serving, "attacker", "ben", web)
+    trusting_the_server(one, two)
+    id = one.say("The deploy key is in the vault")
+    swap(one, two)
+    owner = two.get(id).owner
+    edits = (Edit("memory", id, "text", "x", "The deploy key is on the wall"),)
+    two.memory.engine.commit(
+        Change(draft=Draft("revise", "x", datetime.now(UTC), (id,), payload=Payload(edits, {}, "s")))
+    )
+    fields = {"id": "bad-1", "text": "Ada says so", "scope": web, "visibility": "shared", "owner": owner}
+    times = {"created_at": "2026-05-01T09:00:00.000000Z", "updated_at": "2026-05-01T09:00:00.000000Z"}
+    made = tuple(Edit("memory", "bad-1", name, None, value) for name, value in (fields | times).items())
+    two.memory.engine.commit(
+        Change(draft=Draft("remember", "x", datetime.now(UTC), ("bad-1",), payload=Payload(made, {}, "t")))
+    )
+    replica, key = two.memory.engine.replica(), two.memory._syncing.ledger().key
+    for event in two.memory.engine.events(newest=True, limit=2):
+        header = chunks.Header(replica, 0, 0, "", 0, "", web)
+        written = chunks.write([(event, False)], header, key.sign)
+        server = Server(serving.url, web, serving.tokens["ben"])
+        server.put(f"{replica}/{written.name}.payload", written.payload)
+        server.put(f"{replica}/{written.name}.jsonl", written.chunk)
+    done = one.memory.remote_pull("team")
+
+    assert one.get(id).text == "The deploy key is in the vault"
+    assert any("belongs to somebody else" in line for line in done.waiting)
+    assert (
+        serving.ask("ada", "GET", f"/v1/memories/{id}").body["memories"][0]["text"]
+        == "The deploy key is in the vault"
+    )
+    assert one.get("bad-1").owner not in ("", owner)  # whatever it says, it is the forger's
+
+
+def test_a_server_killed_in_the_middle_of_a_push_has_lost_nothing_it_acknowledged(tmp_path, serving, web):
+    one, two = laptop(tmp_path, serving, "pusher", "ada", web), laptop(tmp_path, serving, "puller", "ben", web)
+    trusting_the_server(one, two)
+    texts = [f"Number {n} of the long push: " + "word " * 12_000 for n in range(60)]
+    for text in texts:
+        one.say(text)
+    sent: list[int] = []
+
+    def killing(done: int, _total: int, what: str) -> None:
+        if what == "files sent":
+            sent.append(done)
+            if done == 3:  # while the next one is on its way
+                Timer(0.01, serving.kill).start()
+
+    one.memory._progress = killing
+    with pytest.raises(Unavailable):
+        one.memory.remote_push("team")
+    assert sent[-1] < FILES
+    one.memory._progress = lambda *_: None
+    serving.start()
+    one.memory.remote_push("team")
+    two.memory.remote_pull("team")
+
+    assert state(one) == state(two)
+    assert set(texts) <= set(two.texts())
+    served = serving.ask("ben", "GET", f"/v1/memories?scope={web}&limit=100").body["memories"]
+    assert set(texts) <= {m["text"] for m in served}
+
+
+def test_one_machine_serves_its_own_store_to_another_with_its_token(tmp_path):
+    (tmp_path / "served").mkdir()
+    with serving_machine(tmp_path / "served", ENGRAM_EMBEDDER="none") as served:
+        one, two = (
+            Device(tmp_path, name, store="sqlite:", clock=lambda: datetime.now(UTC)) for name in ("near", "far")
+        )
+        for device in (one, two):
+            device.environment["ENGRAM_REMOTE_TOKEN_TEAM"] = served.token
+            device.memory.remote_add("team", f"http://127.0.0.1:{served.port}")
+            device.memory.remote_enrol("team", "project:acme")
+        trusting_the_server(one, two)
+        id = one.say("We deploy on Fridays")
+        swap(one, two)
+        two.memory.revise(id, pinned=True)
+        swap(one, two)
+
+        assert one.get(id).pinned  # with its token everybody is the same person
+        assert one.state() == two.state()
+        assert {row.state for row in one.memory.replicas().replicas} == {"this", "accepted", "vouched"}
+
+
+def test_a_pull_says_whose_fingerprint_to_compare(tmp_path, serving, web):
+    one = laptop(tmp_path, serving, "newcomer", "ada", web)
+    serving.ask("ben", "POST", "/v1/memories", {"text": "Said to the server", "scope": web, "visibility": "shared"})
+    hint = one.memory.remote_pull("team").hint
+
+    (server,) = [row for row in one.memory.replicas().replicas if row.device.endswith("(server)")]
+    assert f"engram replicas accept {server.fingerprint} --confirm" in hint

@@ -1,0 +1,434 @@
+"""The inbox: every decision by keyboard and by mouse, two tabs racing, many at once, and undo."""
+
+import re
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Locator, Page, expect
+
+from engram.service import Engram
+from surfaces.driving import child
+from web.browsing import Site, pictures, serious, site
+
+PLACE = "project:acme"
+
+
+@pytest.fixture(scope="module")
+def here(tmp_path_factory: pytest.TempPathFactory, browser: Browser) -> Iterator[Site]:
+    folder = tmp_path_factory.mktemp("inbox")
+    code = folder / "src" / "limits.py"
+    code.parent.mkdir()
+    code.write_text("MOST = 3\n\n\ndef retries():\n    return MOST\n")
+    for words in (["init", "-q", "-b", "main"], ["add", "."], ["commit", "-qm", "Begin"]):
+        subprocess.run(
+            ["git", "-c", "user.name=t", "-c", "user.email=t@example.org", *words], cwd=folder, check=True
+        )
+    with site(folder, browser, "--project", "acme") as one:
+        yield one
+
+
+@pytest.fixture(autouse=True)
+def empty(here: Site) -> None:
+    """Nothing waits when a test begins."""
+    with here.memory() as memory:
+        while found := memory.review().candidates:
+            memory.reject([one.memory.id for one in found])
+
+
+def waits(memory: Engram, text: str, **more: object) -> str:
+    """Remember something curated; its handle."""
+    answer = memory.remember(text, **{"kind": "rule", "scope": PLACE, **more})  # type: ignore[arg-type]
+    assert answer.memory.status == "pending", answer
+    return answer.memory.handle
+
+
+def card(page: Page, handle: str) -> Locator:
+    return page.get_by_role("article", name=handle)
+
+
+def standing_of(here: Site, handle: str) -> tuple[str, str]:
+    with here.memory() as memory:
+        found = memory.get(handle).memories[0]
+        return found.status, found.text
+
+
+# One at a time
+
+
+def test_a_card_says_what_would_be_attached_and_whose_word_that_is(here: Site, tmp_path: Path):
+    (tmp_path / "log.txt").write_text("x" * 172)
+    with here.memory() as memory:
+        rule = memory.remember("Gauges are read twice", kind="rule", scope=PLACE, confirm=True).memory.handle
+    with here.memory("codex") as agent:
+        handle = agent.attach(rule, str(tmp_path / "log.txt")).memory.handle
+    one = card(here.enter("/web/inbox"), handle)
+    expect(one).to_contain_text("Would attach")
+    expect(one).to_contain_text("log.txt")
+    expect(one).to_contain_text("text/plain, 172 bytes")
+    expect(one).to_contain_text("an agent's word")
+
+
+def test_a_card_is_approved_by_a_key_and_taken_back_by_another(here: Site):
+    with here.memory() as memory:
+        memory.remember("The quota of the first region is 40", scope=PLACE)
+        handle = memory.remember("The quota of the first region is 50", scope=PLACE).memory.handle
+        other = waits(memory, "Never page anybody at night")
+    page = here.enter("/web/inbox")
+    expect(card(page, handle)).to_have_class(re.compile("current"))
+    page.keyboard.press("a")
+
+    expect(page.get_by_role("status")).to_contain_text(f"Approved {handle}")
+    expect(page.get_by_role("status")).to_contain_text("It replaces")
+    expect(card(page, handle)).to_have_count(0)
+    expect(card(page, other)).to_have_class(re.compile("current"))
+    assert standing_of(here, handle)[0] == "promoted"
+    page.keyboard.press("u")
+    expect(card(page, handle)).to_be_visible()
+    assert standing_of(here, handle)[0] == "pending"
+
+
+def test_the_key_of_undo_walks_back_through_decisions_and_never_does_them_again(here: Site):
+    with here.memory() as memory:
+        first, second = (waits(memory, f"The {name} gate is locked") for name in ("north", "south"))
+    page = here.enter("/web/inbox")
+    for handle in (first, second):
+        page.keyboard.press("a")
+        card(page, handle).get_by_role("button", name="Yes, I confirm it").click()
+        expect(card(page, handle)).to_have_count(0)
+    for handle in (second, first):
+        page.keyboard.press("u")
+        expect(page.locator("#toasts")).to_contain_text(f"Took back promote of {handle}")
+        expect(card(page, handle)).to_be_visible()
+    page.keyboard.press("u")
+    expect(page.locator("#toasts")).to_contain_text("Nothing was decided here")
+    assert [standing_of(here, handle)[0] for handle in (first, second)] == ["pending", "pending"]
+
+    page.get_by_role("button", name="Do it again").click()
+    expect(page.locator("#toasts")).to_contain_text("confirm")
+    assert standing_of(here, first)[0] == "pending"
+    page.locator("#toasts").get_by_role("button", name="Yes, I confirm it").click()
+    expect(page.locator("#toasts")).to_contain_text(f"Took back undo of {first}")
+    assert standing_of(here, first)[0] == "promoted"
+
+
+def test_undo_drops_no_confirmation_of_an_edited_text(here: Site):
+    with here.memory() as memory:
+        first, second = (waits(memory, f"The {name} door is painted") for name in ("front", "back"))
+    page = here.enter("/web/inbox")
+    page.keyboard.press("a")
+    card(page, first).get_by_role("button", name="Yes, I confirm it").click()
+    expect(card(page, second)).to_have_class(re.compile("current"))
+    page.keyboard.press("e")
+    card(page, second).get_by_role("textbox", name="Text, as it will be kept").fill("The back door is green")
+    page.keyboard.press("Control+Enter")
+    confirm = card(page, second).get_by_role("button", name="Yes, I confirm it")
+    expect(confirm).to_be_focused()
+    page.keyboard.press("u")
+    page.get_by_role("status").get_by_role("button", name="Undo").click()
+    expect(page.locator("#toasts")).to_contain_text("A form is open")
+    assert standing_of(here, first)[0] == "promoted"
+    confirm.click()
+    expect(page.get_by_role("status")).to_contain_text(f"Approved {second}")
+    assert standing_of(here, second) == ("promoted", "The back door is green")
+
+
+def test_what_is_curated_asks_twice(here: Site):
+    with here.memory() as memory:
+        handle = waits(memory, "Releases are signed by two people")
+    page = here.enter("/web/inbox")
+    page.keyboard.press("a")
+    confirm = card(page, handle).get_by_role("button", name="Yes, I confirm it")
+    expect(confirm).to_be_focused()
+    assert standing_of(here, handle)[0] == "pending"
+    page.keyboard.press("Enter")
+
+    expect(page.get_by_role("status")).to_contain_text(f"Approved {handle}")
+    assert standing_of(here, handle)[0] == "promoted"
+    with here.memory() as memory:
+        assert memory.get(handle).memories[0].approved_by == "person"
+
+
+def test_a_card_is_approved_and_undone_by_mouse(here: Site):
+    with here.memory() as memory:
+        handle = waits(memory, "Backups are tried every month")
+    page = here.enter("/web/inbox")
+    card(page, handle).get_by_role("button", name="Approve").click()
+    card(page, handle).get_by_role("button", name="Yes, I confirm it").click()
+    page.get_by_role("status").get_by_role("button", name="Undo").click()
+
+    expect(card(page, handle)).to_be_visible()
+    assert standing_of(here, handle)[0] == "pending"
+
+
+def test_what_was_edited_in_place_is_what_is_kept(here: Site):
+    with here.memory() as memory:
+        handle = waits(memory, "The owner of billing is Sam")
+    page = here.enter("/web/inbox")
+    page.keyboard.press("e")
+    field = card(page, handle).get_by_role("textbox", name="Text, as it will be kept")
+    expect(field).to_be_focused()
+    field.fill("The owner of billing is Robin\nsince May")
+    page.keyboard.press("Control+Enter")
+    card(page, handle).get_by_role("button", name="Yes, I confirm it").click()
+
+    expect(page.get_by_role("status")).to_contain_text(f"Approved {handle}")
+    assert standing_of(here, handle) == ("promoted", "The owner of billing is Robin\nsince May")
+
+
+def test_escape_leaves_an_edit_and_changes_nothing(here: Site):
+    with here.memory() as memory:
+        handle = waits(memory, "Tickets are closed by who opened them")
+    page = here.enter("/web/inbox")
+    page.keyboard.press("e")
+    expect(card(page, handle).get_by_role("textbox")).to_be_focused()
+    page.keyboard.type("nonsense")
+    page.keyboard.press("Escape")
+
+    expect(card(page, handle).get_by_role("textbox")).to_have_count(0)
+    assert standing_of(here, handle) == ("pending", "Tickets are closed by who opened them")
+
+
+def test_one_is_rejected_with_a_reason_that_history_keeps(here: Site):
+    with here.memory() as memory:
+        handle = waits(memory, "Passwords may be mailed")
+    page = here.enter("/web/inbox")
+    page.keyboard.press("x")
+    expect(card(page, handle).get_by_role("textbox", name="Why?")).to_be_focused()
+    page.keyboard.type("not true")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("status")).to_contain_text(f"Rejected {handle}")
+
+    assert standing_of(here, handle)[0] == "rejected"
+    page.goto(f"{here.origin}/web/history")
+    expect(page.locator("main")).to_contain_text("Reason: not true")
+
+
+def test_one_is_merged_into_what_says_nearly_the_same(here: Site):
+    with here.memory() as memory:
+        known = memory.remember("The build cache of the pipeline lives on the fast disk", scope=PLACE).memory.handle
+        handle = waits(memory, "The build cache of the pipeline lives on the fast disk, never delete it")
+    page = here.enter("/web/inbox")
+    near = card(page, handle).get_by_role("region", name=f"Nearly the same: {known}")
+    expect(near.locator("ins")).to_contain_text("never delete it")
+    page.keyboard.press("m")
+    field = card(page, handle).get_by_role("textbox", name=f"What {known} will say")
+    expect(field).to_be_focused()
+    field.fill("The build cache lives on the fast disk; never delete it")
+    card(page, handle).get_by_role("button", name="Merge").click()
+    card(page, handle).get_by_role("button", name="Yes, I confirm it").click()
+
+    expect(page.get_by_role("status")).to_contain_text(f"Merged {known}")
+    assert standing_of(here, known) == ("promoted", "The build cache lives on the fast disk; never delete it")
+
+
+def test_a_merge_goes_where_one_says(here: Site):
+    with here.memory() as memory:
+        known = memory.remember("Dashboards are kept in the attic folder", scope=PLACE).memory.handle
+        handle = waits(memory, "Nobody edits a dashboard by hand")
+    page = here.enter("/web/inbox")
+    page.keyboard.press("m")
+    expect(card(page, handle).get_by_role("combobox", name="Merge into")).to_be_focused()
+    page.keyboard.type(known)
+    page.keyboard.press("Enter")
+    expect(card(page, handle).get_by_role("textbox", name=f"What {known} will say")).to_be_focused()
+    page.keyboard.press("Control+Enter")
+    card(page, handle).get_by_role("button", name="Yes, I confirm it").click()
+
+    expect(page.get_by_role("status")).to_contain_text(f"Merged {known}")
+    assert (
+        standing_of(here, known)[1] == "Dashboards are kept in the attic folder\nNobody edits a dashboard by hand"
+    )
+
+
+def test_skipping_decides_nothing_and_goes_on(here: Site):
+    with here.memory() as memory:
+        first, second = waits(memory, "Rule one of many"), waits(memory, "Another rule altogether")
+    page = here.enter("/web/inbox")
+    page.keyboard.press("s")
+    expect(card(page, second)).to_have_class(re.compile("current"))
+    page.keyboard.press("k")
+    expect(card(page, first)).to_have_class(re.compile("current.*skipped|skipped.*current"))
+    assert standing_of(here, first)[0] == "pending"
+
+
+def test_cards_are_in_groups_by_session_oldest_first(here: Site):
+    with here.memory() as memory:
+        memory.session_begin("s-one", agent="codex", scope=PLACE)
+        a = waits(memory, "First of one", session="s-one")
+        b = waits(memory, "Second, of no session")
+        c = waits(memory, "Third, of one again", session="s-one")
+    page = here.enter("/web/inbox")
+    handles = page.locator("article.candidate .handle").all_inner_texts()
+    group = page.get_by_role("region", name="Session s-one")
+
+    assert handles == [a, c, b]
+    expect(group.get_by_role("article")).to_have_count(2)
+    expect(page.get_by_role("link", name=re.compile("^Inbox"))).to_contain_text("3")
+
+
+def test_a_card_tells_origin_trust_confidence_and_evidence(here: Site):
+    source = here.folder / "src" / "limits.py"
+    done = child(
+        here.folder, "remember", "Retries are limited to 3 everywhere", "--kind", "rule", "--confidence", "0.4",
+        "--cite", "src/limits.py:1", "--cite", "src/limits.py:4-5", "--json",
+        ENGRAM_AGENT="codex", ENGRAM_PROJECT="acme",
+    )  # fmt: skip
+    assert done.code == 0, done.err
+    handle = done.json["memory"]["handle"]
+    source.write_text(source.read_text().replace("MOST = 3", "MOST = 5 * FACTOR"))
+    page = here.enter("/web/inbox")
+    one = card(page, handle)
+
+    expect(one).to_contain_text("inferred by an agent: codex")
+    expect(one).to_contain_text("an agent's word")
+    expect(one).to_contain_text("40 %")
+    expect(one).to_contain_text("this kind is curated")
+    evidence = one.get_by_role("region", name=f"Evidence of {handle}").get_by_role("listitem")
+    expect(evidence.nth(0)).to_contain_text(re.compile("src/limits.py:1.*(drifted|gone)", re.DOTALL))
+    expect(evidence.nth(0).locator("pre").first).to_contain_text("MOST = 3")
+    expect(evidence.nth(1)).to_contain_text(re.compile("fresh"))
+    expect(evidence.nth(1).locator("pre")).to_contain_text("return MOST")
+
+
+def test_what_it_would_replace_stands_beside_it_word_by_word(here: Site):
+    with here.memory() as memory:
+        known = memory.remember("The mirror listens on port 8080", kind="infra", scope=PLACE).memory.handle
+        handle = memory.remember("The mirror listens on port 9090", kind="infra", scope=PLACE).memory.handle
+    page = here.enter("/web/inbox")
+    beside = card(page, handle).get_by_role("region", name=f"It would replace {known}")
+
+    expect(beside.locator("del")).to_have_text("8080")
+    expect(beside.locator("ins")).to_have_text("9090")
+
+
+# Two tabs
+
+
+def test_a_stale_tab_cannot_overwrite_what_another_did(here: Site):
+    with here.memory() as memory:
+        handle = waits(memory, "The pager rotates weekly")
+    stale, fresh = here.enter("/web/inbox"), here.enter("/web/inbox")
+    fresh.keyboard.press("x")
+    expect(fresh.get_by_role("textbox", name="Why?")).to_be_focused()
+    fresh.keyboard.press("Enter")
+    expect(fresh.get_by_role("status")).to_contain_text(f"Rejected {handle}")
+    stale.keyboard.press("a")
+
+    expect(stale.get_by_role("alert")).to_contain_text("Somebody else has decided about it.")
+    assert standing_of(here, handle)[0] == "rejected"
+
+
+def test_a_card_that_was_reworded_elsewhere_is_shown_anew_before_it_is_approved(here: Site):
+    with here.memory() as memory:
+        handle = waits(memory, "The lead of search is Kim")
+    stale = here.enter("/web/inbox")
+    with here.memory() as memory:
+        memory.revise(handle, text="The lead of search is Noor")
+    stale.keyboard.press("a")
+
+    expect(card(stale, handle).get_by_role("alert")).to_contain_text("revision")
+    expect(card(stale, handle)).to_contain_text("Noor")
+    assert standing_of(here, handle)[0] == "pending"
+    stale.keyboard.press("a")
+    card(stale, handle).get_by_role("button", name="Yes, I confirm it").click()
+    expect(stale.get_by_role("status")).to_contain_text(f"Approved {handle}")
+
+
+# Many at once
+
+
+def test_many_are_looked_over_and_approved_in_one_step_that_one_undo_takes_back(here: Site):
+    with here.memory() as memory:
+        handles = [
+            waits(memory, f"Standing rule number {n} of the {word}") for n, word in enumerate(("sea", "air"))
+        ]
+    page = here.enter("/web/inbox")
+    page.keyboard.type("vjv")
+    expect(page.locator("#bulk")).to_contain_text("2 chosen")
+    page.get_by_role("button", name="Look over and approve").click()
+    preview = page.get_by_role("region", name="Approve 2 memories?")
+    expect(preview.get_by_role("listitem")).to_have_count(2)
+    assert [standing_of(here, each)[0] for each in handles] == ["pending"] * 2
+    preview.get_by_role("checkbox").check()
+    preview.get_by_role("button", name="Approve all").click()
+
+    expect(page.get_by_role("status")).to_contain_text("Approved 2 memories.")
+    assert [standing_of(here, each)[0] for each in handles] == ["promoted"] * 2
+    page.keyboard.press("u")
+    expect(card(page, handles[0])).to_be_visible()
+    assert [standing_of(here, each)[0] for each in handles] == ["pending"] * 2
+
+
+def test_many_are_rejected_or_none_where_one_has_moved(here: Site):
+    with here.memory() as memory:
+        first, second = waits(memory, "A rule to be refused"), waits(memory, "One more to be refused")
+    page = here.enter("/web/inbox")
+    page.keyboard.type("vjv")
+    page.get_by_role("button", name="Look over and reject").click()
+    preview = page.get_by_role("region", name="Reject 2 memories?")
+    expect(preview).to_be_visible()
+    with here.memory() as memory:
+        memory.revise(second, text="One more, reworded meanwhile")
+    preview.get_by_role("button", name="Reject all").click()
+
+    expect(page.get_by_role("status")).to_contain_text("revision")
+    assert [standing_of(here, each)[0] for each in (first, second)] == ["pending"] * 2
+
+
+# The rest
+
+
+def test_an_empty_inbox_says_so(here: Site):
+    page = here.enter("/web/inbox")
+
+    expect(page.get_by_text("Nothing waits for you")).to_be_visible()
+
+
+def test_more_than_a_page_waits_and_comes_by_cursor(here: Site):
+    with here.memory() as memory:
+        for n in range(23):
+            waits(memory, f"Rule {n} about {'abcdefghijklmnopqrstuvwxyz'[n] * 4}")
+    page = here.enter("/web/inbox")
+    expect(page.locator("article.candidate")).to_have_count(20)
+    page.get_by_role("link", name="More that waits").click()
+
+    expect(page.locator("article.candidate")).to_have_count(23)
+
+
+def test_without_scripts_one_is_approved_too(here: Site):
+    with here.memory() as memory:
+        handle = waits(memory, "Doors are closed at ten")
+    page = here.enter("/web/inbox", java_script_enabled=False)
+    card(page, handle).get_by_role("button", name="Approve").click()
+    page.get_by_role("button", name="Yes, I confirm it").click()
+
+    expect(page.get_by_role("status").first).to_contain_text(f"Approved {handle}")
+    assert standing_of(here, handle)[0] == "promoted"
+
+
+def test_pictures_of_the_inbox(here: Site, tmp_path: Path):
+    with here.memory("codex") as agent, here.memory() as memory:
+        agent.session_begin("2026-11-16-limits", agent="codex", scope=PLACE)
+        memory.remember("The staging database listens on port 5433", kind="infra", scope=PLACE)
+        agent.remember(
+            "The staging database listens on port 5434", kind="infra", scope=PLACE, session="2026-11-16-limits"
+        )
+    text = "Requests are retried **at most 3 times**, then the queue hears:\n\n- by `retries()`\n- never by hand"
+    child(
+        here.folder, "remember", text, "--kind", "rule", "--session", "2026-11-16-limits",
+        "--cite", "src/limits.py:4-5", "--confidence", "0.8", "--tag", "limits",
+        ENGRAM_AGENT="codex", ENGRAM_PROJECT="acme",
+    )  # fmt: skip
+    with here.memory() as memory:
+        memory.remember("Robin reviews what goes to production", kind="people", scope=PLACE)
+    page = here.enter("/web/inbox")
+    page.wait_for_timeout(300)
+    pictures(page, "inbox", tmp_path)
+    for key in "emx":
+        page.keyboard.press(key)
+        expect(page.locator("[data-focused]")).to_be_focused()
+        assert serious(page) == []
+        page.keyboard.press("Escape")
+        expect(page.locator("[data-focused]")).to_have_count(0)

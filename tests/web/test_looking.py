@@ -1,0 +1,317 @@
+"""Pages to look around: search, timeline, graph, files, the next session, health and stats."""
+
+import re
+import subprocess
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+import engram
+from engram.service import Engram
+from surfaces.driving import COMMAND, environment
+from web.browsing import Site, pictures, site
+
+HARMFUL = "<script>alert(1)</script> **bold** \u202eevil العربية 🦊 staging"
+
+
+THINGS = ("basket", "checkout", "catalogue", "search box", "invoice", "newsletter", "login form", "stock import")
+DOES = (
+    "is tested in the browser",
+    "has its own queue",
+    "keeps drafts for a while",
+    "is cached at the edge",
+    "shows prices with tax",
+    "was written by the first team",
+    "retries quietly when the network is gone",
+)
+
+
+class Clock:
+    """Days pass as they are told to: what is remembered is of several weeks."""
+
+    def __init__(self) -> None:
+        self.now = datetime.now(UTC) - timedelta(days=45)
+
+    def __call__(self) -> datetime:
+        self.now += timedelta(seconds=1)
+        return self.now
+
+
+@pytest.fixture(scope="module")
+def here(tmp_path_factory: pytest.TempPathFactory, browser: Browser) -> Iterator[Site]:
+    """A store with a bit of everything, of several weeks, and its page."""
+    folder = tmp_path_factory.mktemp("looking")
+    with site(folder, browser) as one:
+        clock = Clock()
+        with engram.open(str(folder / "store.db"), clock=clock) as memory:
+            fill(memory, clock)
+        settings = {"HOME": str(folder), "ENGRAM_EMBEDDER": "none"}
+        with engram.open(str(folder / "store.db"), environment=settings) as memory:
+            for question in ("deploy staging", "standup") * 6:
+                memory.recall(question, scope="project:acme")
+        yield one
+
+
+def fill(memory: Engram, clock: Clock) -> None:
+    """What a team might remember in six weeks."""
+    place = {"scope": "project:acme", "session": "release-week"}
+    for day in range(38):
+        clock.now += timedelta(days=1)
+        for number in range(day * 7 % 5):
+            kind = ("decision", "gotcha", "convention", "preference")[(day + number) % 4]
+            thing = THINGS[(day * 5 + number) % len(THINGS)]
+            memory.remember(f"The {thing} {DOES[(day + number) % len(DOES)]}", kind=kind, scope="project:shop")
+    agent, other = memory.for_agent("codex"), memory.for_agent("claude-code")
+    memory.session_begin("release-week", agent="codex")
+    for port in (5432, 5433, 5434):
+        done = agent.remember(f"The port of the staging database is {port}", kind="infra", **place)
+        if done.outcome == "held" and port == 5433:
+            memory.promote(done.memory.id)
+    memory.reject(agent.remember("The port of the staging database is 9", kind="infra", **place).memory.id)
+    for year in (2025, 2026):
+        other.remember(f"The certificate of the shop ends in {year}", scope="project:shop")
+    memory.remember("Never deploy on Fridays", kind="rule", scope="project:acme")
+    clock.now += timedelta(days=6)
+    memory.remember("We deploy to staging after the standup", kind="convention", tag=["deploy"], **place)
+    memory.remember("Deploys are announced in the release channel", tag=["deploy"], scope="project:acme")
+    memory.remember("The API reads its port from api.py", cite=["api.py:1"], scope="project:acme")
+    memory.remember(HARMFUL, scope="project:acme")
+    memory.forget(memory.remember("We deploy to staging by hand", scope="project:acme").memory.id)
+
+
+def hits(page: Page) -> list[str]:
+    return page.locator("#found article .prose").all_inner_texts()
+
+
+# Search
+
+
+def test_hits_come_as_one_types_with_reasons_cost_and_what_was_held_back(here: Site):
+    page = here.enter("/web/search")
+    page.keyboard.press("Escape")
+    page.keyboard.press("/")
+    page.keyboard.type("staging database")
+    hit = page.locator("#found article").first
+
+    expect(hit).to_contain_text("5433")
+    expect(hit.get_by_role("row", name=re.compile("^words"))).to_contain_text("+0.")
+    expect(hit).to_contain_text("% relevant")
+    expect(page.locator("#found")).to_contain_text("to read")
+    expect(page.locator("#found")).to_contain_text("1 pending")
+    expect(page).to_have_url(re.compile(r"q=staging\+database"))
+    page.get_by_role("link", name="1 pending").click()
+    expect(page.locator("#found")).to_contain_text("5434")
+
+
+def test_filters_narrow_what_is_found(here: Site):
+    page = here.enter("/web/search?q=deploy")
+    expect(page.locator("#found article")).to_have_count(2)
+    page.get_by_role("textbox", name="Tag").fill("deploy")
+    page.get_by_label("Kind").select_option("convention")
+    expect(page.locator("#found article")).to_have_count(1)
+    page.get_by_label("Kind").select_option("any")
+    page.get_by_role("textbox", name="Tag").fill("")
+    page.get_by_label("Standing").select_option("forgotten")
+    expect(page.locator("#found article")).to_contain_text("by hand")
+    page.get_by_label("Standing").select_option("live")
+    page.get_by_label("Origin").select_option("inferred")
+    expect(page.locator("#found")).to_contain_text("Nothing fits")
+
+
+def test_what_was_never_used_is_shown_apart(here: Site):
+    page = here.enter("/web/search?scope=project:acme")
+    expect(page.locator("#found article", has_text="standup")).to_contain_text("used 12 times")
+    page.get_by_label("Never used").check()
+    expect(page.locator("#found article", has_text="standup")).to_have_count(0)
+    expect(page.locator("#found article", has_text="api.py")).to_contain_text("never used")
+
+
+def test_the_past_is_asked_by_its_day(here: Site):
+    page = here.enter("/web/search?q=deploy")
+    page.get_by_label("As of").fill("2020-01-31")
+    expect(page.locator("#found")).to_contain_text("Nothing fits")
+    page.get_by_label("As of").fill("2199-01-31")
+    expect(page.locator("#found article").first).to_contain_text("deploy", ignore_case=True)
+
+
+def test_a_view_is_saved_used_and_removed(here: Site):
+    page = here.enter("/web/search")
+    page.get_by_label("What do you want to know?").fill("deploy")
+    page.get_by_role("textbox", name="Tag").fill("deploy")
+    page.get_by_label("Name of the view").fill("Deploys")
+    page.get_by_role("button", name="Save view").click()
+    page.goto(f"{here.origin}/web/search")
+    page.get_by_role("link", name="Deploys").click()
+
+    expect(page.get_by_role("textbox", name="Tag")).to_have_value("deploy")
+    expect(page.locator("#found article")).to_have_count(2)
+    page.get_by_role("button", name="Remove the view Deploys").click()
+    expect(page.get_by_role("link", name="Deploys")).to_have_count(0)
+
+
+def test_a_hit_is_opened_by_its_key(here: Site):
+    page = here.enter("/web/search?q=staging+database")
+    page.locator("#found article").first.focus()
+    page.keyboard.press("o")
+    expect(page).to_have_url(re.compile("/web/memory/"))
+
+
+def test_a_memory_full_of_marks_is_shown_harmlessly(here: Site):
+    page = here.enter("/web/search?q=evil")
+    hit = page.locator("#found article").first
+
+    expect(hit).to_contain_text("<script>alert(1)</script>")
+    expect(hit).to_contain_text("U+202E")
+    expect(hit).to_contain_text("🦊")
+    assert page.locator("#found script").count() == 0
+
+
+def test_what_cannot_be_searched_is_told(here: Site):
+    page = here.enter("/web/search?scope=Not%20a%20scope")
+    expect(page.get_by_role("alert")).to_be_visible()
+
+
+# Timeline
+
+
+def test_the_timeline_tells_days_and_sessions(here: Site):
+    page = here.enter("/web/timeline")
+    session = page.get_by_role("region", name=re.compile("^release-week")).first
+
+    expect(session).to_contain_text("codex")
+    expect(session.get_by_role("listitem").first).to_be_visible()
+    page.locator("[data-item]").first.focus()
+    page.keyboard.press("j")
+    expect(page.locator("[data-item].current")).to_have_count(1)
+    page.get_by_label("Up to the day").fill("2020-01-31")
+    page.get_by_role("button", name="Show").click()
+    expect(page.get_by_text("Nothing was remembered")).to_be_visible()
+
+
+# Graph and files
+
+
+def test_the_graph_answers_its_questions_in_a_picture_and_in_words(here: Site):
+    page = here.enter("/web/graph?question=conflicts&subject=project:acme")
+    expect(page.locator(".graph a.node")).to_have_count(2)
+    expect(page.locator(".in-words")).to_contain_text("5434")
+    page.get_by_role("link", name="What replaced what?").click()
+    expect(page.locator(".in-words")).to_contain_text("replaced by")
+    page.locator(".graph a.expand").first.click()
+    expect(page).to_have_url(re.compile("question=chain&subject="))
+    page.keyboard.press("4")
+    expect(page).to_have_url(re.compile("question=project"))
+    page.get_by_label(re.compile("^The project")).fill("project:acme")
+    page.get_by_role("button", name="Show").click()
+    expect(page.locator(".graph .node.tag")).to_contain_text("deploy")
+
+
+def test_a_graph_is_capped_and_expands(here: Site):
+    page = here.enter("/web/graph?question=project&subject=project:acme&limit=3")
+    few = page.locator(".in-words li").count()
+    page.get_by_role("link", name=re.compile("There is more")).click()
+    assert page.locator(".in-words li").count() > few
+
+
+def test_files_lead_to_who_cites_them(here: Site):
+    page = here.enter("/web/files")
+    row = page.locator(".file-row", has_text="api.py")
+
+    expect(row).to_contain_text("The API reads its port")
+    row.get_by_role("link", name="graph").click()
+    expect(page).to_have_url(re.compile("question=file"))
+
+
+# The next session
+
+
+def test_the_next_session_is_told_byte_for_byte(here: Site):
+    said = subprocess.run(
+        [*COMMAND, "context"],
+        capture_output=True,
+        check=True,
+        cwd=here.folder,
+        env=environment(here.folder, ENGRAM_PROJECT="acme", ENGRAM_EMBEDDER="none"),
+    ).stdout.decode()
+    page = here.enter("/web/next?scope=project:acme")
+    text = page.locator("#brief-text").text_content() or ""
+
+    assert text.startswith("<engram-memory>")
+    assert said.startswith(text + "\n")
+    expect(page.get_by_label("Tokens used")).to_be_visible()
+
+
+def test_pinning_reorders_and_keeping_out_is_undone(here: Site):
+    page = here.enter("/web/next?scope=project:acme")
+    line = page.locator(".brief-line", has_text="announced in the release channel")
+    line.focus()
+    page.keyboard.press("p")
+    expect(page.get_by_role("status").last).to_contain_text("Pinned")
+    expect(page.locator(".brief-line").first).to_contain_text("announced")
+    page.locator(".brief-line", has_text="announced").get_by_role("button", name="Keep out").click()
+    expect(page.get_by_role("heading", name="Kept out")).to_be_visible()
+    expect(page.locator("#brief-text")).not_to_contain_text("announced")
+    page.keyboard.press("u")
+    expect(page.locator("#brief-text")).to_contain_text("announced")
+    expect(page.get_by_role("heading", name="Kept out")).to_have_count(0)
+
+
+def test_a_tab_that_is_behind_changes_nothing(here: Site):
+    page = here.enter("/web/next?scope=project:acme")
+    expect(page.locator(".brief-line").first).to_be_visible()
+    with here.memory() as memory:
+        memory.revise(memory.search("standup", everywhere=True).hits[0].memory.id, importance=7)
+    page.locator(".brief-line", has_text="standup").get_by_role("button", name="Up").click()
+    expect(page.get_by_role("status").last).to_contain_text("is at revision")
+
+
+# Health and stats
+
+
+def test_health_tells_that_the_store_is_whole_and_leads_on(here: Site):
+    page = here.enter("/web/health")
+
+    expect(page.get_by_role("heading", name="Whole")).to_be_visible()
+    expect(page.locator("#signs")).to_contain_text("sqlite")
+    expect(page.locator(".sign", has_text="Last backup")).to_contain_text("None is known")
+    page.get_by_role("button", name="Look for conflicts").click()
+    expect(page.get_by_role("status").last).to_contain_text("compared")
+    page.get_by_role("link", name="Look at Never recalled").or_(
+        page.get_by_role("link", name="Look at Waiting")
+    ).first.click()
+    expect(page).to_have_url(re.compile("/web/(search|inbox)"))
+
+
+def test_stats_are_plotted_and_told(here: Site):
+    page = here.enter("/web/stats")
+    plots = page.locator("#plots")
+
+    expect(plots.get_by_role("heading", name="Growth")).to_be_visible()
+    expect(plots.locator("svg.plot")).to_have_count(4)
+    page.get_by_role("region", name="What became of proposals").get_by_text("As a table").click()
+    expect(page.get_by_role("row", name=re.compile("^codex"))).to_contain_text("50%")
+
+
+PLACES = {
+    "search": "/web/search?q=staging+database",
+    "timeline": "/web/timeline",
+    "graph": "/web/graph?question=project&subject=project:acme",
+    "files": "/web/files",
+    "next": "/web/next?scope=project:acme",
+    "health": "/web/health",
+    "stats": "/web/stats",
+}
+
+
+@pytest.mark.parametrize("name", PLACES)
+def test_pictures_of_looking_around(here: Site, name: str, tmp_path: Path):
+    page = here.enter(PLACES[name])
+    if name in ("health", "stats"):
+        expect(page.get_by_text("…")).to_have_count(0)
+    page.evaluate(
+        "() => document.querySelectorAll('[data-fact=store]').forEach(one => one.textContent = 'engram.db')"
+    )
+    pictures(page, name, tmp_path)

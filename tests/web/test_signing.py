@@ -1,0 +1,141 @@
+"""Signing in to a team's page with a real provider, and what the page then shows to whom."""
+
+import http.client
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from surfaces.identities import Provider, provider
+from surfaces.teams import running
+from web.browsing import PATIENCE, serious
+
+PEOPLE = {
+    "ada": {"email": "ada@example.org", "email_verified": True},
+    "ben": {"email": "ben@example.org", "email_verified": True},
+}
+RESOURCE = "https://memory.example.org"
+SETTINGS = """
+oidc_client = "app"
+oidc_audience = "https://memory.example.org"
+requests_per_minute = 0
+
+[grants."project:api"]
+writer = ["ada"]
+reader = ["ben@example.org"]
+"""
+
+
+class Team(NamedTuple):
+    """A team's server, its provider, and a browser."""
+
+    port: int
+    provider: Provider
+    browser: Browser
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def signed_in(self, name: str) -> Page:
+        """A page of somebody who signed in by the provider's own pages."""
+        context = self.browser.new_context()
+        context.set_default_timeout(PATIENCE)
+        page = context.new_page()
+        page.goto(f"{self.url}/web/")
+        page.goto(f"{self.url}/web/history")
+        page.get_by_role("button", name="Sign in").click()
+        page.locator("input[name=login]").fill(name)
+        page.locator("input[name=password]").fill("any")
+        page.get_by_role("button").first.click()
+        page.get_by_role("button", name="Continue").click()
+        page.wait_for_url(f"{self.url}/web/*")
+        return page
+
+
+@pytest.fixture(scope="module")
+def team(tmp_path_factory: pytest.TempPathFactory, browser: Browser) -> Iterator[Team]:
+    folder = tmp_path_factory.mktemp("team")
+    with (
+        provider(PEOPLE, tmp_path_factory.mktemp("provider")) as known,
+        running(folder, known, SETTINGS) as (port, _),
+    ):
+        yield Team(port, known, browser)
+        for context in browser.contexts:
+            context.close()
+
+
+def test_somebody_signs_in_with_the_provider_and_out_again(team: Team):
+    page = team.signed_in("ada")
+    expect(page.get_by_role("heading", level=1)).to_be_visible()
+    leave = page.get_by_role("button", name="Sign out ada@example.org")
+    cookie = next(one for one in page.context.cookies() if one["name"] == "engram")
+
+    assert (cookie["path"], cookie["sameSite"], cookie["httpOnly"]) == ("/web", "Strict", True)
+    leave.click()
+    expect(page.get_by_role("heading", name="Sign in")).to_be_visible()
+
+
+def test_each_sees_what_is_theirs(team: Team):
+    ada, ben = (team.provider.person(name, RESOURCE) for name in ("ada", "ben"))
+    for token, text in ((ada, "Ada keeps a private quokka"), (ben, "Ben keeps a private numbat")):
+        connection = http.client.HTTPConnection("127.0.0.1", team.port, timeout=20)
+        connection.request("POST", "/v1/memories", f'{{"text": "{text}"}}', {"authorization": f"Bearer {token}"})
+        assert connection.getresponse().status == 200
+        connection.close()
+    page = team.signed_in("ada")
+    page.goto(f"{team.url}/web/history")
+
+    expect(page.locator("main")).to_contain_text("quokka")
+    expect(page.locator("main")).not_to_contain_text("numbat")
+
+
+def test_a_role_hides_what_it_may_not_do_and_the_server_refuses_it(team: Team):
+    ada = team.provider.person("ada", RESOURCE)
+    connection = http.client.HTTPConnection("127.0.0.1", team.port, timeout=20)
+    said = '{"text": "The api is frozen in May", "kind": "rule", "scope": "project:api", "visibility": "shared"}'
+    connection.request("POST", "/v1/memories", said, {"authorization": f"Bearer {ada}"})
+    id = json.loads(connection.getresponse().read())["memory"]["id"]
+    reader, owner = team.signed_in("ben"), team.signed_in("ada")
+    for page in (reader, owner):
+        page.goto(f"{team.url}/web/memory/{id}")
+
+    expect(reader.locator(".said")).to_have_text("The api is frozen in May")
+    expect(reader.locator("main").get_by_role("button")).to_have_count(0)
+    expect(owner.locator("main").get_by_role("button", name="Pin")).to_be_visible()
+    reader.goto(f"{team.url}/web/inbox")
+    expect(reader.get_by_text("Nothing waits for you")).to_be_visible()
+    csrf = reader.locator("input[name=csrf]").first.input_value()
+    sends = """([path, csrf]) => fetch(path, {method: "POST", body: new URLSearchParams(
+        {csrf, revision: 1, confirm: "yes"})}).then(answer => answer.status)"""
+    assert reader.evaluate(sends, [f"/web/inbox/{id}/approve", csrf]) == 403
+    assert reader.evaluate(sends, [f"/web/memory/{id}/pin", csrf]) == 403
+
+
+def test_a_code_that_another_browser_asked_for_opens_nothing(team: Team):
+    context = team.browser.new_context()
+    page = context.new_page()
+    page.goto(f"{team.url}/web/login/done?code=stolen&state=guessed")
+
+    expect(page.get_by_role("alert")).to_contain_text("Signing in did not work.")
+    assert not [one for one in context.cookies() if one["name"] == "engram"]
+
+
+def test_a_token_in_a_cookie_opens_neither_the_page_nor_the_operations(team: Team):
+    token = team.provider.person("ada", RESOURCE)
+    for path in ("/v1/stats", "/web/history"):
+        connection = http.client.HTTPConnection("127.0.0.1", team.port, timeout=20)
+        connection.request("GET", path, headers={"cookie": f"engram={token}"})
+        assert connection.getresponse().status == 401
+        connection.close()
+
+
+def test_the_page_to_sign_in_is_fit_for_everybody(team: Team, tmp_path: Path):
+    page = team.browser.new_page()
+    page.goto(f"{team.url}/web/")
+    page.screenshot(path=tmp_path / "login.png")
+
+    assert serious(page) == []
