@@ -1,6 +1,6 @@
 """A server under load: recalls and saves a second, and how long they take, at 1, 16 and 64 clients.
 
-    python benches/server/run.py [--size 100000] [--seconds 5] [--write]
+    python benches/server/run.py [--size 10000] [--seconds 5] [--write]
 
 `engram serve` on SQLite and on PostgreSQL, and mcp-memory-service's own HTTP server, each on the same texts with
 the same vectors of the default model, which also embeds every question. Clients keep their connection and ask again
@@ -73,7 +73,7 @@ class Row(NamedTuple):
 def main() -> None:
     """Measure every server, print the table, and keep it."""
     options = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    options.add_argument("--size", type=int, default=100_000, help="memories in each store (100,000)")
+    options.add_argument("--size", type=int, default=10_000, help="memories in each store (10,000)")
     options.add_argument("--seconds", type=float, default=5.0, help="how long each cell is measured (5)")
     options.add_argument("--write", action="store_true", help="also write docs/benchmarks.md")
     asked = options.parse_args()
