@@ -108,7 +108,7 @@ def _steps(folder: Path, wheel: Path) -> Iterator[Step]:
     home = folder / "venv"
     python, engram = home / "bin" / "python", home / "bin" / "engram"
     variables = {**_clean(), "HOME": str(folder)}
-    todo: list[tuple[str, Sequence[str], str]] = [
+    journey: list[tuple[str, Sequence[str], str]] = [
         ("pip install, with what it requires", [str(python), "-m", "pip", "install", "-q", str(wheel)], ""),
         ("engram --version, the first start", [str(engram), "--version"], "engram "),
         ("engram remember", [str(engram), "remember", TEXT], "Remembered"),
@@ -121,12 +121,12 @@ def _steps(folder: Path, wheel: Path) -> Iterator[Step]:
         ),
         ("engram doctor", [str(engram), "doctor"], "Healthy"),
     ]
-    bar = Bar("the steps of a newcomer", len(todo) + 1)
+    bar = Bar("the steps of a newcomer", len(journey) + 1)
     begun = time.monotonic()
     venv.create(home, with_pip=True)
     yield Step("make a virtualenv", time.monotonic() - begun)
     bar.step()
-    for what, command, expected in todo:
+    for what, command, expected in journey:
         begun = time.monotonic()
         said = _run(command, cwd=folder, variables=variables)
         yield Step(what, time.monotonic() - begun)

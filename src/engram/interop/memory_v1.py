@@ -5,7 +5,6 @@ have no time of day, and its status is where the memory stands now. Review and f
 """
 
 from collections import defaultdict
-from collections.abc import Mapping
 from datetime import datetime
 from typing import Annotated, Any
 
@@ -13,30 +12,15 @@ from engram.errors import EngramError
 from engram.interop import prompts
 from engram.interop.tools import Answer, Asks, Profile, Refused, Resource, Shelf
 from engram.interop.values import EVERYTHING, as_json, kept, loud
+from engram.model.items import LONGEST_DECAY, STATUS
 from engram.model.marks import BEGIN, END
-from engram.model.memory import Memory, Standing, standing
+from engram.model.memory import Memory, standing
 from engram.model.pages import facts, one_line
 
 KINDS = (
     *("preference", "tooling", "project", "infra", "identity", "fiscal", "people", "constraint"),
     *("location", "health"),
 )
-
-STATUS: Mapping[Standing, str] = {
-    "live": "promoted",
-    "pending": "pending",
-    "staged": "pending",
-    "scheduled": "pending",
-    "stale": "stale",
-    "expired": "stale",
-    "rejected": "rejected",
-    "forgotten": "rejected",
-    "replaced": "rejected",
-}
-"""Standing → status: whether it counts, may yet count, needs a new look, or is out."""
-
-LONGEST_DECAY = "200y"
-"""How a horizon is written that never comes: there is no word for it."""
 
 MOST_HITS = 50
 MOST_IN_BLOCK = 30

@@ -58,6 +58,8 @@ STATUS: Mapping[Standing, str] = {
     "forgotten": "rejected",
     "replaced": "rejected",
 }
+"""Standing → status: whether it counts, may yet count, needs a new look, or is out."""
+
 AGES = ("pending", "promoted", "stale")
 """The statuses a promoted memory goes through by the mere passing of time."""
 
