@@ -202,7 +202,7 @@ def _opened(path: str) -> Iterator["ZipFile"]:
         BadZipFile,
         unpacking,
         EOFError,
-        NotImplementedError,
+        NotImplementedError,  # a compression zipfile does not know
         KeyError,
         TypeError,
         ValueError,

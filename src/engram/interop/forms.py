@@ -147,5 +147,5 @@ def _zipped(path: str) -> tuple[str, ...]:
     try:
         with ZipFile(path) as archive:
             return tuple(archive.namelist()[:MOST_NAMES])
-    except (BadZipFile, NotImplementedError, ValueError):
+    except (BadZipFile, NotImplementedError, ValueError):  # the second: a compression zipfile does not know
         return ()

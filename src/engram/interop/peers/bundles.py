@@ -55,7 +55,7 @@ class Bundle:
         try:
             with ZipFile(self._source.path) as archive:
                 yield from (name for name in archive.namelist() if name.endswith(TELLING))
-        except (BadZipFile, OSError, ValueError, NotImplementedError):
+        except (BadZipFile, OSError, ValueError, NotImplementedError):  # the last: a compression nobody knows
             return
 
     def _listed(self, folder: str, within: str = "") -> Iterator[str]:
