@@ -7,17 +7,18 @@ READY := $(VENV)/.ready
 PIP := $(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format docs pictures bench faults fuzz build clean
+.PHONY: help demo test check format docs pictures bench faults soak attacks fuzz coverage mutate build clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 demo: $(READY) ## set up, then a 30-second tour on a throw-away store
-	@$(BIN)/python tools/demo.py
+	@$(BIN)/engram demo
+	@echo; echo "Have the command at hand: source $(BIN)/activate"
 
 test: check ## set up, then all checks and all tests
 	@$(BIN)/python tools/node.py
-	@$(BIN)/python tools/browser.py
+	@$(BIN)/python tools/debian.py
 	@$(BIN)/python -m pytest -n auto --dist worksteal
 
 check: $(READY) ## format, lint, types, architecture, docs fresh
@@ -51,12 +52,26 @@ bench: $(READY) ## measure speed, and quality where DATA names the folder of the
 	@$(BIN)/python benches/wheel/run.py
 	@$(if $(DATA),$(BIN)/python benches/quality/run.py --data $(DATA),echo "For quality: make bench DATA=FOLDER (see docs/benchmarks.md)")
 
+attacks: $(READY) ## try every attack and write the table of docs/security.md
+	@$(BIN)/python tools/attack.py
+
 fuzz: $(READY) ## hunt for inputs that break a parser: TARGET=files SECONDS=60
 	@$(PIP) atheris==3.0.0
 	@$(BIN)/python tools/fuzz.py $(or $(TARGET),files) $(or $(SECONDS),60)
 
 faults: $(READY) ## do every fault many times over (TIMES=5) and write the table of docs/reliability.md
 	@$(BIN)/python tools/faults.py --times $(or $(TIMES),5)
+
+soak: $(READY) ## all doors at once on one store, MINUTES=10 on each engine, written into docs/reliability.md
+	@$(BIN)/python tools/faults.py --soak $(or $(MINUTES),10)
+
+coverage: $(READY) ## run all tests, and print which branches they take, by package
+	@$(PIP) coverage==7.17.2 pytest-cov==7.1.0
+	@$(BIN)/python tools/branches.py $(WORDS)
+
+mutate: $(READY) ## change the rules one place at a time, and name what no test notices: WORDS="access undo"
+	@$(PIP) coverage==7.17.2 libcst==1.9.0 mutmut==3.8.0 setproctitle==1.3.8
+	@nice -n 10 $(BIN)/python tools/mutate.py $(WORDS)
 
 build: $(READY) ## make the wheel
 	@$(BIN)/python -m hatchling build -t wheel

@@ -181,7 +181,14 @@ def test_autopromote_is_switched_by_the_environment(home: Home, word: str, meani
 
 @pytest.mark.parametrize(
     ("name", "text"),
-    [("AUTOPROMOTE", "perhaps"), ("BUDGET", "-1"), ("BUDGET", "x"), ("BUDGET", "٣"), ("KINDS", "{}")],
+    [
+        ("AUTOPROMOTE", "perhaps"),
+        ("BUDGET", "-1"),
+        ("BUDGET", "x"),
+        ("BUDGET", "٣"),
+        ("KINDS", "[]"),
+        ("GRANTS", "project:api"),
+    ],
 )
 def test_a_variable_that_makes_no_sense_is_named(home: Home, name: str, text: str):
     with pytest.raises(Invalid, match=f"ENGRAM_{name}"):
@@ -214,6 +221,12 @@ def test_a_store_folder_of_plain_files_is_opened_as_one(home: Home):
 
     with open_memory(environment=home.variables, folder=home.path) as memory:
         assert memory.store == f"files:{home.path}/mem"
+
+
+def test_a_table_in_a_variable_is_json():
+    told = read({"ENGRAM_GRANTS": '{"project:api": {"writer": ["ada"]}}', "ENGRAM_KINDS": ""}, "/")
+    assert told.get("grants") == {"project:api": {"writer": ["ada"]}}
+    assert told.get("kinds") == {}
 
 
 def test_rows_of_kinds_extend_the_table(home: Home):

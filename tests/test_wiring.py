@@ -22,8 +22,8 @@ from engram.errors import Corrupt, Invalid, Unavailable
 from engram.inference.models import DEFAULT, MODELS
 from engram.model.caller import Caller
 from engram.model.query import Space
-from engram.wiring import new_id, now
 from engram.wiring import open as open_memory
+from engram.wiring.clock import new_id, now
 
 
 def opened(folder: Path, store: str | os.PathLike[str] = "", **variables: str):
@@ -55,7 +55,7 @@ class TestIds:
         assert stamps == sorted(stamps)
 
     def test_ids_of_two_processes_differ(self):
-        command = [sys.executable, "-c", "from engram.wiring import new_id; print(new_id())"]
+        command = [sys.executable, "-c", "from engram.wiring.clock import new_id; print(new_id())"]
         told = {subprocess.run(command, capture_output=True, check=True, text=True).stdout for _ in range(2)}
 
         assert len(told) == 2

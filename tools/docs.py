@@ -22,11 +22,13 @@ from manual import manual
 
 import engram
 from engram import config, errors
-from engram.model import answers, limits
+from engram.model import limits
+from engram.model.answers import Answer
 from engram.operations.base import Operation
 from engram.rules.kinds import TABLE, Kind
 from engram.service import listed
 from engram.surfaces import cli
+from engram.surfaces.overview import MACHINE, sections
 from engram.surfaces.parsing import parser_for
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -106,7 +108,7 @@ def architecture() -> Iterator[str]:
         "",
         *_table(("layer", "may import of ours", "because"), _layers()),
         "",
-        "`wiring` may import everything. Only the public face and the command ask it for an Engram.",
+        "`wiring` may import everything. The public face and the doors that start a process ask it for an Engram.",
         "`__init__.py` is the public face: what it lists in `__all__` is the interface, the rest may change.",
     )
 
@@ -170,13 +172,11 @@ def commands() -> Iterator[str]:
         "and `--store PATH`. Exit codes are those of the [table of errors](errors.md).",
         "",
     )
-    group = ""
-    for operation in listed():
-        if operation.group != group:
-            group = operation.group
-            yield from (f"## {group.capitalize()}", "")
-        yield from _command(operation)
-    yield from ("## Settings", "")
+    for title, operations in sections():
+        yield from (f"## {title}", "")
+        for operation in operations:
+            yield from _command(operation)
+    yield from (f"## {MACHINE}", "")
     for name in cli.EXTRA:
         yield from (f"### engram {name}", "", "```text", *_printed([name, "--help"]), "```", "")
 
@@ -251,12 +251,11 @@ def python() -> Iterator[str]:
     )
     for operation in listed():
         yield from _method(operation)
-    yield from ("## Answers", "", "Each operation has a type of answer, an immutable named tuple.", "")
-    for name, answer in inspect.getmembers(answers, inspect.isclass):
-        if answer.__module__ == answers.__name__:
-            yield from (f"### {name}", "", _line(answer), "", "```python")
-            yield from (f"{field}: {_type(hint)}" for field, hint in get_type_hints(answer).items())
-            yield from ("```", "")
+    yield from ("## Answers", "", "Each operation has a type of answer, an immutable record.", "")
+    for answer in sorted([Answer, *Answer.__subclasses__()], key=lambda each: each.__name__):
+        yield from (f"### {answer.__name__}", "", _line(answer), "", "```python")
+        yield from (f"{field}: {_type(hint)}" for field, hint in get_type_hints(answer).items())
+        yield from ("```", "")
     yield from (
         "## Records",
         "",
@@ -370,7 +369,7 @@ def settings() -> Iterator[str]:
         "",
         "With no `store`, memories rest in `$XDG_DATA_HOME/engram/engram.db` (else",
         f"`~/.local/share/engram/engram.db`). In a file, {aliases}. A variable that is a switch takes",
-        "`1`, `true`, `yes`, `on` or their opposites. `kinds` can be set in a file only:",
+        "`1`, `true`, `yes`, `on` or their opposites. Tables are JSON there; in a file `kinds` is:",
         "",
         "```toml",
         "autopromote = true",

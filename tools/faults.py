@@ -2,6 +2,7 @@
 
     python tools/faults.py --times 5        # five times as often as in CI
     python tools/faults.py --times 50       # a soak of an hour or so
+    python tools/faults.py --soak 10        # everything at once on one store, ten minutes on each engine
 
 A single loss fails the run, and nothing is written then.
 """
@@ -18,28 +19,44 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "reliability.md"
 ENGINES = ("sqlite", "files", "postgres")
-BEGIN, END = "<!-- faults:begin -->", "<!-- faults:end -->"
 
 
 def main() -> int:
     """Run the suite, and write the table where everything was survived."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--times", type=int, default=5, help="how many times as often as in CI")
+    parser.add_argument("--soak", type=float, default=0, help="minutes of everything at once, and nothing else")
     asked = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        ledger = Path(folder) / "ledger.jsonl"
-        environment = {**os.environ, "FAULTS": str(asked.times), "FAULTS_LEDGER": str(ledger)}
-        words = [sys.executable, "-m", "pytest", "-q", "-n", "auto", "tests/faults"]
-        code = subprocess.run(words, cwd=ROOT, env=environment, check=False).returncode
-        rows = [json.loads(line) for line in ledger.read_text(encoding="utf-8").splitlines()]
+    if asked.soak:
+        code, rows = run({"SOAK": f"{asked.soak * 60}"}, "-n", "0", "tests/faults/test_soak.py")
+        name, text = "soak", soak([row for row in rows if "soak" in row])
+    else:
+        code, rows = run({"FAULTS": f"{asked.times}"}, "-n", "auto", "tests/faults")
+        name, text = "faults", table([row for row in rows if "fault" in row])
     if code:
         print("Something was lost: docs/reliability.md is as it was.", file=sys.stderr)
         return code
-    text = PAGE.read_text(encoding="utf-8")
-    before, rest = text.split(BEGIN)
-    PAGE.write_text(f"{before}{BEGIN}\n\n{table(rows)}\n{END}{rest.split(END)[1]}", encoding="utf-8")
-    print(f"Wrote {PAGE.relative_to(ROOT)}.")
+    put(name, text)
     return 0
+
+
+def run(variables: dict[str, str], *words: str) -> tuple[int, list[dict[str, object]]]:
+    """The exit code of the tests, and what they wrote down."""
+    with tempfile.TemporaryDirectory() as folder:
+        ledger = Path(folder) / "ledger.jsonl"
+        ledger.touch()
+        environment = {**os.environ, **variables, "FAULTS_LEDGER": str(ledger)}
+        command = [sys.executable, "-m", "pytest", "-q", *words]
+        code = subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode
+        return code, [json.loads(line) for line in ledger.read_text(encoding="utf-8").splitlines()]
+
+
+def put(name: str, text: str) -> None:
+    """Write a part of the page anew: what stands between its two marks."""
+    begin, end = f"<!-- {name}:begin -->", f"<!-- {name}:end -->"
+    before, _, rest = PAGE.read_text(encoding="utf-8").partition(begin)
+    PAGE.write_text(f"{before}{begin}\n\n{text}\n{end}{rest.partition(end)[2]}", encoding="utf-8")
+    print(f"Wrote {PAGE.relative_to(ROOT)}.")
 
 
 def table(rows: list[dict[str, object]]) -> str:
@@ -54,6 +71,21 @@ def table(rows: list[dict[str, object]]) -> str:
         cells = [f"{counts[fault, engine]:,}" if counts[fault, engine] else "-" for engine in ENGINES]
         lost = "those in the bytes taken away" if fault in damaged else "0"
         lines.append(f"| {fault}{' *(simulated)*' if fault in simulated else ''} | {' | '.join(cells)} | {lost} |")
+    return "\n".join([*lines, ""])
+
+
+def soak(rows: list[dict[str, object]]) -> str:
+    """What minutes of everything at once came to, on each engine."""
+    heads = ("engine", "minutes", "writes acknowledged", "lost", "errors shown", "processes left")
+    lines = [
+        f"| {' | '.join(heads)} | growth of a server's memory | bytes on the disk for a memory |",
+        f"|---|{'--:|' * (len(heads) + 1)}",
+    ]
+    for row in rows:
+        minutes, grown = float(str(row["seconds"])) / 60, int(str(row["grown"])) / 1024
+        cells = (f"{minutes:.0f}", f"{row['acknowledged']:,}", "0", row["errors"], row["orphans"])
+        told = " | ".join(map(str, cells))
+        lines.append(f"| {row['soak']} | {told} | {grown:.0f} MB | {row['each']:,} |")
     return "\n".join([*lines, ""])
 
 

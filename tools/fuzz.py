@@ -1,5 +1,6 @@
 """Hunts for inputs that break a parser: `make fuzz TARGET=files SECONDS=60`; keep what it finds in the corpus."""
 
+import re
 import sys
 from pathlib import Path
 
@@ -24,9 +25,23 @@ def main(words: list[str]) -> None:
     found = ROOT / "build" / "fuzz" / target
     found.mkdir(parents=True, exist_ok=True)
     kept = ROOT / "tests" / "attacks" / "corpus" / target
-    bounds = [f"-max_total_time={seconds}", "-max_len=4096", "-timeout=10", f"-artifact_prefix={found}/"]
+    words = found.parent / f"{target}.dict"
+    words.write_text("\n".join(sorted(_words(kept))), encoding="utf-8")
+    bounds = [
+        f"-dict={words}",
+        f"-max_total_time={seconds}",
+        "-max_len=4096",
+        "-timeout=10",
+        f"-artifact_prefix={found}/",
+    ]
     atheris.Setup([sys.argv[0], *bounds, str(found), str(kept)], look)
     atheris.Fuzz()
+
+
+def _words(folder: Path) -> set[str]:
+    """The words of what was kept, as libFuzzer's dictionaries have them: few inputs are right by chance."""
+    found = b" ".join(path.read_bytes() for path in folder.iterdir())
+    return {f'"{word.decode()}"' for word in re.findall(rb"[A-Za-z0-9_./:-]{2,24}", found)}
 
 
 if __name__ == "__main__":

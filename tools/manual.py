@@ -5,8 +5,8 @@ from collections.abc import Iterator
 
 from engram import __version__, config, errors
 from engram.operations.base import Operation
-from engram.service import listed
 from engram.surfaces import cli
+from engram.surfaces.overview import MACHINE, sections
 from engram.surfaces.parsing import parser_for
 
 NOTICE = r".\" Made by tools/docs.py from the code. Do not edit: run `make docs`."
@@ -34,13 +34,11 @@ def _head() -> Iterator[str]:
 
 def _commands() -> Iterator[str]:
     yield ".SH COMMANDS"
-    group = ""
-    for operation in listed():
-        if operation.group != group:
-            group = operation.group
-            yield f".SS {_plain(group.capitalize())}"
-        yield from _command(operation)
-    yield ".SS This machine"
+    for title, operations in sections():
+        yield f".SS {_plain(title)}"
+        for operation in operations:
+            yield from _command(operation)
+    yield f".SS {_plain(MACHINE)}"
     for name, about in cli.EXTRA.items():
         yield from (".TP", rf"\fBengram {_plain(name)}\fR", *_prose(about))
 

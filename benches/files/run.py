@@ -22,7 +22,6 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "speed"))
 from clock import Command, processes
 
 from common import DOCS, Bar, dated, machine, table, write_between
-from engram import wiring
 from engram.engines.files.engine import FilesEngine
 from engram.engines.sqlite import SqliteEngine
 from engram.model.change import Change
@@ -30,6 +29,8 @@ from engram.model.event import Draft, Payload, edits_between
 from engram.model.memory import Memory
 from engram.ports import Engine
 from engram.rules.changes import claims_of
+from engram.wiring import open as open_memory
+from engram.wiring.clock import new_id
 
 SIZES = (100, 1_000, 10_000)
 RUNS = 11
@@ -77,8 +78,8 @@ def measure(size: int, folder: Path) -> dict[str, float]:
     }
     stores = {"sqlite": str(folder / "store.db"), "files": f"files:{folder / 'store'}"}
     made = memories(size)
-    fill(SqliteEngine(folder / "store.db", new_replica=wiring.new_id), made)
-    with wiring.open(stores["files"], environment=environment) as opened:
+    fill(SqliteEngine(folder / "store.db", new_replica=new_id), made)
+    with open_memory(stores["files"], environment=environment) as opened:
         engine = opened.engine
         assert isinstance(engine, FilesEngine)
         fill(engine, made)

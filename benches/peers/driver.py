@@ -128,7 +128,7 @@ class Peer:
             Failed: "did not install", with the reason.
         """
         try:
-            _install(self.package, self.package.home(self.cache))
+            install(self.package, self.package.home(self.cache))
         except (OSError, subprocess.SubprocessError) as error:
             raise Failed(f"did not install: {error}") from error
 
@@ -140,7 +140,7 @@ class Peer:
         """
         self.install()
         home = self.package.home(self.cache)
-        python = _program(home, "python") if self.package.installs else Path(sys.executable)
+        python = program(home, "python") if self.package.installs else Path(sys.executable)
         folder.mkdir(parents=True, exist_ok=True)
         # Its home is the folder too: several peers keep files there whatever they are told.
         environment = {**os.environ, **OFFLINE, "HOME": str(folder), "PYTHONWARNINGS": "ignore"}
@@ -230,7 +230,7 @@ def peers(cache: Path = CACHE) -> list[Peer]:
     return [Peer(name, package, mode, does, note, cache) for name, package, mode, does, note in rows]
 
 
-def _install(package: Package, home: Path) -> None:
+def install(package: Package, home: Path) -> None:
     """Make the folder from nothing unless it holds exactly this; a half-made one is never taken for whole."""
     stamp, wanted = home / ".made-by-bench", json.dumps([package.version, package.installs])
     if stamp.exists() and stamp.read_text() == wanted:
@@ -243,7 +243,7 @@ def _install(package: Package, home: Path) -> None:
     if package.installs:
         _run([_python(extensions=package.extensions), "-m", "venv", str(home)])
         for arguments in package.installs:
-            _run([str(_program(home, "pip")), "install", "--quiet", "--disable-pip-version-check", *arguments])
+            _run([str(program(home, "pip")), "install", "--quiet", "--disable-pip-version-check", *arguments])
     else:
         if not shutil.which("npm") or not shutil.which("node"):
             raise OSError("npm and node are not on the PATH")
@@ -284,7 +284,8 @@ def _python(*, extensions: bool) -> str:
     return sys.executable
 
 
-def _program(home: Path, name: str) -> Path:
+def program(home: Path, name: str) -> Path:
+    """A program of a virtualenv."""
     return home / ("Scripts" if os.name == "nt" else "bin") / name
 
 

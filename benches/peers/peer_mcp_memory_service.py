@@ -6,6 +6,7 @@ from collections.abc import Coroutine
 from typing import Any
 
 from embedder import Embedder
+from mcp_memory_service.health.integrity import IntegrityMonitor
 from mcp_memory_service.models.memory import Memory
 from mcp_memory_service.storage.sqlite_vec import SqliteVecMemoryStorage
 from serve import Adapter, Item, serve
@@ -44,7 +45,8 @@ class Service(Adapter):
         self.embedder = Embedder()
         self._mode = mode
         self._loop = asyncio.new_event_loop()
-        self._storage = Storage(os.path.join(folder, "memory.db"), self.embedder)
+        self._path = os.path.join(folder, "memory.db")
+        self._storage = Storage(self._path, self.embedder)
         self._run(self._storage.initialize())
 
     def add(self, items: list[Item]) -> None:
@@ -68,6 +70,15 @@ class Service(Adapter):
         if "error" in answer:
             raise RuntimeError(answer["error"])
         return [each["content_hash"] for each in answer["memories"]]
+
+    def everything(self) -> list[str]:
+        """Every content."""
+        return [each.content for each in self._run(self._storage.get_all_memories())]
+
+    def check(self) -> str:
+        """What its monitor of integrity finds, which its server runs every half an hour."""
+        healthy, why = self._run(IntegrityMonitor(self._path).check_integrity())
+        return "" if healthy else str(why)
 
     def close(self) -> None:
         """Close the database."""

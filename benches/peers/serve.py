@@ -43,6 +43,14 @@ class Adapter(ABC):
     def search(self, query: str, limit: int) -> list[str]:
         """The ids of what is found, best first."""
 
+    def everything(self) -> list[str]:
+        """All that is kept, as text: for those whose store is hurt by the bench of reliability."""
+        raise NotImplementedError
+
+    def check(self) -> str:
+        """What its own check of its store finds wrong; nothing where it is well, or has none."""
+        return ""
+
     def close(self) -> None:  # noqa: B027 - not every peer has something to let go of
         """Let go of the store."""
 

@@ -1,26 +1,76 @@
-"""A PostgreSQL store filled with the texts and vectors of `benches/speed`, a thousand memories at a time."""
+"""A PostgreSQL store filled with the texts and vectors of `benches/speed`, a thousand memories at a time.
 
+Filling and indexing a large one takes minutes, so `filled` keeps each size in a server of its own in
+`benches/.cache`, and answers with a copy, which may be written to.
+"""
+
+import hashlib
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 sys.path[:0] = [str(Path(__file__).parents[1]), str(Path(__file__).parents[1] / "speed")]
 
-import vectors  # noqa: E402 - after the path
+import embedded_postgres  # noqa: E402 - after the path
+import psycopg  # noqa: E402
+import texts  # noqa: E402
+import vectors  # noqa: E402
 from stores import NEWEST, _batches, _memories  # noqa: E402
 from stores import Store as Wanted  # noqa: E402
 
-from common import Bar  # noqa: E402
+from common import CACHE, Bar  # noqa: E402
 from engram.engines.postgres import PostgresEngine  # noqa: E402
+from engram.engines.postgres_database import Database  # noqa: E402
+from engram.engines.postgres_nearest import index_vectors  # noqa: E402
+from engram.engines.postgres_schema import MIGRATIONS, migrate  # noqa: E402
 from engram.inference import models  # noqa: E402
 from engram.model.caller import LOCAL  # noqa: E402
 from engram.model.change import Request  # noqa: E402
 from engram.model.query import Space  # noqa: E402
+from engram.model.text import TERMS_VERSION  # noqa: E402
 from engram.rules.changes import Step, compose  # noqa: E402
-from engram.wiring import new_id  # noqa: E402
+from engram.wiring.clock import new_id  # noqa: E402
 
 MODEL = models.MODELS[models.DEFAULT]
 SPACE = Space(MODEL.id, MODEL.dim)
+ORG = "bench"
+
+
+@contextmanager
+def filled(size: int) -> Iterator[str]:
+    """The address of a database with so many memories of `ORG` and the index that `engram migrate` makes."""
+    server = embedded_postgres.get_server(CACHE / "postgres", cleanup_mode="stop")
+    try:
+        with psycopg.connect(server.get_uri(), autocommit=True) as db:
+            kept = f"filled_{size}_{_form()}"
+            if not db.execute("SELECT 1 FROM pg_database WHERE datname = %s", [kept]).fetchone():
+                db.execute("DROP DATABASE IF EXISTS draft")
+                db.execute("CREATE DATABASE draft")
+                _build(server.get_uri("draft"), size)
+                db.execute(f"ALTER DATABASE draft RENAME TO {kept}")
+            db.execute("DROP DATABASE IF EXISTS trial WITH (FORCE)")
+            db.execute(f"CREATE DATABASE trial TEMPLATE {kept}")
+        yield server.get_uri("trial")
+    finally:
+        server.cleanup()
+
+
+def _build(url: str, size: int) -> None:
+    migrate(url, lambda *_: None)
+    database = Database(url)
+    fill(PostgresEngine(database, ORG, new_replica=new_id), size)
+    database.close()
+    index_vectors(url, lambda *_: None)
+    with psycopg.connect(url, autocommit=True) as db:
+        db.execute("VACUUM ANALYZE")
+
+
+def _form() -> str:
+    """A short name for how databases are laid out now: another schema, text or model is another one."""
+    steps = [step.__name__ for step in MIGRATIONS]
+    return hashlib.sha256(repr((steps, TERMS_VERSION, MODEL.id, texts.fingerprint())).encode()).hexdigest()[:8]
 
 
 def fill(engine: PostgresEngine, size: int) -> float:

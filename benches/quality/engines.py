@@ -40,10 +40,10 @@ from engram.model.filter import ANYTHING, Access
 from engram.model.query import Space
 from engram.model.scope import GLOBAL
 from engram.ports import Embedder, Engine
-from engram.rules.admission import Policy
 from engram.rules.changes import Step, compose
+from engram.rules.proposals import Policy
 from engram.service import Engram
-from engram.wiring import new_id
+from engram.wiring.clock import new_id
 
 MEASURES = ("recall@5", "recall@10", "any@5", "all@10", "mrr")
 ENGINES = ("sqlite", "postgres", "postgres beside Qdrant")
@@ -72,7 +72,8 @@ class Place(NamedTuple):
 @contextmanager
 def kept(corpus: Corpus) -> Iterator[Store]:
     """The newest SQLite store of a corpus, whichever state of the program made it: what is compared is engines."""
-    folders = [each.parent for each in (CACHE / "quality").glob(f"{corpus.name}-{DEFAULT}/*/ids.json")]
+    name = corpus.name.replace(" ", "-")
+    folders = [each.parent for each in (CACHE / "quality").glob(f"{name}-{DEFAULT}/*/ids.json")]
     if not folders:
         with filled(corpus) as store:
             yield store

@@ -1,13 +1,15 @@
-"""mcp-memory-service's own HTTP server, with our embedder as its model, filled before it listens.
+"""mcp-memory-service's own storage filled, and its own HTTP server, with our embedder as its model.
 
-Run in its virtualenv by `benches/server/run.py`: `python peer.py PORT TEXTS VECTORS`, where TEXTS has a line a text
-and VECTORS is a NumPy file of their vectors. It says `ready` when it is about to listen.
+Run in its virtualenv by `benches/server/run.py`: `python peer.py fill TEXTS VECTORS`, where TEXTS has a line a text
+and VECTORS is a NumPy file of their vectors, then `python peer.py serve PORT`, which says `ready` when it is about
+to listen.
 """
 
 import asyncio
 import itertools
 import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -38,29 +40,30 @@ class Ours:
 
 
 def main() -> None:
-    """Fill the store, then serve it."""
-    port, texts, vectors = int(sys.argv[1]), Path(sys.argv[2]), Path(sys.argv[3])
-    rows = zip(texts.read_text(encoding="utf-8").splitlines(), np.load(vectors, mmap_mode="r"), strict=False)
+    """Fill the store, or serve it."""
     model = Ours()
 
     async def load(self: Any) -> None:  # noqa: ANN401 - its own class
         self.embedding_model, self.embedding_dimension = model, 384
 
     sqlite_vec.SqliteVecMemoryStorage._initialize_embedding_model = load  # noqa: SLF001 - it can load only its own
-
-    async def fill() -> None:
-        storage = sqlite_vec.SqliteVecMemoryStorage(os.environ["MCP_MEMORY_SQLITE_PATH"], "engram")
-        storage.embedding_dimension = 384
-        await storage.initialize()
-        while batch := list(itertools.islice(rows, BATCH)):
-            model.known = {text: np.asarray(row, np.float32) for text, row in batch}
-            await storage.store_batch([Memory(text, generate_content_hash(text)) for text in model.known])
-        model.known = {}
-        await storage.close()
-
-    asyncio.run(fill())
+    if sys.argv[1] == "fill":
+        texts = Path(sys.argv[2]).read_text(encoding="utf-8").splitlines()
+        asyncio.run(fill(model, zip(texts, np.load(sys.argv[3], mmap_mode="r"), strict=False)))
+        return
     print("ready", flush=True)
-    uvicorn.run(app, host="127.0.0.1", port=port, log_level="error", access_log=False)
+    uvicorn.run(app, host="127.0.0.1", port=int(sys.argv[2]), log_level="error", access_log=False)
+
+
+async def fill(model: Ours, rows: Iterator[tuple[str, Any]]) -> None:
+    """Keep every text with its vector, through the storage's own way for many."""
+    storage = sqlite_vec.SqliteVecMemoryStorage(os.environ["MCP_MEMORY_SQLITE_PATH"], "engram")
+    storage.embedding_dimension = 384
+    await storage.initialize()
+    while batch := list(itertools.islice(rows, BATCH)):
+        model.known = {text: np.asarray(row, np.float32) for text, row in batch}
+        await storage.store_batch([Memory(text, generate_content_hash(text)) for text in model.known])
+    await storage.close()
 
 
 if __name__ == "__main__":

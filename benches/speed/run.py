@@ -117,13 +117,16 @@ def _measure(results: Results, parts: Sequence[str], sizes: Sequence[int]) -> No
 
 
 def bounds(results: Results) -> Iterator[Bound]:
-    """Everything that must hold, of what was measured."""
+    """Everything that must hold, of what was measured; of warm recall by the clock, for that is what one waits for.
+
+    What is done on a second core meanwhile is not waited for: the CPU stands beside it in the table of growth.
+    """
     growth = results["growth"]
 
-    def cpu(name: str) -> float | None:
-        return growth[name]["hybrid"]["cpu"] if name in growth else None
+    def waited(name: str) -> float | None:
+        return growth[name]["hybrid"]["wall"] if name in growth else None
 
-    small, large, ten, scoped = map(cpu, ("one 1000", "one 100000", "one 10000", "many 1000000"))
+    small, large, ten, scoped = map(waited, ("one 1000", "one 100000", "one 10000", "many 1000000"))
     if small and large:
         yield Bound("warm recall: 100,000 memories / 1,000", large, small, 3)
     if ten and scoped:
@@ -131,7 +134,7 @@ def bounds(results: Results) -> Iterator[Bound]:
     for row in growth.values():
         where = "" if row["layout"] == "one" else ", a scope of 1 %"
         name = f"warm recall / embedding + FTS5 + scan: {row['memories']:,} memories{where}"
-        yield Bound(name, row["hybrid"]["cpu"], row["bare"]["cpu"], 1.5)
+        yield Bound(name, row["hybrid"]["wall"], row["bare"]["wall"], 1.5)
     if "cold" in results:
         spent = cold.Cold(**results["cold"])
         yield Bound("engram recall / onnxruntime + model + one embedding", spent.hybrid, spent.model, 1.3)
@@ -161,7 +164,16 @@ def pages(results: Results) -> Iterator[tuple[str, str]]:
 
 
 def _growth(growth: Results) -> str:
-    heads = ("memories", "asked among", "open", "save", "recall", "by words", "slowest of the first 5")
+    heads = (
+        "memories",
+        "asked among",
+        "open",
+        "save",
+        "recall",
+        "its CPU / bare",
+        "by words",
+        "slowest of the first 5",
+    )
     rows = sorted(growth.values(), key=lambda row: (row["layout"] != "one", row["memories"]))
     return table(
         heads,
@@ -171,8 +183,9 @@ def _growth(growth: Results) -> str:
                 f"{row['asked']:,}" if row["layout"] == "many" else "all",
                 f"{row['open']:.1f}",
                 _both(row["save"], "wall"),
-                _both(row["hybrid"], "cpu"),
-                _both(row["words"], "cpu"),
+                _both(row["hybrid"], "wall"),
+                f"{row['hybrid']['cpu']:.1f} / {row['bare']['cpu']:.1f}",
+                _both(row["words"], "wall"),
                 f"{row['settling']:.0f}",
             )
             for row in rows
@@ -230,9 +243,9 @@ def _markdown(results: Results) -> str:
 def plot(results: Results) -> str:
     """Recall and saving over the number of memories, both axes logarithmic."""
     series = (
-        ("recall", "one", "hybrid", "cpu"),
-        ("recall by words", "one", "words", "cpu"),
-        ("recall in a scope of 1 %", "many", "hybrid", "cpu"),
+        ("recall", "one", "hybrid", "wall"),
+        ("recall by words", "one", "words", "wall"),
+        ("recall in a scope of 1 %", "many", "hybrid", "wall"),
         ("save", "one", "save", "wall"),
     )
     lines = []

@@ -28,7 +28,7 @@ from engram.model.query import Space
 from engram.model.scope import GLOBAL, Scope
 from engram.model.text import TERMS_VERSION
 from engram.rules.changes import Step, compose
-from engram.wiring import new_id
+from engram.wiring.clock import new_id
 
 FOLDER = CACHE / "speed" / "stores"
 BATCH = 1000

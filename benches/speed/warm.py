@@ -49,8 +49,8 @@ class Warm(NamedTuple):
 
     @property
     def ratio(self) -> float:
-        """Hybrid recall against the bare work, by CPU."""
-        return self.hybrid.told()["cpu"] / self.bare.told()["cpu"]
+        """Hybrid recall against the bare work, by the clock."""
+        return self.hybrid.told()["wall"] / self.bare.told()["wall"]
 
     def told(self) -> dict[str, Any]:
         """As results are kept."""

@@ -2,10 +2,10 @@
 
     python benches/wheel/run.py [--write]
 
-Builds the wheel, installs it with its default requirements alone, and then, with nothing but that: the version, a
-save, a recall by meaning, an MCP client that connects and asks for the same, and a check of the store. Fails where
-a step does. Beside it stand the size and the number of packages that other memories bring, where another bench has
-made their virtualenvs. `--write` puts the tables into docs/benchmarks.md.
+Builds the wheel, installs it with its default requirements alone, and then, with nothing but that: the version,
+the tour, a save, a recall by meaning, an MCP client that connects and asks for the same, and a check of the store.
+Fails where a step does. Beside it stand the size and the number of packages that other memories bring, where
+another bench has made their virtualenvs. `--write` puts the tables into docs/benchmarks.md.
 """
 
 import argparse
@@ -54,10 +54,11 @@ class Step(NamedTuple):
 
 
 class Weight(NamedTuple):
-    """What a memory brings to a machine: its packages, itself included, and their megabytes on disk."""
+    """What a memory brings to a machine: its packages, itself included, and the megabytes of itself and of all."""
 
     name: str
     packages: int
+    own: float
     megabytes: float
 
 
@@ -71,14 +72,14 @@ def main() -> None:
         wheel, built = _built(folder)
         steps = [built, *_steps(folder, wheel)]
         size = wheel.stat().st_size / 1e6
-        weights = [_weight("Engram", folder / "venv"), *_others()]
+        weights = [_weight("engram", "", folder / "venv"), *_others()]
     told = "\n\n".join(
         (
             f"The wheel has {size:.1f} MB, the embedding model included.",
             table(["step", "seconds"], [(step.what, f"{step.seconds:.2f}") for step in steps]),
             table(
-                ["memory", "packages", "MB installed"],
-                [(w.name, w.packages, f"{w.megabytes:.0f}") for w in weights],
+                ["memory", "packages", "MB of its own", "MB with all it requires"],
+                [(w.name, w.packages, f"{w.own:.1f}", f"{w.megabytes:.0f}") for w in weights],
             ),
         )
     )
@@ -111,6 +112,7 @@ def _steps(folder: Path, wheel: Path) -> Iterator[Step]:
     journey: list[tuple[str, Sequence[str], str]] = [
         ("pip install, with what it requires", [str(python), "-m", "pip", "install", "-q", str(wheel)], ""),
         ("engram --version, the first start", [str(engram), "--version"], "engram "),
+        ("engram demo, a tour of sixteen commands", [str(engram), "demo", "--json"], '"commands": 16'),
         ("engram remember", [str(engram), "remember", TEXT], "Remembered"),
         ("engram recall by meaning, the first", [str(engram), "recall", QUESTION], TEXT),
         ("engram recall by meaning, the second", [str(engram), "recall", QUESTION], TEXT),
@@ -156,21 +158,26 @@ def _others() -> Iterator[Weight]:
     for package in packages.values():
         home = package.home(CACHE)
         if home.is_dir():
-            yield _weight(f"{package.name} {package.version}", home)
+            yield _weight(package.name, package.version, home)
 
 
-def _weight(name: str, home: Path) -> Weight:
+def _weight(name: str, version: str, home: Path) -> Weight:
     """A virtualenv without its installer, or a folder of node modules."""
-    modules = home / "node_modules"
+    modules, told = home / "node_modules", f"{name} {version}".strip().replace("engram", "Engram")
     if modules.is_dir():
         count = len([*modules.glob("[!.@]*/package.json"), *modules.glob("@*/*/package.json")])
-        return Weight(name, count, _megabytes(modules))
+        return Weight(told, count, _megabytes(modules / name), _megabytes(modules))
     (packages,) = home.glob("lib/python3*/site-packages")
     listed = json.loads(_run([str(home / "bin" / "python"), "-m", "pip", "list", "--format", "json"], cwd=home))
     names = [one["name"] for one in listed if one["name"] not in ("pip", "setuptools", "wheel")]
-    return Weight(
-        name, len(names), _megabytes(packages) - _megabytes(packages / "pip") - _megabytes(packages / "setuptools")
-    )
+    whole = _megabytes(packages) - _megabytes(packages / "pip") - _megabytes(packages / "setuptools")
+    return Weight(told, len(names), _own(packages, name), whole)
+
+
+def _own(packages: Path, name: str) -> float:
+    """The megabytes that one distribution says it installed, as its record lists them."""
+    (record,) = packages.glob(f"{name.replace('-', '_')}-*.dist-info/RECORD")
+    return sum(int(line.rpartition(",")[2] or 0) for line in record.read_text().splitlines()) / 1e6
 
 
 def _megabytes(folder: Path) -> float:

@@ -243,6 +243,17 @@ def _in_folder(folder: str) -> str:
     return folder if plain else os.path.join(folder, "engram.db")
 
 
+def _table(text: str) -> dict[str, Any] | None:
+    """A table that a variable holds as JSON; None where it is none."""
+    from json import loads  # noqa: PLC0415 - start-up
+
+    try:
+        read = loads(text or "{}")
+    except (ValueError, RecursionError):
+        return None
+    return read if isinstance(read, dict) else None
+
+
 def _from_text(setting: Setting, text: str) -> Any:  # noqa: ANN401 - typed by the table
     kind = type(setting.default)
     if kind is bool and text.lower() in _WORDS:
@@ -253,4 +264,6 @@ def _from_text(setting: Setting, text: str) -> Any:  # noqa: ANN401 - typed by t
         return text
     if kind is list:
         return [part.strip() for part in text.split(",") if part.strip()]
+    if kind is dict and (table := _table(text)) is not None:
+        return table
     raise Invalid(f"{setting.variable} cannot be {text!r}.", f"It is like {setting.default!r}.")

@@ -5,16 +5,16 @@ from contextlib import AbstractContextManager
 from datetime import datetime
 from typing import Any, NamedTuple, Protocol
 
-from engram.model.answers import ModelRow
+from engram.model.answers_store import ModelRow
 from engram.model.blob import Blob
 from engram.model.change import Change, Commit, Drifted, Finding, Token
 from engram.model.codec import Document, Record, RecordType
 from engram.model.event import Event
-from engram.model.evidence import Check, Fate, written
+from engram.model.evidence import Check, Fate
 from engram.model.extraction import Extraction
 from engram.model.filter import Access, Filter
 from engram.model.judgement import Judgement
-from engram.model.memory import NOWHERE, Citation, Context, Memory
+from engram.model.memory import Citation, Context, Memory
 from engram.model.query import Backlog, Census, Hit, Page, Query, Space
 from engram.model.scope import Scope
 
@@ -263,43 +263,6 @@ class Usage(Protocol):
         ...
 
 
-def _uncounted(ids: Sequence[str], at: datetime) -> None:
-    """What nobody counts."""
-
-
-class Unwatched:
-    """Usage that nobody counts; what was counted elsewhere is still told."""
-
-    def __init__(self, known: Usage | None = None) -> None:
-        self._known = known
-
-    def begin(self) -> Callable[[Sequence[str], datetime], None]:
-        """See `Usage.begin`."""
-        return _uncounted
-
-    def note(self, ids: Sequence[str], at: datetime) -> None:
-        """See `Usage.note`."""
-
-    def mark(self, name: str, at: datetime) -> None:
-        """See `Usage.mark`."""
-
-    def uses(self) -> Mapping[str, int]:
-        """See `Usage.uses`."""
-        return self._known.uses() if self._known else {}
-
-    def since(self) -> datetime | None:
-        """See `Usage.since`."""
-        return self._known.since() if self._known else None
-
-    def took(self) -> Sequence[float]:
-        """See `Usage.took`."""
-        return self._known.took() if self._known else ()
-
-    def marks(self) -> Mapping[str, datetime]:
-        """See `Usage.marks`."""
-        return self._known.marks() if self._known else {}
-
-
 class Paged(Protocol):
     """An engine that keeps pages for people beside its records; one without has none to bring up to date."""
 
@@ -341,6 +304,10 @@ class Embedder(Protocol):
 
     def query(self, text: str) -> bytes:
         """The vector of a question: little-endian float32, of unit length."""
+        ...
+
+    def begin(self, text: str) -> Callable[[], bytes]:
+        """Begin the vector of a question, if it is of use; what is returned waits for it, and raises as `query`."""
         ...
 
     def documents(self, texts: Sequence[str]) -> list[bytes]:
@@ -428,55 +395,6 @@ class Evidence(Protocol):
     def settled(self, memories: Sequence[Memory]) -> dict[str, Fate]:
         """What became of the branches these were staged on, as far as they are of this repository."""
         ...
-
-
-class Nowhere:
-    """Evidence where there is no working tree, as on a server: nothing is in reach, and nothing is refused."""
-
-    def made_in(self) -> Context:
-        """Nowhere."""
-        return NOWHERE
-
-    def named(self, said: str) -> tuple[str, str]:
-        """As it is said."""
-        return said, ""
-
-    def filled(self, citation: Citation, now: datetime) -> tuple[Citation, str]:
-        """As it is said."""
-        del now
-        return citation, ""
-
-    def repinned(self, citation: Citation, check: Check) -> Citation:
-        """As it was."""
-        del check
-        return citation
-
-    def check(
-        self, memories: Sequence[Memory], home: Scope | None, *, diffs: bool = False
-    ) -> dict[str, tuple[Check, ...]]:
-        """All of it is out of reach."""
-        del home, diffs
-        why = "there is no working tree here"
-        return {
-            one.id: tuple(Check(written(each), "unreachable", why=why) for each in one.citations)
-            for one in memories
-            if one.citations
-        }
-
-    def astray(self, refs: Iterable[str]) -> frozenset[str]:
-        """Nobody can say."""
-        del refs
-        return frozenset()
-
-    def touched(self, revision: str) -> frozenset[str]:
-        """No files."""
-        del revision
-        return frozenset()
-
-    def settled(self, memories: Sequence[Memory]) -> dict[str, Fate]:
-        """No branches."""
-        del memories
-        return {}
 
 
 class Judge(Protocol):
@@ -643,4 +561,4 @@ class Syncing(NamedTuple):
     device: str = ""
     folder: str = ""  # where what comes and goes is kept meanwhile; "" keeps nothing
     here: str = "."  # the folder this process works in
-    secret: Callable[[str], str] = str  # the token for a remote, by its name
+    secret: Callable[[str, str], str] = lambda *_: ""  # the token for a remote, by its name and address

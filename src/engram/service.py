@@ -45,6 +45,7 @@ from engram.operations import remotes as remoting
 from engram.operations import search as searching
 from engram.operations import syncing as exchanges
 from engram.operations import trends as tendencies
+from engram.operations.absent import Nowhere, Unwatched
 from engram.operations.base import OPERATIONS, Call, Operation, ignore
 from engram.operations.scopes import scope_named
 from engram.ports import (
@@ -56,18 +57,16 @@ from engram.ports import (
     Harvesting,
     Ledger,
     NewId,
-    Nowhere,
     Progress,
     Shelf,
     Syncing,
-    Unwatched,
     Usage,
     Vault,
 )
 from engram.recall.meaning import catch_up
 from engram.rules.access import access_of
-from engram.rules.admission import Policy
 from engram.rules.assets import found as named_asset
+from engram.rules.proposals import Policy
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -208,6 +207,7 @@ class Engram:
     files = _Bound(citations.files)
     insights_save = _Bound(noticing.insights_save)
     insights_list = _Bound(noticing.insights_list)
+    insights_purge = _Bound(noticing.insights_purge)
     session_begin = _Bound(sessions.session_begin)
     session_end = _Bound(sessions.session_end)
     session_list = _Bound(sessions.session_list)

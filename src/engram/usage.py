@@ -9,6 +9,8 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from time import perf_counter
 
+from engram.drafts import whole_file
+
 LARGEST = 1024 * 1024
 """Bytes beyond which single recalls become counts."""
 
@@ -101,16 +103,8 @@ class UsageFile:
         kept = [f"c {id} {count}" for id, count in early.uses.items()]
         kept += [f"s {int(early.since.timestamp())}"] if early.since else []
         kept += [f"m {name} {int(at.timestamp())}" for name, at in early.marks.items()]
-        draft = f"{self._path}.{os.getpid()}.new"
-        try:
-            with os.fdopen(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w") as file:
-                file.write("\n".join([*kept, *recalls[-KEPT:], ""]))
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(draft, self._path)
-        finally:
-            with suppress(OSError):
-                os.unlink(draft)
+        with whole_file(self._path) as file:
+            file.write("\n".join([*kept, *recalls[-KEPT:], ""]).encode())
 
 
 class _Told:

@@ -1,274 +1,87 @@
-"""What is attacked, at which doors, and the tests that say what comes of it: the table of docs/security.md."""
+"""What came of every attack, at every surface: written down as it is tried, and the table of docs/security.md.
 
+A test says `tried(attack, surface, outcome)` with what it saw. `make attacks` gathers what all of them say and
+writes the table; at any other time a test fails whose outcome is not the one that the page tells.
+"""
+
+import functools
+import json
+import os
+import re
+from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
 TESTS = Path(__file__).resolve().parents[1]
 PAGE = TESTS.parent / "docs" / "security.md"
-BEGIN, END = "<!-- attacks: written by tests/attacks -->", "<!-- end of attacks -->"
+BEGIN, END = "<!-- attacks: written by make attacks -->", "<!-- end of attacks -->"
+GATHERED = "ATTACKS"
+"""The variable that names the file in which outcomes are gathered."""
 
-POISONING, MATRIX = "attacks/test_attacks_poisoning.py", "surfaces/test_matrix.py"
-TEAM, ISSUER, GUARD = "surfaces/test_team.py", "surfaces/test_issuer.py", "surfaces/test_guard.py"
+BETWEEN = " · "
+SURFACES = ("CLI", "MCP", "HTTP", "web", "hook", "import", "sync", "store")
 
 
-class Attack(NamedTuple):
-    """One way to do harm, the doors it is tried at, what holds there, and the test of it: a file and a function."""
+class Outcome(NamedTuple):
+    """What came of an attack at a surface, and the file of the test that saw it."""
 
-    name: str
-    doors: str
-    holds: str
+    attack: str
+    surface: str
+    outcome: str
     file: str
-    test: str
 
 
-ATTACKS = tuple(
-    Attack(*row)
-    for row in (
-        (
-            "A tool's output or a web page that carries instructions",
-            "CLI, hook, recall",
-            "waits for a person (`untrusted_origin`); told to no agent",
-            POISONING,
-            "test_what_a_tool_or_a_page_said_waits_whatever_its_kind",
-        ),
-        (
-            "Repeating, revising or routing it until it counts",
-            "CLI as an agent",
-            "still waits; promoting is refused",
-            POISONING,
-            "test_what_waits_is_not_promoted_by_repeating_revising_or_routing_it",
-        ),
-        (
-            "An imported file that carries instructions",
-            "import",
-            "everything in it waits",
-            POISONING,
-            "test_a_file_that_is_imported_brings_nothing_into_use",
-        ),
-        (
-            "The same, after an export and a trusted import",
-            "export, import",
-            "its label comes back with it",
-            POISONING,
-            "test_the_label_comes_back_after_leaving_and_returning",
-        ),
-        (
-            "A transcript in which a tool spoke",
-            "harvest",
-            "what tools said is not read",
-            POISONING,
-            "test_what_tools_said_in_a_transcript_is_not_read",
-        ),
-        (
-            "A memory from a machine nobody accepted",
-            "sync",
-            "waits for a person",
-            "sync/test_strangers.py",
-            "test_what_a_stranger_remembers_waits_for_review",
-        ),
-        (
-            "The file an agent reads at its start",
-            "views",
-            "has only what is live",
-            POISONING,
-            "test_a_view_for_agents_has_only_what_is_live",
-        ),
-        (
-            "A memory that ends the recalled block or opens another",
-            "context, hook",
-            "stays one line within the block",
-            POISONING,
-            "test_no_memory_ends_its_block_or_opens_another",
-        ),
-        (
-            "A recalled block that is saved again",
-            "remember, capture, hook",
-            "left out by its marks",
-            POISONING,
-            "test_what_was_recalled_is_not_taken_up_again",
-        ),
-        (
-            "Another's row, by 16 callers, 17 rows and 17 deeds",
-            "HTTP",
-            "absent, to the byte; or forbidden",
-            MATRIX,
-            "test_every_cell_of_the_grid_holds_over_http",
-        ),
-        ("The same", "MCP", "absent or forbidden", MATRIX, "test_every_cell_of_the_grid_holds_over_mcp"),
-        (
-            "Counting what may not be read",
-            "HTTP, MCP",
-            "in no answer and in no count",
-            MATRIX,
-            "test_what_is_absent_is_in_no_answer_and_in_no_count",
-        ),
-        (
-            "Another's row by id form, prefix, cursor, scope, event or injection",
-            "HTTP",
-            "not told",
-            MATRIX,
-            "test_no_name_and_no_filter_reaches_what_is_anothers",
-        ),
-        (
-            "A tenant, owner or role in an argument",
-            "HTTP, MCP",
-            "refused as unknown",
-            MATRIX,
-            "test_who_one_is_cannot_be_said_by_an_argument",
-        ),
-        (
-            "Telling what is there by the time an answer takes",
-            "HTTP",
-            "no difference beyond noise",
-            MATRIX,
-            "test_what_may_not_be_read_takes_as_long_as_what_is_not_there",
-        ),
-        (
-            "Another workspace of one's own",
-            "HTTP, MCP",
-            "absent; history and undo keep to it too",
-            MATRIX,
-            "test_a_workspace_bounds_every_read_and_write",
-        ),
-        (
-            "Undoing what another did",
-            "HTTP",
-            "forbidden or absent",
-            MATRIX,
-            "test_nobody_takes_back_what_another_did",
-        ),
-        (
-            "Erasing what one only reviewed",
-            "HTTP",
-            "absent",
-            MATRIX,
-            "test_a_reviewer_erases_nothing_by_having_judged_it",
-        ),
-        (
-            "Unsigned, cut, swapped, foreign and 100 KB tokens",
-            "HTTP, MCP",
-            "401, the same bytes for every reason",
-            TEAM,
-            "test_a_refusal_never_says_why",
-        ),
-        (
-            "Expired, early, `alg: none`, HMAC by a public key, wrong audience",
-            "the check of tokens",
-            "one and the same refusal",
-            ISSUER,
-            "test_what_is_no_token_of_this_provider_for_this_server_now_opens_nothing",
-        ),
-        (
-            "The provider's keys are away",
-            "HTTP",
-            "503, and nobody is let in",
-            TEAM,
-            "test_without_the_provider_nobody_is_let_in_and_nothing_else_is_said",
-        ),
-        (
-            "Tokens with unknown keys, to make us ask the provider",
-            "the check of tokens",
-            "asked once a while",
-            ISSUER,
-            "test_tokens_with_unknown_keys_are_no_way_to_ask_the_provider_without_end",
-        ),
-        (
-            "A DNS name that leads to this machine",
-            "HTTP, MCP",
-            "421",
-            GUARD,
-            "test_a_request_for_another_host_is_misdirected",
-        ),
-        (
-            "A page of another site, even with the token",
-            "HTTP, MCP",
-            "403",
-            GUARD,
-            "test_a_page_of_another_site_is_refused_even_with_the_token",
-        ),
-        (
-            "Made-up requests of every operation, right and wrong",
-            "HTTP",
-            "no 5xx, no undocumented status",
-            "surfaces/test_openapi.py",
-            "test_no_request_breaks_the_server_and_every_answer_is_as_documented",
-        ),
-        (
-            "Links that lead out of a folder",
-            "import",
-            "not followed",
-            POISONING,
-            "test_a_link_out_of_a_folder_is_not_followed",
-        ),
-        (
-            "The same",
-            "plain files",
-            "not followed",
-            "engines/test_files_format.py",
-            "test_a_link_that_leads_out_of_the_store_is_never_followed",
-        ),
-        (
-            "An archive that unfolds without end",
-            "import",
-            "refused",
-            POISONING,
-            "test_an_archive_that_unfolds_without_end_is_refused",
-        ),
-        (
-            "A document of nested references",
-            "plain files",
-            "refused",
-            POISONING,
-            "test_a_document_of_nested_references_is_refused",
-        ),
-        (
-            "A chunk of history that nobody we know signed",
-            "sync",
-            "skipped",
-            "sync/test_bad_chunks.py",
-            "test_a_chunk_signed_by_nobody_we_know_is_skipped_even_when_its_name_fits",
-        ),
-        (
-            "Texts that make a pattern slow",
-            "every pattern of the source",
-            "time in proportion, or the text is bounded",
-            "attacks/test_attacks_patterns.py",
-            "test_every_pattern_takes_time_in_proportion",
-        ),
-        (
-            "Bytes that are no files, rows, chunks or hooks of ours",
-            "every parser",
-            "a plain error",
-            "attacks/test_attacks_fuzzing.py",
-            "test_a_parser_answers_or_refuses",
-        ),
-        (
-            "Credentials in what is saved, asked or told to a hook",
-            "CLI, hook; SQLite and files",
-            "in no file and no log",
-            "attacks/test_attacks_secrets.py",
-            "test_a_credential_is_in_no_file_whichever_way_it_came",
-        ),
-        (
-            "Memory texts and tokens in the server's log",
-            "HTTP",
-            "not there",
-            TEAM,
-            "test_the_log_has_every_request_and_nothing_of_a_memory",
-        ),
-    )
-)
+def tried(attack: str, surface: str, outcome: object) -> None:
+    """Write down what came of an attack; where nothing is gathered, it must be what the page says."""
+    assert surface in SURFACES
+    said = str(outcome)
+    if path := os.environ.get(GATHERED):
+        file = os.environ["PYTEST_CURRENT_TEST"].partition("::")[0].removeprefix("tests/")
+        with open(path, "a", encoding="utf-8") as gathered:
+            gathered.write(json.dumps(Outcome(attack, surface, said, file)) + "\n")
+    else:
+        assert said in told().get((attack, surface), ()), f"the page does not tell of {said!r}: run make attacks"
 
 
-def table() -> str:
-    """The table as it stands in the page."""
-    rows = [f"| {one.name} | {one.doors} | {one.holds} | `{one.file}` |" for one in ATTACKS]
-    return "\n".join(
-        [BEGIN, "", "| attack | tried at | outcome | test |", "| --- | --- | --- | --- |", *rows, "", END]
-    )
+@functools.cache
+def told() -> dict[tuple[str, str], frozenset[str]]:
+    """What the page says came of each attack at each surface."""
+    table = PAGE.read_text(encoding="utf-8").partition(BEGIN)[2].partition(END)[0]
+    rows = [
+        [cell.strip() for cell in line.split("|")[1:-1]] for line in table.splitlines() if line.startswith("| ")
+    ]
+    return {
+        (row[0], surface): frozenset(re.sub(r" \(\d+\)$", "", one) for one in cell.split(BETWEEN))
+        for row in rows[1:]
+        for surface, cell in zip(SURFACES, row[1:], strict=False)
+        if cell
+    }
 
 
-def written(page: str) -> str:
+def gathered(path: Path) -> list[Outcome]:
+    """What the tests wrote down."""
+    return [Outcome(*json.loads(line)) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def table(outcomes: Iterable[Outcome]) -> str:
+    """The table: a row for each attack, a column for each surface, and how often each outcome was seen."""
+    known = sorted(outcomes, key=lambda one: (one.file, one.attack))
+    rows = []
+    for attack in dict.fromkeys(one.attack for one in known):
+        mine = [one for one in known if one.attack == attack]
+        cells = [_cell(one.outcome for one in mine if one.surface == surface) for surface in SURFACES]
+        files = ", ".join(f"`{file}`" for file in sorted({one.file for one in mine}))
+        rows.append(f"| {attack} | {' | '.join(cells)} | {files} |".replace("|  |", "| |").replace("|  |", "| |"))
+    head = f"| attack | {' | '.join(SURFACES)} | test |"
+    return "\n".join([BEGIN, "", head, "| --- |" + " --- |" * (len(SURFACES) + 1), *rows, "", END])
+
+
+def _cell(outcomes: Iterable[str]) -> str:
+    return BETWEEN.join(f"{outcome} ({times})" for outcome, times in sorted(Counter(outcomes).items()))
+
+
+def written(page: str, outcomes: Iterable[Outcome]) -> str:
     """The page with the table as it is now."""
     head, _, rest = page.partition(BEGIN)
-    return head + table() + rest.partition(END)[2]
+    return head + table(outcomes) + rest.partition(END)[2]

@@ -11,7 +11,7 @@ from engram.errors import EngramError
 from engram.interop import jsonl, markdown
 from engram.interop.forms import known_forms, recognise
 from engram.model.scope import Scope
-from engram.projects.forms import read as read_hook
+from engram.projects import forms as hooks
 from engram.rules.redact import redact
 from engram.service import OPERATIONS
 from engram.surfaces.http import _object
@@ -69,8 +69,13 @@ def _filter(data: bytes) -> object:
 
 
 def _hook(data: bytes) -> object:
+    """What a hook is told, as each agent would tell it of each event, and what it would be answered."""
     row = json.loads(data)
-    return read_hook("claude-code", "prompt-submit", row) if isinstance(row, dict) else None
+    if not isinstance(row, dict):
+        return None
+    said = [hooks.read(agent, event, row) for agent in (*sorted(hooks.REQUESTS), "cline") for event in hooks.EVENTS]
+    told = [hooks.telling(one, one.prompt) for one in said if one.event in hooks.NAMES]
+    return told + [hooks.requesting(one, one.said) for one in said if one.event == "stop"]
 
 
 TARGETS: Mapping[str, Target] = {

@@ -7,8 +7,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from attacks.ledger import tried
 from attacks.targets import REFUSALS, TARGETS
 
+DOORS = {
+    "files": "store",
+    "chunks": "sync",
+    "payloads": "sync",
+    "filters": "HTTP",
+    "scopes": "CLI",
+    "hooks": "hook",
+}
 CORPUS = Path(__file__).with_name("corpus")
 SEEDS = {name: [path.read_bytes() for path in sorted((CORPUS / name).glob("*"))] for name in TARGETS}
 
@@ -62,6 +71,11 @@ def test_a_parser_answers_or_refuses(target: str):
             return
 
     read()
+    tried(
+        "Bytes that are no files, rows, chunks, filters or hooks of ours",
+        DOORS.get(target, "import"),
+        "a plain error",
+    )
 
 
 @pytest.mark.parametrize("target", TARGETS)

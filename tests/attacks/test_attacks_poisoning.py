@@ -1,12 +1,12 @@
 """Memory poisoning, end to end: what nobody vouches for is neither told to an agent nor promoted by itself."""
 
 import json
-import zipfile
 from pathlib import Path
 
 import pytest
 
 import engram as package
+from attacks.ledger import tried
 from engram.model.marks import BEGIN, END
 from surfaces.driving import Driver
 
@@ -38,6 +38,8 @@ def test_what_a_tool_or_a_page_said_waits_whatever_its_kind(engram: Driver, sour
 
     assert (saved["memory"]["status"], saved["memory"]["held_for"]) == ("pending", "untrusted_origin")
     assert WORD not in told(engram)
+    for surface in ("CLI", "hook"):
+        tried("Text of a tool, a page or a transcript, of every kind", surface, "waits, told to nobody")
 
 
 def test_what_waits_is_not_promoted_by_repeating_revising_or_routing_it(engram: Driver):
@@ -52,6 +54,7 @@ def test_what_waits_is_not_promoted_by_repeating_revising_or_routing_it(engram: 
     assert [done.code for done in agent] == [4, 4, 4]
     assert [one["held_for"] for one in waiting(engram)] == ["untrusted_origin"]
     assert WORD not in told(engram)
+    tried("Repeating, revising or routing what waits until it counts", "CLI", "still waits")
 
 
 def test_a_file_that_is_imported_brings_nothing_into_use(engram: Driver, tmp_path: Path):
@@ -66,6 +69,7 @@ def test_a_file_that_is_imported_brings_nothing_into_use(engram: Driver, tmp_pat
     assert done.code == 0, done.err
     assert waiting(engram)
     assert WORD not in told(engram)
+    tried("A file that carries instructions", "import", "waits, told to nobody")
 
 
 def test_the_label_comes_back_after_leaving_and_returning(engram: Driver, tmp_path: Path):
@@ -77,6 +81,7 @@ def test_the_label_comes_back_after_leaving_and_returning(engram: Driver, tmp_pa
         rows = [one for one in again.list(everywhere=True, standing=("all",)).memories if WORD in one.text]
 
     assert [(one.status, one.source) for one in rows] == [("pending", "web:https://evil.example.org")]
+    tried("Losing the label by an export and a trusted import", "import", "the label comes back")
 
 
 def test_what_tools_said_in_a_transcript_is_not_read(engram: Driver):
@@ -102,10 +107,12 @@ def test_what_tools_said_in_a_transcript_is_not_read(engram: Driver):
     ]
     talk.write_text("".join(json.dumps(line) + "\n" for line in lines))
     engram.set(HOME=str(engram.folder))
-    engram("harvest", "--harness", "claude-code", "--apply")
+    done = engram("harvest", str(engram.folder / ".claude" / "projects"), "--json")
 
+    assert (done.code, done.json["files"]) == (0, 1), done.err
     listed = engram("list", "--everywhere", "--standing", "all", "--json")
     assert WORD not in listed.out
+    tried("A transcript in which a tool spoke", "import", "not read")
 
 
 def test_a_view_for_agents_has_only_what_is_live(engram: Driver):
@@ -114,6 +121,7 @@ def test_a_view_for_agents_has_only_what_is_live(engram: Driver):
     shown = engram("views", "--agents")
 
     assert WORD not in shown.out + "".join(path.read_text() for path in engram.folder.glob("*.md"))
+    tried("The file that an agent reads at its start", "CLI", "has only what is live")
 
 
 # --- the block cannot be left, and does not come back ---
@@ -142,6 +150,7 @@ def test_no_memory_ends_its_block_or_opens_another(engram: Driver, text: str):
     body = context.splitlines()
     assert sum(line.startswith(("- ", "#", "<")) for line in body) == 4  # the marks, a heading, and one memory
     assert not set("\x00\x1b\u202e\u200b") & set(context)
+    tried("A memory that ends the recalled block or opens another", "CLI", "one line within the block")
 
 
 @pytest.mark.parametrize("door", ["remember", "capture", "hook"])
@@ -157,41 +166,4 @@ def test_what_was_recalled_is_not_taken_up_again(engram: Driver, door: str):
         engram(door, block if door == "remember" else said)
 
     assert engram("stats", "--json").json["memories"] == before
-
-
-# --- archives and documents that unfold ---
-
-
-def test_an_archive_that_unfolds_without_end_is_refused(engram: Driver, tmp_path: Path):
-    bomb = tmp_path / "export.zip"
-    with zipfile.ZipFile(bomb, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("conversations.json", b"[" + b" " * (256 << 20) + b"]")
-    done = engram("import", str(bomb))
-
-    assert done.code != 0 or '"new": 0' in engram("import", str(bomb), "--json").out
-    assert engram("stats", "--json").json["memories"] == 0
-
-
-def test_a_document_of_nested_references_is_refused(engram: Driver, tmp_path: Path):
-    folder = tmp_path / "old"
-    folder.mkdir()
-    rows = ["schema: memory.v1", "a: &a [x, x, x, x, x, x, x, x, x]"]
-    rows += [
-        f"{new}: &{new} [{', '.join([f'*{old}'] * 9)}]" for old, new in zip("abcdefgh", "bcdefghi", strict=True)
-    ]
-    (folder / "memory.md").write_text("---\n" + "\n".join(rows) + "\n---\n")
-    done = engram("list", "--store", f"files:{folder}")
-
-    assert done.code in (0, 8)
-    assert "x, x" not in done.out
-
-
-def test_a_link_out_of_a_folder_is_not_followed(engram: Driver, tmp_path: Path):
-    secret = tmp_path / "secret.md"
-    secret.write_text(f"- {ORDER}\n")
-    folder = tmp_path / "notes"
-    folder.mkdir()
-    (folder / "page.md").symlink_to(secret)
-    engram("import", str(folder))
-
-    assert WORD not in engram("list", "--everywhere", "--standing", "all", "--json").out
+    tried("A recalled block that is saved again", "hook" if door == "hook" else "CLI", "left out")

@@ -1,18 +1,27 @@
-"""Credentials in every write path: nothing of them is in any file afterwards, whatever was asked."""
+"""Credentials in every write path: nothing of them is in any file or log afterwards, whatever was asked."""
 
 import json
 from pathlib import Path
 
 import pytest
 
+import engram as package
+from attacks.doors import House, house
+from attacks.ledger import tried
+from engram.errors import Invalid
 from surfaces.driving import Driver
+from sync.devices import Device, exchange
 
 SECRET = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
 SAID = f"The token is {SECRET} for now"
+ATTACK = "Credentials in what is saved, asked or sent"
+KEPT = "in no file and no log"
 
 
-def everything(folder: Path) -> bytes:
-    return b"".join(path.read_bytes() for path in folder.rglob("*") if path.is_file())
+def everything(folder: Path, *but: str) -> bytes:
+    """Every byte of every file, but for those of these names."""
+    files = (path for path in folder.rglob("*") if path.is_file() and path.name not in but)
+    return b"".join(path.read_bytes() for path in files)
 
 
 @pytest.mark.parametrize("store", ["sqlite", "files"])
@@ -25,7 +34,6 @@ def test_a_credential_is_in_no_file_whichever_way_it_came(engram: Driver, store:
         {"session_id": "s", "cwd": str(engram.folder), "prompt": SAID, "last_assistant_message": SAID}
     )
     learned = f"## Key learnings\n\n1. {SAID}, which everybody should know"
-    (engram.folder / "notes").mkdir()
     for words, stdin in (
         (("remember", SAID), ""),
         (("remember", "With a summary", "--summary", SAID), ""),
@@ -43,6 +51,8 @@ def test_a_credential_is_in_no_file_whichever_way_it_came(engram: Driver, store:
         (("session", "begin", "s-9"), ""),
         (("session", "end", "s-9", "--summary", SAID), ""),
         (("recall", SAID), ""),
+        (("attach", two, "-", "--name", "notes.txt"), SAID),
+        (("attach", two, "-", "--name", f"{SECRET}.txt"), "plain"),
         (("hook", "prompt-submit"), hook),
         (("hook", "subagent-stop"), hook),
         (("hook", "stop"), hook),
@@ -55,3 +65,110 @@ def test_a_credential_is_in_no_file_whichever_way_it_came(engram: Driver, store:
     assert engram("list", "--everywhere", "--standing", "all").out
     assert SECRET.encode() not in everything(engram.folder)
     assert SECRET not in engram("history", "--limit", "100", "--json").out
+    tried(ATTACK, "CLI", KEPT)
+    tried(ATTACK, "hook", KEPT)
+
+
+# --- a server, by its three doors ---
+
+
+def over_http(home: House, one: str) -> None:
+    """Every write of the API, and the parts of a request that a log might keep."""
+    body = {"text": SAID, "summary": SAID, "tags": [SECRET], "source": SAID}
+    home.ask("POST", "/v1/memories", json.dumps(body))
+    home.ask("POST", "/v1/memories", json.dumps({"text": "With a key", "key": SECRET}))
+    home.ask("PATCH", f"/v1/memories/{one}", json.dumps({"text": SAID}))
+    home.ask("POST", f"/v1/memories/{one}/assets?name=notes.txt", SAID, content_type="text/plain")
+    home.ask("POST", f"/v1/memories/{one}/assets?name={SECRET}.txt", "plain", content_type="text/plain")
+    home.ask("POST", "/v1/capture", json.dumps({"text": f"## Key learnings\n\n1. {SAID} and for good"}))
+    home.ask("POST", "/v1/sessions/end", json.dumps({"session": "s", "summary": SAID}))
+    home.ask("GET", f"/v1/recall?question={SECRET}")
+    home.ask("GET", f"/v1/memories/{SECRET}")
+    home.ask("GET", f"/{SECRET}", x_request_id=SECRET, user_agent=SECRET, referer=f"https://x.example/{SECRET}")
+    home.ask("GET", "/v1/memories", authorization=f"Bearer {SECRET}")
+    home.ask("POST", "/v1/memories", "{" + SAID)
+
+
+def over_mcp(home: House, one: str) -> None:
+    home.tool("remember", {"text": SAID, "summary": SAID, "tag": [SECRET], "source": SAID, "key": SECRET})
+    home.tool("revise", {"memory": one, "text": SAID})
+    home.tool("forget", {"memory": one, "reason": SAID})
+    home.tool("session_end", {"session": "s", "summary": SAID})
+    home.tool("recall", {"question": SAID})
+    home.tool(SECRET, {SECRET: SECRET})
+
+
+def over_the_page(home: House, one: str) -> None:
+    home.form(f"/web/memory/{one}/edit", {"text": SAID, "summary": SAID, "tags": SECRET})
+    home.form(f"/web/memory/{one}/forget", {"reason": SAID})
+    home.form(f"/web/inbox/{SECRET}/reject", {"reason": SAID})
+    cookie, _ = home.visit()
+    home.ask("GET", f"/web/search?q={SECRET}", authorization="", cookie=cookie)
+    home.ask("GET", f"/web/{SECRET}", authorization="", cookie=f"{cookie}; other={SECRET}")
+
+
+BY_DOOR = {"HTTP": over_http, "MCP": over_mcp, "web": over_the_page}
+
+
+@pytest.mark.parametrize("surface", BY_DOOR)
+def test_a_server_keeps_no_credential_and_logs_none(tmp_path: Path, surface: str):
+    with house(tmp_path) as home:
+        made = json.dumps({"text": f"The deploy is on Fridays, said over {surface}"})
+        one = home.ask("POST", "/v1/memories", made).json["memory"]["handle"]
+        BY_DOOR[surface](home, one)
+        events = home.ask("GET", "/v1/events?limit=100").body
+
+    assert SECRET not in events
+    assert SECRET.encode() not in everything(tmp_path) + home.served.log[0]
+    tried(ATTACK, surface, KEPT)
+
+
+# --- what comes from elsewhere ---
+
+
+def test_what_is_imported_or_harvested_leaves_its_credentials_behind(engram: Driver):
+    apart = engram.folder / "apart"
+    talk = apart / "talks" / "8f2c1d3a-6b0e-4b57-9c1f-2f6f3a5f7e10.jsonl"
+    talk.parent.mkdir(parents=True)
+    row = {"sessionId": "s", "uuid": "1", "timestamp": "2026-05-04T10:00:00Z", "cwd": "/x", "type": "user"}
+    said = {"role": "user", "content": f"We decided to use the token {SECRET} for every deploy."}
+    talk.write_text(json.dumps({**row, "message": said}) + "\n")
+    (apart / "notes.md").write_text(f"# Conventions\n\n- We deploy with {SECRET} every day\n")
+    names = ("name", "entityType", "observations", "type")
+    entity = dict(zip(names, (SECRET, "person", [SAID], "entity"), strict=True))
+    (apart / "memory.json").write_text(json.dumps(entity) + "\n")
+    codes = [
+        engram("import", str(apart / "notes.md")).code,
+        engram("import", str(apart / "memory.json")).code,
+        engram("harvest", str(talk.parent)).code,
+    ]
+
+    assert codes == [0, 0, 0]
+    assert len(engram("list", "--everywhere", "--standing", "all", "--json").json["memories"]) >= 3
+    assert SECRET.encode() not in everything(engram.folder, talk.name, "notes.md", "memory.json")
+    tried(ATTACK, "import", KEPT)
+
+
+def test_what_another_machine_sends_leaves_its_credentials_behind(tmp_path: Path):
+    ada, ben = (Device(tmp_path, name, store="") for name in ("ada", "ben"))
+    ada.say(SAID)
+    ada.say("With a source", source=SAID, summary=SAID)
+    ben.say("Ben's own word")
+    exchange(ada, ben)
+
+    assert len(ben.memory.list(standing=("all",)).memories) == 3
+    assert SECRET.encode() not in everything(tmp_path)
+    tried(ATTACK, "sync", KEPT)
+
+
+def test_an_attachment_with_a_credential_is_refused_and_leaves_nothing(tmp_path: Path):
+    file = tmp_path / "apart.txt"
+    file.write_text("x" * 5000 + f"\n{SAID}\n")
+    with package.open(tmp_path / "store.db", folder=tmp_path, environment={"HOME": str(tmp_path)}) as memory:
+        one = memory.remember("The deploy is on Fridays").memory
+        with pytest.raises(Invalid, match="github-token"):
+            memory.attach(one.id, str(file))
+        assert memory.get(one.id).memories[0].assets == ()
+
+    assert SECRET.encode() not in everything(tmp_path, file.name)
+    tried("A credential within an attached file", "store", "refused")

@@ -105,6 +105,17 @@ def test_kubernetes_asks_whether_the_server_lives_and_is_ready():
     assert kind("Job")["spec"]["template"]["spec"]["containers"][0]["args"] == ["migrate"]
 
 
+def test_kubernetes_keeps_the_home_of_the_server_and_a_visitor_with_one_server():
+    deployment = kind("Deployment")["spec"]
+    (home,) = [each for each in deployment["template"]["spec"]["volumes"] if each["name"] == "home"]
+    claim = kind("PersistentVolumeClaim")
+
+    assert home["persistentVolumeClaim"]["claimName"] == claim["metadata"]["name"]
+    assert deployment["replicas"] == 1 or claim["spec"]["accessModes"] == ["ReadWriteMany"]
+    assert deployment["strategy"]["type"] == "Recreate" or claim["spec"]["accessModes"] == ["ReadWriteMany"]
+    assert kind("Service")["spec"]["sessionAffinity"] == "ClientIP"
+
+
 def test_kubernetes_objects_find_one_another():
     labels = kind("Deployment")["spec"]["template"]["metadata"]["labels"]
 

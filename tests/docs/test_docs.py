@@ -264,7 +264,7 @@ def test_no_page_names_a_command_or_option_that_does_not_exist(path):
 def test_no_page_names_an_option_that_no_command_has():
     known = {option for command in (*OPERATIONS, *EXTRA) for option in options_of(command)} | EVERYWHERE
     known |= {"--version", "--check", "--format", "--list"}  # of engram, tools/docs.py and git
-    known |= {"--profile"}  # of docker compose
+    known |= {"--profile", "--transport"}  # of docker compose, and claude mcp add
     known |= {
         "--data",
         "--write",
@@ -273,6 +273,7 @@ def test_no_page_names_an_option_that_no_command_has():
         "--half",
         "--megabytes",
         "--conversations",
+        "--size",
     }  # of the benches
     for path in PAGES:
         for option in re.findall(r"(?<![\w-])--[a-z][a-z-]*", path.read_text(encoding="utf-8")):

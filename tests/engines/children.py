@@ -1,7 +1,8 @@
 """The processes that engine tests start: each writes to one store, and may kill itself at a named point.
 
 children.py crash STORE ACKS RUN OPERATION POINT HIT   kill -9 at the n-th time the operation is at the point
-children.py churn STORE ACKS RUN                       all operations, for ever: killed from outside
+children.py churn STORE ACKS RUN [COUNT]               all operations, for ever or so many: killed from outside
+children.py stumble STORE ACKS RUN COUNT               so many operations, whatever is refused; prints that
 children.py write STORE NAME COUNT                     so many new memories; prints their handles
 children.py count STORE NAME COUNT                     so many increments of the memory "counter"
 children.py pairs STORE COUNT                          so many Changes of two memories at once
@@ -54,7 +55,8 @@ class Witness:
         return done
 
     def _note(self, word: str, states: dict) -> None:
-        os.write(self._acks, (json.dumps([word, states]) + "\n").encode())
+        # By a call that no engine makes, so that whoever lets an engine's calls fail leaves this one alone.
+        os.writev(self._acks, [(json.dumps([word, states]) + "\n").encode()])
 
 
 def perform(story: Story, operation: str, n: int, arm: Callable[[bool], None]) -> None:
@@ -98,11 +100,23 @@ def crash(*arguments: str) -> None:
         perform(story, operation, n, arm)
 
 
-def churn(store: str, acks: str, run: str) -> None:
+def churn(store: str, acks: str, run: str, count: str = "10000") -> None:
     engine = open_any(Path(store), "child")
     story = Story(Witness(engine, acks), name=f"run{run}", start=int(run) * 100_000)
-    for n in range(10_000):
+    for n in range(int(count)):
         perform(story, OPERATIONS[n % len(OPERATIONS)], n, lambda _: None)
+
+
+def stumble(store: str, acks: str, run: str, count: str) -> None:
+    engine, refused = None, []
+    for n in range(int(count)):
+        try:
+            engine = engine or open_any(Path(store), "child")
+            story = Story(Witness(engine, acks), name=f"run{run}", start=int(run) * 100_000 + n * 10)
+            perform(story, OPERATIONS[n % len(OPERATIONS)], n, lambda _: None)
+        except EngramError as error:
+            refused.append(str(error))
+    os.writev(1, [json.dumps(refused).encode()])
 
 
 def write(store: str, name: str, count: str) -> None:
@@ -170,11 +184,11 @@ def vectors(store: str, model: str, at: str) -> None:
 
 
 def batches(store: str, model: str, acks: str) -> None:
-    engine, space = SqliteEngine(Path(store), new_replica=lambda: "child"), Space(model, 4)
+    engine, space = open_any(Path(store), "child"), Space(model, 4)
     file = os.open(acks, os.O_CREAT | os.O_APPEND | os.O_WRONLY)
     while batch := engine.lacking(space, MINE, limit=5):
         engine.put_vectors(space, rows(*((each, EAST + NORTH) for each in batch)))
-        os.write(file, "".join(f"{each.id}\n" for each in batch).encode())
+        os.writev(file, ["".join(f"{each.id}\n" for each in batch).encode()])
 
 
 def open_store(store: str) -> None:
@@ -217,5 +231,5 @@ def attempt(store: str, user: str, size: str) -> None:
 
 
 if __name__ == "__main__":
-    commands = (crash, churn, write, count, pairs, fill, attempt, embed, migrate, vectors, batches)
+    commands = (crash, churn, stumble, write, count, pairs, fill, attempt, embed, migrate, vectors, batches)
     {**{each.__name__: each for each in commands}, "open": open_store}[sys.argv[1]](*sys.argv[2:])

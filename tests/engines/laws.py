@@ -926,6 +926,18 @@ class EngineLaws:
             assert [(hit.memory.id, hit.words) for hit in alone] == [("id-1", 1.0)]
             assert alone[0].cosine == hits[0].cosine
 
+    def test_e3_a_vector_that_is_still_being_made_finds_what_a_ready_one_does(self, engine):
+        records = [memory(f"id-{n}", text) for n, text in enumerate(("a zebra", "a lion", "stripes"))]
+        engine.commit(change(*records))
+        embed(engine, *zip(records, WAYS, strict=False))
+        ready = Query(("zebra",), every=False, vector=WAYS[2], space=SPACE)
+        coming = ready._replace(vector=b"", coming=lambda: WAYS[2])
+        for query in (ready, ready._replace(terms=()), ready._replace(ranked=False)):
+            asked = coming._replace(terms=query.terms, ranked=query.ranked)
+            assert engine.search(asked, MINE) == engine.search(query, MINE)
+        never = engine.search(coming._replace(coming=bytes), MINE)
+        assert [(hit.memory.id, hit.cosine) for hit in never] == [("id-0", None)]
+
     def test_e3_a_space_that_is_not_the_stores_leaves_the_words(self, engine):
         engine.commit(change(memory("id-1", "a zebra")))
         embed(engine, (memory("id-1", "a zebra"), EAST))
@@ -1635,6 +1647,8 @@ class EngineLaws:
             (("ada", "shared", "session:s"), Access("ada"), True),
             ((None, "private", "team/project:api"), Access("", unowned=True), True),
             (("", "shared", "global"), Access("", unowned=True), False),
+            (("ben", "private", "team/project:api"), Access("", keyring=True), True),
+            ((None, "private", "global"), Access("", keyring=True), False),
             ((None, "private", "global"), Access(""), False),
             ((None, "shared", "global"), Access(""), False),
             ((None, "shared", "global"), Access("ada"), False),

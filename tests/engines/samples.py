@@ -3,7 +3,7 @@
 import struct
 from datetime import UTC, datetime, timedelta
 
-from engram.model.caller import LOCAL, Caller
+from engram.model.caller import Caller
 from engram.model.change import Change, Commit, Request, Token
 from engram.model.codec import Record, RecordType, type_of
 from engram.model.event import Draft, Payload, edits_between
@@ -17,7 +17,8 @@ from engram.model.text import digest
 from engram.ports import Engine
 from engram.rules import lifecycle
 from engram.rules.access import access_of
-from engram.rules.admission import Admission, Known, Policy, Proposal, admit, prepare
+from engram.rules.admission import Admission, Known, admit
+from engram.rules.proposals import Policy, Proposal, prepare
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 MINE = Access("")
@@ -97,10 +98,14 @@ def everything(engine: Engine, type: RecordType = "memory", access: Access = MIN
     return engine.scan(type, Filter(), access, limit=100_000).records
 
 
+PERSON = Caller()
+"""Somebody at this machine, with authentication off."""
+
+
 class Story:
     """One caller who writes through the real rules, with time and ids that count up."""
 
-    def __init__(self, engine: Engine, *, caller: Caller = LOCAL, name: str = "story", start: int = 0) -> None:
+    def __init__(self, engine: Engine, *, caller: Caller = PERSON, name: str = "story", start: int = 0) -> None:
         self.engine = engine
         self.caller = caller
         self.access = access_of(caller)

@@ -20,10 +20,16 @@ from engram.engines.postgres_schema import migrate
 @functools.cache
 def database_url() -> str:
     """The address of a database with our schema, started on first need and stopped when the last process ends."""
-    run = os.environ.get("PYTEST_XDIST_TESTRUNUID", str(os.getpid()))
-    url = server(Path(tempfile.gettempdir()) / f"engram-postgres-{run}").get_uri()
+    url = shared_server().get_uri()
     migrate(url, lambda *_: None)
     return url
+
+
+@functools.cache
+def shared_server() -> object:
+    """The server of all processes of a run."""
+    run = os.environ.get("PYTEST_XDIST_TESTRUNUID", str(os.getpid()))
+    return server(Path(tempfile.gettempdir()) / f"engram-postgres-{run}")
 
 
 def server(folder: Path) -> object:

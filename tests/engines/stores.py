@@ -20,9 +20,9 @@ from engram.model.change import Finding
 from engram.model.event import intact
 from engram.model.filter import Access
 from engram.ports import Engine
-from engram.rules.admission import scrubbed
 from engram.rules.changes import claims_of
 from engram.rules.kinds import lookup
+from engram.rules.proposals import scrubbed
 
 
 def open_store(path: Path, replica: str = "parent") -> SqliteEngine:

@@ -387,7 +387,11 @@ def test_two_memories_under_one_id_are_told_and_the_later_gets_one_of_its_own(fo
         "memory (Ada's conflicted copy 2026-01-19).md",
         "memory.sync-conflict-20260119-120000-ABCDEFG.md",
         "memory 2.md",
+        "memory (1).md",
+        "memory (conflicted copy 2026-01-19 120000).md",
         "memory-conflict-1.md",
+        "memory-DESKTOP-4F2K9QX.md",
+        "memory-Ada's MacBook Pro.md",
     ],
 )
 def test_a_copy_left_by_a_sync_tool_is_found_and_what_only_it_has_is_taken_in(folder, name):
@@ -407,6 +411,15 @@ def test_a_copy_left_by_a_sync_tool_is_found_and_what_only_it_has_is_taken_in(fo
     ]
     assert not (folder / name).exists()
     assert (folder / ".bak" / name).read_text() == text
+    engine.close()
+
+
+@pytest.mark.parametrize("name", ["memory-TODO.md", "memory-old.md", "memory-2025.md", "events-OLD.jsonl"])
+def test_a_file_of_ones_own_beside_the_store_is_no_copy(folder, name):
+    (folder / name).write_text("# What to do\n")
+    engine = opened(folder)
+
+    assert engine.check() == []
     engine.close()
 
 

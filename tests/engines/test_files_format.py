@@ -13,6 +13,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
+from attacks.ledger import tried
 from engines.samples import MINE, START, Story, change, everything, later, memory, relation, session
 from engines.stores import open_files, wrong
 from engines.strategies import prose, whole_memories
@@ -441,6 +442,7 @@ def test_a_link_that_leads_out_of_the_store_is_never_followed(tmp_path, name):
 
     with pytest.raises(Corrupt, match="symbolic link"):
         open_files(tmp_path / "store")
+    tried("A link that leads out of a folder", "store", "refused")
 
 
 def test_a_path_that_is_no_folder_is_invalid(tmp_path):

@@ -10,6 +10,7 @@ import threading
 import time
 import uuid
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Self
 
@@ -19,15 +20,20 @@ import pytest
 from engines.laws import EngineLaws, NewEngine, embed, found, near
 from engines.samples import EAST, MINE, SPACE, START, Story, change, everything, memory, vector
 from engines.servers import Pair, database_url, new_org, server, shared_database
-from engram.engines import postgres_nearest, postgres_search
+from engines.trips import counted
+from engram.engines import postgres_database, postgres_nearest, postgres_search, postgres_words
 from engram.engines.postgres import PostgresEngine
 from engram.engines.postgres_database import WRITING, Database, Lost
 from engram.engines.postgres_schema import MIGRATIONS, ROLE, TABLES, migrate
 from engram.errors import Corrupt, EngramError, Unavailable
+from engram.model.caller import Caller
 from engram.model.codec import encode
 from engram.model.event import intact
 from engram.model.filter import Access, Filter
 from engram.model.query import Query, cosine
+from engram.model.scope import GLOBAL, Scope
+from engram.rules.proposals import Policy
+from engram.service import Engram
 
 CHILD = str(Path(__file__).with_name("children.py"))
 
@@ -145,6 +151,114 @@ def test_pieces_of_words_are_found_by_their_trigrams(owner):
 
     assert "vocabulary_by_piece" in str(plan)
     assert engine.containing("er2777e", MINE) == ["wordnumber2777ending"]
+
+
+def test_a_rare_word_does_not_hide_those_who_carry_only_the_common_ones(monkeypatch):
+    """Not every match of a common word is scored in a large store; but as many are found as were asked for."""
+    monkeypatch.setattr(postgres_words, "MOST_SCORED", 10)
+    engine = new_org(shared_database())
+    texts = ["rare", "rare common", *(f"common {n}" for n in range(60)), *(f"rare {n}" for n in range(12))]
+    engine.commit(change(*(memory(f"id-{n:02d}", text) for n, text in enumerate(texts))))
+
+    for limit in (1, 5, 20, 100):
+        hits = found(engine, "rare", "common", every=False, limit=limit)
+        assert len(hits) == min(limit, 74)
+        assert hits[0] == "id-00"
+    assert found(engine, "rare", "common") == ["id-01"]
+
+
+def test_those_of_a_place_are_found_whatever_is_common_elsewhere(monkeypatch):
+    monkeypatch.setattr(postgres_words, "MOST_SCORED", 10)
+    engine = new_org(shared_database())
+    web, api = (Scope("project", name) for name in ("web", "api"))
+    there = [memory(f"id-{n:03d}", f"common rare {n}", scope=web) for n in range(120)]
+    here = [memory(f"my-{n}", f"common {n}", scope=api) for n in range(6)]
+    engine.commit(change(*there, *here, memory("my-x", "rare", scope=api)))
+    with counted() as trips:
+        hits = engine.search(Query(("rare", "common"), every=False, where=Filter(scopes=(api,))), MINE)
+
+    assert {hit.memory.id for hit in hits} == {*(each.id for each in here), "my-x"}
+    assert trips() == 2  # nothing was left out, so nothing had to be asked again
+
+
+# --- plans and round trips ---
+
+
+def rows_read(url: str) -> dict[str, tuple[int, int]]:
+    """How many rows of each table were read one after the other, and how many by an index, in this database."""
+    sql = "SELECT relname, seq_tup_read, coalesce(idx_tup_fetch, 0) FROM pg_stat_user_tables"
+    with psycopg.connect(url, autocommit=True) as db:
+        return {name: (plain, indexed) for name, plain, indexed in db.execute(sql)}
+
+
+@pytest.fixture(scope="module")
+def library() -> str:
+    """The address of a database with two thousand memories in a hundred projects, and a vector each."""
+    with psycopg.connect(database_url(), autocommit=True) as db:
+        url = empty_database(db)
+    migrate(url, lambda *_: None)
+    database = Database(url)
+    engine = PostgresEngine(database, "acme", new_replica=lambda: "replica")
+    scopes = [Scope("project", f"p{n}") for n in range(100)]
+    made = [
+        memory(f"id-{n:04d}", f"note {n} about thing{n}", scope=scopes[n % 100], visibility="shared")
+        for n in range(1998)
+    ]
+    made += [memory("id-eve", "thing5 of eve", owner="eve", scope=scopes[0]), memory("id-old", "thing6 is old")]
+    engine.commit(change(*made))
+    embed(engine, *zip(made, around(2000), strict=True))
+    database.close()
+    with psycopg.connect(url, autocommit=True) as db:
+        while db.execute("SELECT 1 FROM pg_stat_activity WHERE datname = current_database()").rowcount > 1:
+            time.sleep(0.02)  # the server adds up what a process has read when it ends
+        db.execute("VACUUM ANALYZE")
+    return url
+
+
+@pytest.mark.parametrize("access", [MINE, Access("eve"), Access("", reach=frozenset({"project:p7"}))])
+@pytest.mark.parametrize("scopes", [(), (Scope("project", "p7"),)], ids=["everywhere", "one project"])
+def test_a_search_reads_only_the_documents_it_answers_with(library, access, scopes):
+    """Under the engine's own role: whatever else matches stays unread, and no table is read through."""
+    database = Database(library)
+    engine = PostgresEngine(database, "acme", new_replica=lambda: "replica")
+    live = Filter(standings=("live",), now=START, scopes=scopes)
+    before = rows_read(library)
+    asked = Query(("note", "thing107"), every=False, vector=EAST, space=SPACE, where=live, limit=10)
+    hits = engine.search(asked, access)
+    engine.search(Query(("thing107",), where=live, ranked=False), access)
+    engine.census(["note", "thing107"], access)
+    database.close()
+
+    wait_for(lambda: rows_read(library)["memory"] != before["memory"])
+    read = {name: (a - c, b - d) for name, (a, b) in rows_read(library).items() for c, d in [before[name]]}
+    assert len(hits) > 10
+    for table in ("memory", "word", "carrier", "vocabulary"):
+        assert read[table][0] == 0, table
+    assert read["memory"][1] <= 2 * asked.limit + 1
+    assert read["vocabulary"][1] <= 4
+    assert read["carrier"][1] <= 3 * 100 + 3
+
+
+def test_a_recall_and_a_save_wait_for_the_database_only_so_often():
+    engine = new_org(shared_database())
+    memories = Engram(
+        engine, caller=Caller(), clock=lambda: START, new_id=lambda: uuid.uuid4().hex, policy=Policy(), home=GLOBAL
+    )
+    memories.remember("The nightly job of the warehouse takes ten minutes")
+    waits = {}
+    for name, act in {
+        "recall": lambda: memories.recall("nightly job warehouse"),
+        "remember": lambda: memories.remember("The printer on the second floor needs toner"),
+        "one like another": lambda: memories.remember("The nightly job of the warehouse takes eleven minutes"),
+        "get": lambda: engine.get("memory", ["mem-0001", "mem-0002", "0" * 8], MINE),
+        "scan": lambda: engine.scan("memory", Filter(), MINE),
+    }.items():
+        with counted() as trips:
+            act()
+        waits[name] = trips()
+
+    most = {"recall": 5, "remember": 4, "one like another": 6, "get": 1, "scan": 1}
+    assert {name: count for name, count in waits.items() if count > most[name]} == {}
 
 
 # --- many vectors ---
@@ -350,6 +464,41 @@ def test_e7_a_database_that_is_killed_under_load_keeps_what_it_acknowledged(own_
     database.close()
 
 
+def test_whoever_asks_whether_the_database_answers_is_told_before_long(own_server, monkeypatch):
+    url = own_server.get_uri()
+    migrate(url, lambda *_: None)
+    database = Database(url)
+    database.probe()
+    crash(own_server)
+    monkeypatch.setattr(postgres_database, "PROBED", 0.2)
+    with pytest.raises(Unavailable, match="does not answer"):
+        database.probe()
+    database.close()
+
+
+def test_a_database_that_comes_back_is_used_again_at_once_however_long_it_was_gone(own_server, monkeypatch):
+    url = own_server.get_uri()
+    migrate(url, lambda *_: None)
+    database = Database(url, most=2)
+    crash(own_server)
+    with ThreadPoolExecutor() as pool:
+        waiting = [pool.submit(database.ask, "acme", "SELECT 1") for _ in range(3)]
+        time.sleep(8)  # left to itself, the pool would try again 1, 2 and 4 seconds after each failure, and then 8
+        own_server.ensure_postgres_running()
+        monkeypatch.setattr(postgres_database, "PROBED", 5.0)
+        database.probe()
+        assert [each.result(timeout=20) for each in waiting] == [[(1,)]] * 3
+    database.close()
+
+
+def test_that_all_connections_are_in_use_is_not_told_as_a_database_that_is_down(monkeypatch):
+    database = Database(database_url(), most=1)
+    monkeypatch.setattr(postgres_database, "PROBED", 0.1)
+    with pytest.raises(Unavailable, match="are in use"):
+        database.write("acme", lambda _: database.probe())
+    database.close()
+
+
 def test_e7_a_standby_that_takes_over_under_load_has_what_was_acknowledged():
     pair = Pair(Path(tempfile.mkdtemp()))
     try:
@@ -461,3 +610,54 @@ def test_a_database_that_is_not_there_is_told_in_a_word():
         Database("postgresql://127.0.0.1:1/nowhere")
 
     assert "cannot be reached" in refused.value.message
+
+
+# --- rights of the database's users ---
+
+
+def as_user(owner: psycopg.Connection, url: str, name: str, rights: str = "") -> str:
+    """The address of a database for a new user of it."""
+    owner.execute(f"CREATE ROLE {name} LOGIN {rights}")
+    return psycopg.conninfo.make_conninfo(url, user=name)
+
+
+@pytest.fixture
+def guests(own_server) -> Iterator[tuple[psycopg.Connection, str]]:
+    """A superuser of a server without our role, and the address of an empty database there."""
+    with psycopg.connect(own_server.get_uri(), autocommit=True) as db:
+        db.execute("CREATE ROLE keeper LOGIN")
+        db.execute("CREATE DATABASE engram OWNER keeper")
+        yield db, psycopg.conninfo.make_conninfo(own_server.get_uri(), dbname="engram")
+
+
+def test_missing_rights_are_told_with_the_sql_that_gives_them_and_it_does(guests):
+    root, url = guests
+    keeper = psycopg.conninfo.make_conninfo(url, user="keeper")
+    server = as_user(root, url, "server")
+    told = []
+    with psycopg.connect(url, autocommit=True) as superuser:
+        for act in (lambda: migrate(keeper, lambda *_: None), lambda: Database(server).close()):
+            for _ in range(4):
+                try:
+                    act()
+                except Unavailable as error:
+                    told.append(error.hint)
+                    superuser.execute(error.hint.partition(": ")[2])
+                else:
+                    break
+            else:
+                pytest.fail(str(told))
+
+    assert told == [
+        "As a superuser, in the database engram: CREATE EXTENSION vector;",
+        'As a superuser, in the database engram: CREATE ROLE engram_app NOLOGIN; GRANT engram_app TO "keeper";',
+        'As a superuser, in the database engram: GRANT engram_app TO "server";',
+    ]
+
+
+def test_who_may_not_migrate_is_told_who_may(guests):
+    root, url = guests
+    stranger = as_user(root, url, "stranger")
+    with pytest.raises(Unavailable, match="The user stranger of the database lacks a right") as refused:
+        migrate(stranger, lambda *_: None)
+    assert 'GRANT CREATE ON DATABASE "engram" TO "stranger";' in refused.value.hint

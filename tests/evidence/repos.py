@@ -13,7 +13,7 @@ from engram.model.memory import Citation, Memory
 from engram.model.scope import Scope
 from engram.projects.detect import Whereabouts, tip_of
 from engram.service import Engram
-from engram.wiring import now
+from engram.wiring.clock import now
 
 QUIET = {
     "GIT_CONFIG_GLOBAL": os.devnull,

@@ -10,7 +10,7 @@ from engram.errors import Invalid, Unavailable
 from engram.evidence import tree
 from engram.evidence.cache import MOST, Cache
 from engram.model.memory import Citation
-from engram.wiring import now
+from engram.wiring.clock import now
 from evidence.repos import API, Repo, check, checks, fill
 
 HIDDEN = "what lies outside"

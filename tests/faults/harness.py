@@ -6,13 +6,18 @@ import signal
 import subprocess
 import sys
 import time
+import uuid
 from pathlib import Path
+from urllib.parse import quote
+
+import psycopg
 
 import engram
 from engines.samples import everything
 from engines.servers import database_url
 from engines.stores import open_any, wrong
 from engines.test_crashes import acknowledged, notes, notes_so_far
+from engram.engines.postgres_schema import migrate
 from engram.model.codec import encode
 from engram.service import Engram
 
@@ -29,8 +34,12 @@ def tell(fault: str, engine: str, tries: int, *, simulated: bool = False, damage
 
     `damaged` says that the fault itself takes bytes away: then what it left must be whole, and the rest be named.
     """
+    note(fault=fault, engine=engine, tries=tries, simulated=simulated, damaged=damaged)
+
+
+def note(**row: object) -> None:
+    """A line for the ledger that `tools/faults.py` makes the page of, where it asked for one."""
     if ledger := os.environ.get("FAULTS_LEDGER"):
-        row = {"fault": fault, "engine": engine, "tries": tries, "simulated": simulated, "damaged": damaged}
         with open(ledger, "a", encoding="utf-8") as file:
             file.write(json.dumps(row) + "\n")
 
@@ -60,15 +69,20 @@ def killed_while_writing(store: Path, acks: Path, run: int, steps: int) -> None:
     assert writer.wait() == -signal.SIGKILL
 
 
-def assert_nothing_lost(store: Path, acks: Path) -> None:
-    """Every acknowledged write is there with equal content, nothing else is, and a check is clean."""
+def assert_nothing_lost(store: Path, acks: Path, *, mending: bool = False) -> None:
+    """Every acknowledged write is there with equal content, nothing else is, and a check is clean.
+
+    `mending` says that what follows from the rest may be wrong, as long as a repair sets all of it right.
+    """
     engine = open_any(store)
     try:
         found = {record.id: json.dumps(encode(record), sort_keys=True) for record in everything(engine)}
         for id, states in acknowledged(acks, kept=None).items():
             assert found.pop(id, "null") in states
         assert found == {}
-        assert wrong(engine.check()) == []
+        errors = [each for each in engine.check(repair=mending) if each.severity == "error"]
+        assert errors == []
+        assert mending or wrong(engine.check()) == []
     finally:
         engine.close()
 
@@ -80,7 +94,22 @@ def opened(place: str, folder: Path, **more: object) -> Engram:
 
 
 def place_of(engine: str, folder: Path) -> str:
+    """A place for a new store, as a user names it."""
+    if engine == "postgres":
+        return new_database()
     return {"sqlite": f"{folder}/home/engram.db", "files": f"files:{folder}/home/store"}[engine]
+
+
+def new_database(*, schema: bool = True) -> str:
+    """The address of a database of its own, with our schema, in the server that tests share."""
+    name = f"faults_{uuid.uuid4().hex}"
+    with psycopg.connect(database_url(), autocommit=True) as db:
+        db.execute(f"CREATE DATABASE {name}")
+    url = psycopg.conninfo.conninfo_to_dict(database_url())
+    made = f"postgres://{url['user']}@/{name}?host={quote(url['host'], safe='')}"
+    if schema:
+        migrate(made, lambda *_: None)
+    return made
 
 
 def texts(memory: Engram) -> set[str]:

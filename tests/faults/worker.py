@@ -2,9 +2,14 @@
 
 worker.py PLACE FOLDER write NAME          a memory after another; prints each text that was acknowledged
 worker.py PLACE FOLDER import FILE         one import
+worker.py URL FOLDER migrate               brings the schema of a database up to date
+worker.py PLACE FOLDER exchange ENVIRONMENT git CLONE, push REMOTE or pull REMOTE      one sync
+worker.py DATA FOLDER powered ACKS COUNT   starts a PostgreSQL server, lets it do so much, and ends it all at once
 worker.py PLACE FOLDER checkpoint          empties the log of a SQLite file again and again
 """
 
+import json
+import os
 import sys
 import time
 from pathlib import Path
@@ -12,7 +17,12 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import apsw
+import psycopg
 
+import engram
+from engines.children import churn
+from engram.engines.postgres_schema import migrate
+from faults.clusters import Cluster
 from faults.harness import opened
 
 
@@ -30,6 +40,16 @@ def import_(place: str, folder: Path, path: str) -> None:
         memory.import_(path, trust=True)
 
 
+def migrate_(url: str, folder: Path) -> None:
+    del folder
+    migrate(url, lambda *_: None)
+
+
+def exchange(place: str, folder: Path, environment: str, way: str, where: str) -> None:
+    with engram.open(place, environment=json.loads(environment), folder=folder, channel="flag") as memory:
+        {"git": memory.sync_git, "push": memory.remote_push, "pull": memory.remote_pull}[way](where)
+
+
 def checkpoint(place: str, folder: Path) -> None:
     del folder
     db = apsw.Connection(place)
@@ -40,7 +60,22 @@ def checkpoint(place: str, folder: Path) -> None:
         time.sleep(0.001)
 
 
+def powered(data: str, folder: Path, acks: str, count: str) -> None:
+    del folder
+    made = Cluster(Path(data)).start()
+    os.environ["DATABASE"] = made.url
+    try:
+        for run in (1, 2):
+            churn("org/power", acks, str(run), count)
+            with psycopg.connect(made.url, autocommit=True) as db:
+                db.execute("CHECKPOINT")
+        churn("org/power", acks, "3", count)
+    finally:
+        made.stop()
+
+
 if __name__ == "__main__":
-    {"write": write, "import": import_, "checkpoint": checkpoint}[sys.argv[3]](
+    commands = (write, import_, migrate_, exchange, checkpoint, powered)
+    {each.__name__.rstrip("_"): each for each in commands}[sys.argv[3]](
         sys.argv[1], Path(sys.argv[2]), *sys.argv[4:]
     )

@@ -7,15 +7,15 @@ import pytest
 from engram.interop.keyed import PROFILE
 from engram.model.caller import Caller
 from engram.model.scope import Scope
-from engram.rules.admission import Policy
 from engram.rules.kinds import extended
+from engram.rules.proposals import Policy
 from interop.talking import Talk, ask, opened, over_mcp, refusal
 from rules.world import START, Clock, World
 
 PROJECT = "github.com/acme/api"
 KEYS = (
     *("id", "key", "value", "summary", "category", "tags", "importance", "pinned", "expiresAt", "source", "scope"),
-    *("projectId", "agentId", "createdAt", "updatedAt"),
+    *("projectId", "agentId", "sessionId", "sources", "assets", "createdAt", "updatedAt"),
 )
 
 
@@ -59,6 +59,9 @@ def test_a_row_has_the_names_clients_know(alex):
         "scope": "global",
         "projectId": None,
         "agentId": None,
+        "sessionId": None,
+        "sources": [],
+        "assets": [],
         "createdAt": "2026-01-01T00:00:00.000000Z",
         "updatedAt": "2026-01-01T00:00:00.000000Z",
     }
@@ -210,6 +213,16 @@ def test_lists_and_recalls_are_narrowed_by_scope_category_tag_and_pin(alex):
     assert values(alex("recall", query="deploy", tags=["y"])) == ["Deploy alpha"]
 
 
+def test_a_recall_and_a_list_look_into_the_project_or_agent_that_is_named(alex):
+    saved(alex, "here", "We deploy the api on Fridays", scope="project")
+    saved(alex, "there", "We deploy the site on Mondays", scope="project", projectId="site")
+    saved(alex, "mine", "We deploy by hand", scope="agent", agentId="codex")
+    for tool, said in (("recall", {"query": "deploy"}), ("list", {})):
+        assert values(alex(tool, projectId="site", **said)) == ["We deploy the site on Mondays"]
+        assert values(alex(tool, agentId="codex", **said)) == ["We deploy by hand"]
+        assert values(alex(tool, scope="project", **said)) == ["We deploy the api on Fridays"]
+
+
 def test_what_is_asked_for_is_not_crowded_out_by_the_rest(alex):
     for number in range(60):
         saved(alex, f"step-{number}", f"The deploy pipeline runs step {'x' * number}", scope="project")
@@ -310,6 +323,53 @@ def test_a_source_is_kept_and_auto_means_inferred(alex, world):
     assert world.now(row["id"]).origin == "inferred"
 
 
+def test_a_memory_links_back_to_the_message_and_the_session_that_produced_it(alex):
+    links = [{"type": "message", "id": "msg-7"}, {"type": "session", "id": "s-1"}]
+    row = saved(alex, sources=links, sessionId="s-1")
+    assert (row["sources"], row["sessionId"]) == (links, "s-1")
+    assert saved(alex, value="We deploy on Mondays")["sources"] == links  # what was not said stays
+    assert alex("get", key="deploy-day")["memory"]["sources"] == links
+    again = {"id": row["id"], "sources": [{"type": "message", "id": "msg-9"}]}
+    assert alex("update", **again)["memory"]["sources"] == again["sources"]
+    assert alex("update", id=row["id"], sources=[])["memory"]["sources"] == []
+    for wrong in ({"type": "file", "id": "a.py"}, {"type": "message"}, {"type": "message", "id": "1", "at": "x"}):
+        assert "VALIDATION_ERROR" in alex.refusal("save", key="k", value="v", sources=[wrong])
+
+
+def test_a_row_names_what_is_attached_to_it(world, alex, tmp_path):
+    row = saved(alex)
+    (tmp_path / "plan.txt").write_text("first this, then that")
+    world.person.attach(row["id"], str(tmp_path / "plan.txt"))
+    (asset,) = alex("get", id=row["id"])["memory"]["assets"]
+    assert asset | {"id": ""} == {"id": "", "name": "plan.txt", "mediaType": "text/plain", "size": 21}
+
+
+def test_an_insight_is_saved_apart_and_comes_up_in_no_recall(alex, kim, world):
+    kept = alex(
+        "save_learning_insight", category="Communication style", insight="Likes short answers", confidence=0.7
+    )
+    assert kept["insight"] | {"id": ""} == {
+        "id": "",
+        "category": "communication_style",
+        "insight": "Likes short answers",
+        "source": "conversation",
+        "confidence": 0.7,
+        "createdAt": "2026-01-01T00:00:00.000000Z",
+    }
+    assert (values(alex("recall", query="short answers")), values(alex("list"))) == ([], [])
+    assert [one.text for one in world.person.insights_list().memories] == ["Likes short answers"]
+    assert kim.memory.insights_list().memories == ()
+
+
+def test_an_insight_of_no_category_or_switched_off_is_refused_with_a_code(alex):
+    assert json.loads(alex.refusal("save_learning_insight", category="gossip", insight="x"))["error"]["code"] == (
+        "VALIDATION_ERROR"
+    )
+    off = Talk(PROFILE, World(policy=Policy(insights=False)).agent)
+    said = off.refusal("save_learning_insight", category="tools", insight="Uses vim")
+    assert json.loads(said)["error"]["code"] == "FORBIDDEN"
+
+
 @pytest.mark.parametrize(
     "said",
     [
@@ -331,7 +391,7 @@ def test_a_working_day_over_mcp(tmp_path):
 
     async def day(client) -> None:
         tools = {tool.name: tool for tool in (await client.list_tools()).tools}
-        assert list(tools) == ["save", "recall", "list", "get", "update", "delete"]
+        assert list(tools) == ["save", "recall", "list", "get", "update", "delete", "save_learning_insight"]
         assert tools["recall"].input_schema["properties"]["limit"]["default"] == 5
         assert tools["save"].input_schema["properties"]["dedupe"]["enum"] == ["update", "create"]
 

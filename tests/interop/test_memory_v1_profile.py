@@ -6,6 +6,7 @@ import pytest
 
 from engram.interop import memory_v1
 from engram.interop.memory_v1 import PROFILE
+from engram.model.items import STATUS
 from engram.model.memory import STANDINGS
 from engram.model.scope import Scope
 from engram.rules import capture
@@ -112,8 +113,8 @@ def test_what_went_stale_is_neither_recalled_nor_on_a_page(agent, world):
 
 
 def test_every_standing_has_a_status():
-    assert set(memory_v1.STATUS) == set(STANDINGS)
-    assert set(memory_v1.STATUS.values()) == {"pending", "promoted", "rejected", "stale"}
+    assert set(STATUS) == set(STANDINGS)
+    assert set(STATUS.values()) == {"pending", "promoted", "rejected", "stale"}
 
 
 def test_status_is_where_the_memory_stands_now(agent, world):

@@ -94,6 +94,24 @@ def test_an_admin_looks_after_everybodys_keys(world: World):
         world.other.keys_list(owner="alex")
 
 
+@pytest.mark.parametrize("caller", [ADMIN, OPERATOR])
+def test_who_looks_after_keys_finds_and_ends_one_without_knowing_whose_it_is(world: World, caller: Caller):
+    made = world.person.keys_create("ci")
+    world.other.keys_create("theirs")
+    keeper = world.as_(caller)
+
+    assert {one.name for one in keeper.keys_list().keys} == {"ci", "theirs"}
+    keeper.keys_revoke(made.row.handle)
+    assert opened(world.engine, made.key, world.clock()) is None
+    assert [one.name for one in world.other.keys_list().keys] == ["theirs"]
+    assert [one.owner for one in keeper.keys_list(owner="alex").keys] == ["alex"]
+
+
+def test_a_new_key_says_whose_it_is_and_in_which_org(world: World):
+    made = world.as_(OPERATOR).keys_create("ci", owner="alex")
+    assert (made.org, made.row.owner) == ("acme", "alex")
+
+
 @pytest.mark.parametrize(
     "key",
     [

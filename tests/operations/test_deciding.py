@@ -47,6 +47,22 @@ def test_a_ref_that_means_a_revision_is_refused_once_it_moved(memory: Engram):
     assert [one.status for one in done.memories] == ["promoted", "promoted"]
 
 
+def test_history_says_which_events_undo_would_refuse(memory: Engram):
+    old = memory.remember("The port is 1", kind="infra").memory
+    new = memory.remember("The port is 2", kind="infra").memory
+    memory.promote(new.handle)
+    told = memory.history()
+    promoted, proposed, said = (event.seq for event in told.events)
+
+    assert told.final == (proposed, said)
+    for seq in told.final:
+        with pytest.raises(Conflict):
+            memory.undo(str(seq))
+    memory.undo(str(promoted))
+    assert old.id in told.handles
+    assert memory.history(old.handle).final == ()
+
+
 def test_undo_takes_a_memory_back_to_one_of_its_steps(memory: Engram):
     one = memory.remember("The cache holds 10 entries")
     memory.revise(one.memory.handle, text="The cache holds 20 entries")

@@ -7,7 +7,7 @@ import pytest
 
 import engram
 from engram.errors import Invalid, NotFound
-from engram.model.answers import Graph
+from engram.model.answers_look import Graph
 from engram.service import Engram
 
 

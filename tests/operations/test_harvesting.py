@@ -15,7 +15,7 @@ import pytest
 from engram.errors import Conflict, Forbidden, Invalid, Unavailable
 from engram.inference.extract import ChatExtractor
 from engram.interop.cursors import CursorFile
-from engram.model.answers import Harvested
+from engram.model.answers_work import Harvested
 from engram.model.extraction import Extracted, Extraction
 from engram.model.memory import Citation
 from engram.model.scope import Scope

@@ -9,7 +9,7 @@ import pytest
 
 import engram as package
 from engines.servers import database_url, new_org, shared_database
-from engram.errors import Forbidden, Invalid
+from engram.errors import Forbidden, Invalid, NotFound, Unconfirmed
 from engram.interop import keyed, memory_v1, observations, records
 from engram.interop.tools import Profile
 from engram.model.caller import Caller
@@ -159,3 +159,41 @@ def test_a_form_of_another_system_leaves_insights_out_and_says_so(memory: Engram
     memory.export(str(tmp_path / "all.jsonl"))
     lines = (tmp_path / "all.jsonl").read_text().splitlines()
     assert any(NOTICED in json.dumps(json.loads(line)) for line in lines)
+
+
+def test_a_person_erases_all_that_was_noticed_about_them_and_nothing_else(memory: Engram):
+    ben = memory.speaking_for(Caller(owner="ben", org=memory.caller.org), "http")
+    ben.insights_save("Ben types slowly")
+    memory.insights_save("Likes short answers", category="communication_style")
+    gone = memory.insights_save("Says thanks").memory
+    memory.forget(gone.id)
+
+    with pytest.raises(Unconfirmed):
+        memory.insights_purge()
+    with pytest.raises(Forbidden):
+        memory.speaking_for(memory.caller._replace(human=False, agent="codex"), "http").insights_purge(confirm=True)
+    assert len(memory.insights_purge(category="workflow", confirm=True).erased) == 1
+    assert [one.text for one in memory.insights_list().memories] == ["Likes short answers"]
+    receipt = memory.insights_purge(confirm=True)
+
+    assert gone.id in receipt.erased  # what was hidden before goes too
+    assert memory.insights_list().memories == ()
+    assert [one.text for one in ben.insights_list().memories] == ["Ben types slowly"]
+    assert [one.text for one in memory.list(everywhere=True).memories] == [KNOWN]
+    assert "short answers" not in str(memory.history(limit=100))
+    with pytest.raises(NotFound):
+        memory.insights_purge(confirm=True)
+
+
+def test_what_replaced_another_insight_is_erased_with_it(memory: Engram):
+    old = memory.insights_save("We deploy on Fridays").memory
+    new = memory.insights_save("We deploy on Mondays").memory
+    memory.relate(new.id, old.id, kind="supersedes")
+    assert memory.get(old.id).memories[0].replaced_by == new.id
+    assert {old.id, new.id} < set(memory.insights_purge(confirm=True).erased)
+    assert memory.doctor().healthy
+
+
+def test_insights_are_counted_beside_memories_and_not_among_them(memory: Engram):
+    told = memory.stats()
+    assert (told.memories, told.insights, told.kinds.get("insight"), sum(told.scopes.values())) == (1, 1, None, 1)

@@ -6,7 +6,7 @@ import pytest
 
 from engram.engines.sqlite import SqliteEngine
 from engram.errors import Conflict, Forbidden, Invalid, NotFound, Unconfirmed
-from engram.model.answers import Merged, Projects
+from engram.model.answers_work import Merged, Projects
 from engram.model.change import Change
 from engram.model.event import Draft
 from engram.model.memory import Memory

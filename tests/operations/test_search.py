@@ -8,7 +8,7 @@ import pytest
 
 import engram
 from engram.errors import Forbidden, Invalid
-from engram.model.answers import Found
+from engram.model.answers_look import Found
 from engram.service import Engram
 
 
@@ -62,6 +62,22 @@ def test_filters_narrow_a_search_and_a_list_alike(memory: Engram):
         assert not memory.search(question, origin="inferred", everywhere=True).hits
         later = memory.now + timedelta(days=1)
         assert not memory.search(question, since=later, everywhere=True).hits
+
+
+@pytest.mark.parametrize(
+    "clause", [{"tag": [f"t{n}" for n in range(10_000)]}, {"kind": [f"k{n}" for n in range(10_000)]}]
+)
+def test_a_filter_of_ten_thousand_parts_is_refused_and_not_tried(memory: Engram, clause: dict[str, list[str]]):
+    memory.remember("The zebra runs")
+    for ask in (
+        lambda: memory.list(**clause),
+        lambda: memory.recall("zebra", **clause),
+        lambda: memory.search("zebra", **clause),
+        lambda: memory.get([f"mem-{n}" for n in range(10_001)]),
+    ):
+        with pytest.raises(Invalid, match="too many at once"):
+            ask()
+    assert memory.list(tag=[f"t{n}" for n in range(128)]).memories == ()  # what a memory may have
 
 
 def test_what_was_never_recalled_is_found_apart(memory: Engram):

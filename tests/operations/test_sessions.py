@@ -44,8 +44,11 @@ def test_a_session_that_ended_is_taken_up_again(world):
     assert again.session.ended_at is None
 
 
-def test_without_an_id_a_session_gets_one(world):
-    assert world.agent.session_begin().session.id
+def test_without_an_id_a_session_gets_one_of_its_own(world):
+    first, second = (world.agent.session_begin().session for _ in range(2))
+
+    assert first.id
+    assert first.id != second.id
 
 
 def test_ending_keeps_the_summary_in_one_event_and_undo_takes_both_back(world):
@@ -99,8 +102,9 @@ def test_two_owners_may_call_their_sessions_alike(world):
 def test_a_clock_that_was_set_back_does_not_keep_a_session_from_ending(world):
     world.agent.session_begin("s-1")
     world.clock.pass_by(hours=-1)
+    ended = world.agent.session_end("s-1").session
 
-    assert world.agent.session_end("s-1").session.ended_at is not None
+    assert ended.ended_at >= ended.started_at
 
 
 def test_without_a_name_the_latest_session_of_this_agent_here_ends(world):

@@ -20,6 +20,7 @@ def setting(world: World) -> dict[str, str]:
     gone = person.remember("A forgotten thing").memory.id
     person.forget(gone)
     person.session_begin("s-1")
+    person.insights_save("Asks twice")
     person.remember("An old thing", scope="project:old")
     person.remember("Another project's thing", scope="project:new")
     attached = person.remember("A thing with files").memory.id
@@ -50,6 +51,7 @@ ACTS = {
     "session_end": lambda who, refs, token: who.session_end("s-1", summary="Goal: done", token=token),
     "projects_merge": lambda who, refs, token: who.projects_merge("old", "new", apply=True, token=token),
     "projects_rename": lambda who, refs, token: who.projects_rename("old", "newer", apply=True, token=token),
+    "insights_purge": lambda who, refs, token: who.insights_purge(confirm=True, token=token),
     "insights_save": lambda who, refs, token: who.insights_save("Reads first", token=token),
     "attach": lambda who, refs, token: who.attach(refs["live"], __file__, token=token),
     "detach": lambda who, refs, token: who.detach(refs["attached"], "world.py", token=token),
@@ -62,6 +64,7 @@ OTHER = {
     "restore": lambda who, refs, token: who.restore(refs["live"], token=token),
     "promote": lambda who, refs, token: who.promote(refs["refused"], confirm=True, token=token),
     "reject": lambda who, refs, token: who.reject(refs["refused"], reason="other", token=token),
+    "insights_purge": lambda who, refs, token: who.insights_purge(category="goals", confirm=True, token=token),
     "purge": lambda who, refs, token: who.purge(refs["live"], confirm=True, token=token),
     "undo": lambda who, refs, token: who.undo(last=2, token=token),
     "relate": lambda who, refs, token: who.relate(refs["live"], refs["held"], "conflicts", token=token),
@@ -102,7 +105,7 @@ def test_a_retry_returns_the_first_answer_and_leaves_no_event(world, name):
     assert world.everything() == kept
     if name in ("remember", "insights_save"):
         assert (again.memory, again.outcome, again.replayed) == (first.memory, first.outcome, True)
-    elif name == "purge":
+    elif name in ("purge", "insights_purge"):
         assert (again.erased, again.event_id) == (first.erased, first.event_id)
     elif name == "undo":
         assert [event.id for event in again.events] == [event.id for event in first.events]

@@ -3,8 +3,8 @@
 import pytest
 
 from engram.errors import Forbidden
-from engram.rules.admission import Policy
 from engram.rules.kinds import TABLE, extended
+from engram.rules.proposals import Policy
 from rules.world import World
 
 

@@ -15,7 +15,7 @@ from engines.stores import assert_whole
 from engram.engines.ram import RamEngine
 from engram.engines.sqlite import SqliteEngine
 from engram.errors import Conflict, Forbidden, Invalid, Unavailable
-from engram.model.answers import ModelRow
+from engram.model.answers_store import ModelRow
 from engram.model.filter import Access
 from engram.model.query import Space
 from engram.ports import Engine

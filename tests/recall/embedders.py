@@ -1,8 +1,9 @@
 """What tests of recall embed with: the real default model, and one whose meanings a test writes down."""
 
+import functools
 import math
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import pytest
 
@@ -11,7 +12,7 @@ from engram.errors import Unavailable
 from engram.inference.models import DEFAULT, MODELS, locate
 from engram.model.query import Space
 from engram.ports import Embedder
-from engram.wiring import embedder_of
+from engram.wiring.embedders import embedder_of
 
 
 def real(name: str = DEFAULT) -> Embedder:
@@ -47,6 +48,9 @@ class Concepts:
     def query(self, text: str) -> bytes:
         self.asked.append(text)
         return self._vector(text)
+
+    def begin(self, text: str) -> Callable[[], bytes]:
+        return functools.partial(self.query, text)
 
     def documents(self, texts: Sequence[str]) -> list[bytes]:
         self.embedded += texts

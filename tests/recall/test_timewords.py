@@ -362,10 +362,10 @@ def test_only_the_beginning_of_a_question_is_read_and_no_word_in_half():
 def test_a_megabyte_is_answered_at_once(piece):
     question = piece * (1_000_000 // len(piece))
     asked(question, NOW)
-    started = time.perf_counter()
+    started = time.process_time()
     asked(question, NOW)
 
-    assert time.perf_counter() - started < 0.1
+    assert time.process_time() - started < 0.1
 
 
 WORDS = (
@@ -399,9 +399,9 @@ def test_the_ends_of_time_are_no_fault(now):
 
 def test_nothing_is_compiled_for_a_question_without_time():
     check = (
-        "import datetime, engram.recall.timewords as words;"
+        "import datetime, engram.recall.timewords as words, engram.recall.timewords_lexicon as lexicon;"
         "words.asked('Which port does the API listen on?', datetime.datetime.now(datetime.UTC));"
-        "print(words._compiled.cache_info().currsize)"
+        "print(lexicon.compiled.cache_info().currsize)"
     )
     done = subprocess.run([sys.executable, "-c", check], capture_output=True, text=True, check=True)
 

@@ -13,9 +13,11 @@ from engram.rules.access import (
     access_of,
     require_confirmation,
     require_judge,
+    require_keeper,
     require_owner,
     require_person,
     require_place,
+    require_reader,
 )
 from rules.world import AGENT, CHECKER, OTHER, PERSON, World, memory, request
 
@@ -124,6 +126,22 @@ def test_a_verdict_comes_from_the_owner_or_a_reviewer():
     require_judge(CHECKER, memory())
     with pytest.raises(Forbidden):
         require_judge(OTHER, memory())
+
+
+def test_what_is_shared_in_a_place_is_read_by_whoever_has_it_in_reach():
+    require_reader(Caller(owner="robin"), API)
+    require_reader(Caller(owner="robin", grants=(("project:api", "reader"),)), API)
+    with pytest.raises(Forbidden, match="You may not read project:api"):
+        require_reader(Caller(owner="robin", grants=(("project:api", ""),)), API)
+
+
+def test_the_store_itself_is_looked_after_by_who_runs_it_and_by_admins_of_the_org():
+    for keeper in (Caller(), Caller(owner="alex"), Caller(org="acme")):
+        require_keeper(keeper, "do it")
+    require_keeper(Caller(org="acme", owner="sam", roles=frozenset({"admin"})), "do it")
+    for member in (frozenset(), frozenset({"reviewer"})):
+        with pytest.raises(Forbidden, match="Only an admin may do it"):
+            require_keeper(Caller(org="acme", owner="alex", roles=member), "do it")
 
 
 def test_an_agent_is_no_person_and_its_confirmation_does_not_count():

@@ -6,7 +6,8 @@ import pytest
 
 from engram.errors import Conflict, Forbidden, Invalid
 from engram.model.memory import Citation, standing
-from engram.rules.admission import Known, Policy, Proposal, admit, prepare
+from engram.rules.admission import Known, admit
+from engram.rules.proposals import Policy, Proposal, prepare
 from rules.world import AGENT, PERSON, START, World, memory, request
 
 
@@ -253,6 +254,23 @@ def test_weight_alone_moves_on_a_curated_memory_without_a_confirmation(world):
     live = world.person.remember("My name is Alex", kind="identity", confirm=True).memory
     assert world.agent.revise(live.id, importance=9, pinned=True).outcome == "revised"
     assert (world.now(live.id).importance, world.stands(live.id)) == (9, "live")
+
+
+def test_pinning_neither_approves_what_waits_nor_verifies_what_is_live(world):
+    waits = world.agent.remember("My name is Alex", kind="identity").memory
+    live = world.agent.remember("We build with pnpm").memory
+    world.clock.pass_by(days=1)
+    for one in (waits, live):
+        world.person.revise(one.id, pinned=True, confirm=True)
+    assert (world.now(waits.id).pinned, world.stands(waits.id)) == (True, "pending")
+    assert world.now(live.id).pinned
+    assert (world.now(live.id).approved_by, world.now(live.id).verified_at) == ("", live.verified_at)
+
+
+def test_weight_moves_at_once_where_every_word_is_reviewed(world):
+    live = world.agent.remember("We build with pnpm").memory
+    strict = world.as_(world.agent.caller, Policy(review_all=True))
+    assert strict.revise(live.id, pinned=True).outcome == "revised"
 
 
 def test_a_revision_of_nothing_is_refused(world):

@@ -5,8 +5,8 @@ import pytest
 from engram.errors import Conflict, Forbidden, Invalid, Unconfirmed
 from engram.model.memory import CURATED, Citation
 from engram.model.record import replace
-from engram.rules.admission import Policy
 from engram.rules.intake import Here, take_in
+from engram.rules.proposals import Policy
 from rules.world import START, World, memory, request
 
 NAME = "My legal name is Alex"

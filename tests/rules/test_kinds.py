@@ -5,9 +5,9 @@ import pytest
 from engram.errors import Invalid
 from engram.model.limits import parse_decay
 from engram.model.memory import CURATED, check_kind
-from engram.rules.admission import Policy
-from engram.rules.kinds import AUTO, CHECKED, DISCOVERIES, KINDS, TABLE, extended, lookup, quiet
-from rules.world import World
+from engram.rules.kinds import AUTO, CHECKED, DISCOVERIES, KINDS, TABLE, extended, in_context, lookup, quiet
+from engram.rules.proposals import Policy
+from rules.world import World, memory
 
 
 def test_every_row_makes_sense():
@@ -72,3 +72,8 @@ def test_a_configured_discovery_still_needs_its_citation():
 def test_a_row_that_makes_no_sense_is_refused(rows):
     with pytest.raises(Invalid):
         extended(rows)
+
+
+def test_a_tag_keeps_a_memory_out_of_every_context():
+    assert in_context(memory(tags=("ops",)))
+    assert not in_context(memory(tags=("no-context", "ops")))

@@ -3,8 +3,12 @@
 import pytest
 
 from engram.errors import Conflict, Forbidden, Unconfirmed
+from engram.model.change import Change
+from engram.model.memory import CURATED, Citation, Memory
+from engram.model.record import replace
 from engram.rules import lifecycle
-from rules.world import AGENT, CHECKER, PERSON, World, memory, request
+from engram.rules.changes import Step
+from rules.world import AGENT, CHECKER, PERSON, START, World, memory, request
 
 
 @pytest.fixture
@@ -91,6 +95,40 @@ def test_promoting_a_proposal_gives_its_content_to_what_it_amends(world):
     assert (after.text, after.tags, after.key, after.id) == ("My name is Alexandra", ("me",), "name", live.id)
     assert answer.memories[0].id == live.id
     assert [one.text for one in world.person.list().memories] == ["My name is Alexandra"]
+
+
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+def test_two_proposals_that_add_to_one_list_leave_what_both_added(world, order):
+    live = world.person.remember(
+        "My name is Alex", kind="identity", tag=["me", "old"], cite=["url:https://a.example"], confirm=True
+    ).memory
+    cited = ["url:https://a.example", "url:https://b.example"]
+    asked = [
+        world.agent.revise(live.id, tag=["me", "old", "home"], cite=cited).memory,
+        world.agent.revise(live.id, tag=["me", "work"]).memory,
+    ]
+    for one in order:
+        world.person.promote(asked[one].id, confirm=True)
+    after = world.now(live.id)
+    assert sorted(after.tags) == ["home", "me", "work"]  # what one took away is gone, and nothing else
+    assert [one.ref for one in after.citations] == ["https://a.example", "https://b.example"]
+
+
+def test_a_proposal_that_waits_shows_the_lists_as_its_approval_would_leave_them(world):
+    live = world.person.remember("My name is Alex", kind="identity", tag=["me"], confirm=True).memory
+    first = world.agent.revise(live.id, tag=["me", "home"]).memory
+    second = world.agent.revise(live.id, tag=["me", "work"]).memory
+    world.person.promote(first.id, confirm=True)
+    (waits,) = world.person.review().candidates
+    assert (waits.memory.id, waits.memory.tags) == (second.id, ("me", "home", "work"))
+
+
+def test_of_two_proposals_about_one_citation_the_one_approved_last_counts(world):
+    live = world.person.remember("My name is Alex", kind="identity", confirm=True).memory
+    asked = [world.agent.revise(live.id, cite=[Citation("file", "a.py", pin=pin)]).memory for pin in ("1", "2")]
+    for one in asked:
+        world.person.promote(one.id, confirm=True)
+    assert [(one.ref, one.pin) for one in world.now(live.id).citations] == [("a.py", "2")]
 
 
 def test_a_proposal_to_amend_what_was_forgotten_is_refused(world):
@@ -249,3 +287,187 @@ def test_every_change_expects_the_revision_it_was_decided_on():
     for change in (lifecycle.verify(held, request(AGENT)), lifecycle.forget(held, request(AGENT))):
         assert change.expects == {held.id: 7}
         assert change.puts[0].revision == 8
+
+
+# --- the rules by themselves ---
+
+
+def waiting(**fields: object) -> Memory:
+    return memory("memory-1", status="pending", held_for="review_all", **fields)
+
+
+def put(change: Change, id: str = "memory-1") -> Memory:
+    found = next(one for one in change.puts if one.id == id)
+    assert isinstance(found, Memory)
+    return found
+
+
+def test_a_rewording_keeps_the_summary_of_the_same_words_only():
+    one = waiting(summary="Fridays")
+
+    assert lifecycle.reworded(one, None, request()) is one
+    assert lifecycle.reworded(one, one.text, request()).summary == "Fridays"
+    assert lifecycle.reworded(one, "We deploy on Mondays", request()).summary == ""
+
+
+def test_a_promotion_puts_out_of_use_what_a_verdict_says_unless_both_are_kept():
+    old, rival = memory("memory-2", "Releases are made by hand"), memory("memory-3", "The api port is 9090")
+    one = waiting(text="The api port is 8080")
+    out = [Step(each, replace(each, replaced_by=one.id, revision=2)) for each in (old, rival)]
+    new = Step(None, memory("memory-4", "More"))
+    change, live = lifecycle.promote(one, request(), rivals=[rival], superseded=[*out, new])
+    both, _ = lifecycle.promote(one, request(), rivals=[rival], superseded=[*out, new], keep=True)
+
+    assert live.status == "promoted"
+    assert [each.id for each in change.puts] == ["memory-1", "memory-3", "memory-2", "memory-4"]
+    assert [each.id for each in both.puts] == ["memory-1"]
+
+
+def test_what_replaced_a_memory_one_after_the_other_is_replaced_by_it_when_it_is_promoted():
+    second = memory("memory-2", "Releases are made by hand", replaced_by="memory-3")
+    third, apart = memory("memory-3", "Releases are automatic"), memory("memory-4", "Tea is at five")
+    change, _ = lifecycle.promote(waiting(replaced_by="memory-2"), request(), rivals=[second, third, apart])
+
+    assert [each.id for each in change.puts] == ["memory-1", "memory-2", "memory-3"]
+
+
+def test_an_approval_of_something_curated_says_which_words_it_is_about():
+    curated = waiting(kind="rule", tier=CURATED)
+    change, live = lifecycle.promote(curated, request(confirmed="flag"))
+
+    assert change.draft.payload.note == {"digest": live.digest, "confirmed": "flag"}
+    assert lifecycle.promote(waiting(tier=1), request())[0].draft.payload.note == {}
+
+
+@pytest.mark.parametrize(
+    ("one", "twins", "apart"),
+    [
+        (waiting(), [], False),
+        (waiting(apart=True), [], True),
+        (waiting(), [waiting()], False),
+        (waiting(), [memory("memory-2")], True),
+        (waiting(), [memory("memory-2", status="rejected")], False),
+        (waiting(), [memory("memory-2", key="deploy")], False),
+    ],
+    ids=["alone", "apart before", "itself", "alive", "rejected too", "known by its key"],
+)
+def test_a_rejected_text_leaves_its_claim_to_a_twin_that_is_alive(one, twins, apart):
+    assert put(lifecycle.reject(one, request(), twins=twins)).apart is apart
+
+
+def test_what_is_verified_is_promoted_or_staged_and_may_be_cited_anew():
+    staged = memory(status="pending", held_for="unmerged_branch", branch="api#topic")
+    cited = (Citation("url", "https://example.org"),)
+
+    assert put(lifecycle.verify(staged, request())).verified_at == START
+    assert put(lifecycle.verify(memory(), request(), cited)).citations == cited
+    for wrong, hint in (
+        (memory(forgotten_at=START), "Restore it first: engram restore memory-1."),
+        (waiting(), "Review it first: engram review."),
+        (waiting(forgotten_at=START), "Restore it first: engram restore memory-1."),
+    ):
+        with pytest.raises(Conflict) as refused:
+            lifecycle.verify(wrong, request())
+        assert refused.value.hint == hint
+
+
+def test_what_comes_back_beside_something_that_contradicts_it_waits():
+    gone = memory(text="The api port is 8080", forgotten_at=START, approved_by="alex")
+    rival, old = memory("memory-2", "The api port is 9090"), memory("memory-3", "The api port is 7070")
+    out = [Step(old, replace(old, replaced_by=gone.id, revision=2))]
+    held, back = (lifecycle.restore(gone, request(), rivals=each, superseded=out) for each in ([rival], []))
+
+    assert [one.id for one in held.puts] == ["memory-1"]
+    assert (put(held).status, put(held).held_for, put(held).forgotten_at) == ("pending", "conflict", None)
+    assert [one.id for one in back.puts] == ["memory-1", "memory-3"]
+    waits = lifecycle.restore(waiting(forgotten_at=START), request(), superseded=out)
+    assert [one.id for one in waits.puts] == ["memory-1"]
+
+
+def test_an_agent_restores_what_is_curated_only_where_it_was_never_approved():
+    lifecycle.restore(waiting(kind="rule", tier=CURATED, forgotten_at=START), request(AGENT))
+    with pytest.raises(Forbidden):
+        lifecycle.restore(memory(kind="rule", tier=CURATED, forgotten_at=START), request(AGENT))
+
+
+def test_a_purge_says_what_it_would_erase_and_erases_it():
+    one, two = memory(), memory("memory-2", "More")
+    for ones, said in (([one], "Purging memory-1 "), ([one, two], "Purging 2 memories ")):
+        with pytest.raises(Unconfirmed, match=said):
+            lifecycle.purge_all(ones, request())
+    sure = request(confirmed="flag")
+
+    assert lifecycle.purge_all([one, two], sure).erase == ("memory-1", "memory-2")
+    assert lifecycle.purge_remains("memory-9", sure).erase == ("memory-9",)
+
+
+def test_what_a_purged_memory_had_replaced_is_handed_on_to_what_stays():
+    sure = request(confirmed="flag")
+    old = memory("memory-2", "Older", replaced_by="memory-1")
+    kept = lifecycle.purge_all([memory(replaced_by="memory-9")], sure, replaced=[old])
+    ring = lifecycle.purge_all([memory(replaced_by="memory-2")], sure, replaced=[old])
+
+    assert put(kept, "memory-2").replaced_by == "memory-9"
+    assert put(ring, "memory-2").replaced_by == ""
+
+
+def test_what_a_forgotten_memory_had_replaced_is_handed_on_too():
+    old = memory("memory-2", "Older", replaced_by="memory-1")
+    handed = lifecycle.forget(memory(replaced_by="memory-9"), request(), replaced=[old])
+    freed = lifecycle.forget(memory(replaced_by="memory-2"), request(), replaced=[old], reason="two\nlines")
+
+    assert put(handed, "memory-2").replaced_by == "memory-9"
+    assert put(freed, "memory-2").replaced_by == ""
+
+
+def test_a_change_that_was_decided_on_another_revision_is_refused():
+    lifecycle.require_revision(memory(revision=3), 3)
+    lifecycle.require_revision(memory(revision=3), None)
+    with pytest.raises(Conflict, match="memory-1 is at revision 3, not 2"):
+        lifecycle.require_revision(memory(revision=3), 2)
+
+
+def test_what_is_merged_keeps_the_summary_of_the_same_words_only():
+    other = memory("memory-2", "We deploy on Mondays", summary="Mondays")
+    same, _ = lifecycle.merge_into(waiting(), other, other.text, request())
+    new, _ = lifecycle.merge_into(waiting(), other, "We deploy twice a week", request())
+
+    assert put(same, "memory-2").summary == "Mondays"
+    assert (put(new, "memory-2").text, put(new, "memory-2").summary) == ("We deploy twice a week", "")
+
+
+def test_a_proposal_that_is_applied_replaces_its_rivals_and_not_what_it_amends():
+    amended = memory("memory-2", "The api port is 7070")
+    rival = memory("memory-3", "The api port is 9090")
+    one = waiting(text="The api port is 8080", amends=amended.id)
+    change, live = lifecycle.promote(one, request(), amended=amended, base=amended, rivals=[amended, rival])
+
+    assert [(each.id, each.replaced_by) for each in change.puts] == [
+        ("memory-2", ""),
+        ("memory-1", "memory-2"),
+        ("memory-3", "memory-2"),
+    ]
+    assert (live.id, live.text) == ("memory-2", one.text)
+
+
+def test_a_proposal_changes_what_it_says_otherwise_and_whose_word_it_is_only_with_the_words():
+    base = memory("memory-2", source="manual")
+    tagged = replace(base, id="memory-1", tags=("ops",), source="tool:remember")
+    worded = replace(tagged, text="We deploy on Mondays")
+
+    assert set(lifecycle.proposed(tagged, base, base)) == {"tags"}
+    assert set(lifecycle.proposed(worded, base, base)) == {"tags", "text", "source"}
+
+
+def test_what_is_compared_with_itself_or_with_a_ring_of_others_is_decided_all_the_same():
+    one = waiting(text="The api port is 8080", replaced_by="memory-2")
+    ring = [memory("memory-2", "Two", replaced_by="memory-3"), memory("memory-3", "Three", replaced_by="memory-2")]
+    change, _ = lifecycle.promote(one, request(), rivals=[one, *ring])
+
+    assert [each.id for each in change.puts] == ["memory-1", "memory-2", "memory-3"]
+
+
+@pytest.mark.parametrize(("fields", "state"), [({"status": "rejected"}, "rejected"), ({}, "promoted")])
+def test_what_does_not_wait_is_refused_with_the_state_it_is_in(fields, state):
+    with pytest.raises(Conflict, match=f"it is {state}, not pending"):
+        lifecycle.promote(memory(**fields), request())

@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 from engram.model.event import Draft, Edit, Event, Head, Payload, seal
-from engram.rules.merge import COUNTER, State, merge, states
+from engram.rules.merge import COUNTER, STATES, Stamp, State, merge, states, told_whole
 from rules.world import START
 
 
@@ -57,3 +57,26 @@ def test_an_erased_memory_stays_erased_whatever_arrives_later():
 
 def test_an_event_without_its_payload_says_nothing():
     assert states([event("a", edit("text", "words"))._replace(payload=None)]) == {}
+
+
+def test_what_is_erased_has_no_values_whatever_is_known_of_it():
+    assert State({"text": (Stamp("1", "a", "e"), "words")}, erased=True).values() == {}
+
+
+def test_a_state_that_is_told_whole_counts_like_the_steps_to_it():
+    made, again = event("a", edit("id", "m"), edit("text", "words")), event("a", edit(COUNTER, 2, 1), seconds=3)
+    known = states([made, again])["m"]
+    telling = event("b", seconds=9, action="tell")
+    telling = telling._replace(payload=telling.payload._replace(note={STATES: {"m": told_whole(known)}}))
+
+    assert states([telling])["m"] == known
+    assert states([telling])["m"].values() == {"id": "m", "text": "words", "seen": 2}
+
+
+def test_what_was_removed_and_made_again_is_counted_once():
+    made = event("a", edit("id", "m"), edit("text", "words"), edit(COUNTER, 3), seconds=1)
+    gone = event("a", edit("id", None, "m"), edit("text", None, "words"), edit(COUNTER, None, 3), seconds=2)
+    back = event("a", edit("id", "m"), edit("text", "words"), edit(COUNTER, 3), seconds=3)
+
+    assert states([made, gone])["m"].values() == {}
+    assert states([made, gone, back])["m"].values()["seen"] == 3

@@ -136,3 +136,9 @@ def test_it_keeps_the_handle_it_is_known_by(world):
     now = world.now(made.id)
 
     assert as_of(now, world.events(), START).handle == now.handle == "mem-0001"
+
+
+def test_where_no_history_is_left_it_was_as_it_is(world):
+    made = world.person.remember("We deploy on Fridays").memory
+
+    assert as_of(made, [], START) == made

@@ -1,14 +1,16 @@
 """Routing what waits, as a rule: the table of routes, what a batch does to itself, and that nothing is approved."""
 
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 
 from engram.errors import Unconfirmed
 from engram.model.memory import CURATED, Memory
-from engram.rules.admission import Policy
 from engram.rules.kinds import extended
-from engram.rules.routing import Beside, Route, carry, held, plan
+from engram.rules.proposals import Policy
+from engram.rules.routing import REASONS, Beside, Route, carry, held, plan
+from engram.surfaces.render_work import ROUTES
 from rules.world import START, memory, request
 
 POLICY = Policy(autopromote=False)
@@ -41,7 +43,9 @@ def route(one: Memory, beside: Beside | None = None, policy: Policy = POLICY) ->
         (waiting(created_at=START - timedelta(days=300), decay="180d"), "skip", "stale"),
         (waiting(created_at=START - timedelta(days=300), decay="none"), "append", "low_risk"),
         (waiting(held_for="unmerged_branch", branch="api:topic"), "skip", "unmerged_branch"),
+        (waiting(held_for="unmerged_branch"), "skip", "unmerged_branch"),
         (waiting(valid_until=SOON), "skip", "expired"),
+        (waiting(created_at=SOON - timedelta(days=180), decay="180d"), "append", "low_risk"),
     ],
     ids=lambda value: value.held_for or value.kind if isinstance(value, Memory) else value,
 )
@@ -179,3 +183,30 @@ def test_a_route_that_would_let_a_curated_memory_go_live_is_refused():
 def test_only_what_nothing_of_its_own_holds_is_looked_at():
     assert held(waiting(held_for="conflict"), POLICY, SOON) is None
     assert held(waiting(tier=CURATED, kind="rule"), POLICY, SOON) is not None
+
+
+def test_every_reason_of_a_route_has_words_and_a_row_in_the_guide():
+    guide = (Path(__file__).parents[2] / "docs" / "guides" / "views.md").read_text(encoding="utf-8")
+
+    assert set(ROUTES) == set(REASONS)
+    assert all(f"| `{reason}` |" in guide for reason in REASONS)
+
+
+def test_what_is_compared_with_itself_is_still_compared_with_the_next():
+    one = waiting(text=PORT)
+    rival = memory("memory-2", "The api port is 9090")
+
+    assert route(one, Beside(rivals=(one, rival)))[1:] == ("queue", "conflict", rival)
+
+
+def test_a_change_of_one_memory_does_not_keep_another_from_going_live():
+    old = memory("memory-9", "We deploy on Mondays")
+    first, change = waiting(), waiting("memory-2", "We deploy on Tuesdays", amends=old.id)
+    done = carry(
+        [Route(first, "append", "low_risk"), Route(change, "append", "low_risk")],
+        {change.id: Beside(amended=old, base=old)},
+        request(),
+    )
+
+    assert done is not None
+    assert [one.id for one in done.puts] == ["memory-1", "memory-9", "memory-2"]

@@ -6,9 +6,10 @@ from engram.model.caller import Caller
 from engram.model.change import Change
 from engram.model.evidence import Fate
 from engram.model.memory import CURATED, Memory, standing
+from engram.model.record import replace
 from engram.model.scope import GLOBAL, Scope
-from engram.rules.admission import Policy, Proposal
 from engram.rules.kinds import TABLE
+from engram.rules.proposals import Policy, Proposal
 from engram.rules.routing import Beside
 from engram.rules.settling import ANYWHERE, settle, staged_on
 from rules.world import START, World, memory, request
@@ -107,3 +108,44 @@ def test_a_view_only_narrows_and_is_nobodys_argument():
 
     assert made.outcome == "staged"
     assert seen == {BRANCH: [made.memory.id], "": [], "github.com/acme/api#other": []}
+
+
+# --- several at once, and what is known beside ---
+
+
+def all_settled(*ones: Memory, **beside: Beside) -> tuple[Memory, ...]:
+    change = settle(ones, {one.id: Fate("merged") for one in ones}, beside, Policy(), request())
+    return change.puts if change else ()  # type: ignore[return-value] # memories alone
+
+
+def test_everything_of_a_branch_goes_live_together():
+    one, two = staged(), replace(staged("We log every retry"), id="memory-2")
+
+    assert [(each.id, each.status) for each in all_settled(one, two)] == [
+        ("memory-1", "promoted"),
+        ("memory-2", "promoted"),
+    ]
+
+
+def test_what_is_known_already_waits_for_a_person():
+    after = settled(Fate("merged"), staged(), twins=(memory("memory-2", "We retry five times"),))
+
+    assert (after.status, after.held_for, after.branch) == ("pending", "conflict", "")
+
+
+def test_a_change_is_made_to_what_it_changes():
+    old = memory("memory-9", "We retry thrice", tier=1, kind="decision")
+    beside = Beside(amended=old, base=old)
+    new, done = all_settled(staged(amends=old.id), **{"memory-1": beside})
+
+    assert (new.id, new.text, new.status) == (old.id, "We retry five times", "promoted")
+    assert (done.status, done.replaced_by) == ("promoted", old.id)
+
+
+def test_of_two_changes_to_one_memory_the_second_stays_where_it_is():
+    old = memory("memory-9", "We retry thrice", tier=1, kind="decision")
+    beside = Beside(amended=old, base=old)
+    first, second = staged(amends=old.id), replace(staged("We never retry", amends=old.id), id="memory-2")
+    put = all_settled(first, second, **{"memory-1": beside, "memory-2": beside})
+
+    assert [each.id for each in put] == ["memory-9", "memory-1"]

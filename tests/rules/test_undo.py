@@ -3,8 +3,9 @@
 import pytest
 
 from engram.errors import Conflict, Forbidden, Invalid, NotFound, Unconfirmed
-from engram.rules.undo import reversed_by
-from rules.world import World, texts
+from engram.model.event import EDITED
+from engram.rules.undo import reversed_by, undo
+from rules.world import OTHER, World, request, texts
 
 
 @pytest.fixture
@@ -189,3 +190,86 @@ def test_history_goes_on_page_by_page(world):
         if (before := page.next) is None:
             break
     assert seen == [7, 6, 5, 4, 3, 2, 1]
+
+
+# --- the order of steps, what counts, and whose they are ---
+
+
+def test_several_steps_on_one_field_are_taken_back_newest_first(world):
+    kept = world.person.remember("A thing to keep", importance=5).memory
+    world.person.revise(kept.id, importance=7)
+    world.person.revise(kept.id, importance=9)
+    world.person.undo(last=2)
+
+    assert world.now(kept.id).importance == 5
+    assert world.now(kept.id).revision == kept.revision + 3
+
+
+def test_what_was_done_again_does_not_stand_undone(world):
+    world.person.remember("A thing")
+    world.person.undo()
+    taken_back = world.events()[-1]
+    world.person.undo(str(taken_back.seq))
+
+    assert reversed_by(world.events()) == {taken_back.id}
+
+
+def test_a_count_goes_back_and_forth_by_what_was_counted(world):
+    kept = world.person.remember("A thing to keep").memory
+    world.person.remember("A thing to keep")
+    world.person.undo()
+    assert world.now(kept.id).seen == 1
+    world.person.undo(str(world.events()[-1].seq))
+
+    assert world.now(kept.id).seen == 2
+
+
+def test_what_was_removed_comes_back_once_and_to_its_owner_alone(world):
+    kept = world.person.remember("A thing").memory
+    world.person.undo()
+    removal = world.events()[-1]
+
+    assert [one.revision for one in undo([removal], {}, request()).puts] == [1]
+    with pytest.raises(Forbidden):
+        undo([removal], {}, request(OTHER))
+    with pytest.raises(Conflict, match=rf"Event {removal.seq} \(undo\) cannot be undone: id of {kept.id}"):
+        undo([removal], {kept.id: kept}, request())
+
+
+def test_a_step_on_what_is_gone_cannot_be_taken_back(world):
+    kept = world.person.remember("A thing").memory
+    world.person.revise(kept.id, importance=9)
+    with pytest.raises(Conflict, match=rf"Event 2 \(revise\) cannot be undone: {kept.id} is gone"):
+        undo([world.events()[-1]], {}, request())
+
+
+def test_what_somebody_proposes_to_change_is_not_undone(world):
+    rule = world.person.remember("Never deploy on Fridays", kind="rule", confirm=True)
+    proposal = world.agent.revise(rule.memory.id, text="Never deploy on Mondays").memory
+    with pytest.raises(Conflict, match=f"{proposal.handle} proposes to change it"):
+        world.person.undo(str(rule.event))
+
+
+def test_a_reviewer_takes_back_verdicts_of_their_own_and_nothing_else(world):
+    one = world.person.remember("We deploy on Fridays", visibility="shared").memory
+    world.clock.pass_by(days=1)
+    own = world.reviewer.verify(one.id).event
+    world.reviewer.undo(str(own))
+    assert world.now(one.id).verified_at == one.verified_at
+
+    theirs = world.person.verify(one.id).event
+    content = world.person.revise(one.id, importance=9).event
+    for event in (theirs, content):
+        with pytest.raises((Forbidden, NotFound)):
+            world.reviewer.undo(str(event))
+
+
+def test_what_an_editor_did_to_a_curated_memory_is_taken_back_without_a_word(world):
+    rule = world.person.remember("Never deploy on Fridays", kind="rule", confirm=True).memory
+    world.person.revise(rule.id, text="Deploy when you like", confirm=True)
+    revised, now = world.events()[-1], world.now(rule.id)
+    with pytest.raises(Unconfirmed):
+        undo([revised], {rule.id: now}, request())
+
+    (back,) = undo([revised._replace(action=EDITED)], {rule.id: now}, request()).puts
+    assert back.text == "Never deploy on Fridays"

@@ -13,8 +13,8 @@ from engram.model.filter import ANYTHING, Access
 from engram.model.memory import Memory, Standing, standing
 from engram.model.scope import GLOBAL, Scope
 from engram.ports import Attaching, Embedder, Engine, Shelf
-from engram.rules.admission import Policy
 from engram.rules.media import TAKEN
+from engram.rules.proposals import Policy
 from engram.service import Engram
 
 START = datetime(2026, 1, 1, tzinfo=UTC)

@@ -64,11 +64,12 @@ def by_stdio(folder: Path, *words: str, **variables: str) -> StdioServerParamete
 
 
 class Served(NamedTuple):
-    """A running `engram serve`: where it listens, and its token."""
+    """A running `engram serve`: where it listens, its token, and what it had said when it ended."""
 
     url: str
     token: str
     process: subprocess.Popen[bytes]
+    log: list[bytes]
 
     @property
     def port(self) -> int:
@@ -89,9 +90,11 @@ def serving(folder: Path, *words: str, **variables: str) -> Iterator[Served]:
     try:
         assert process.stdout
         told = json.loads(process.stdout.readline())
-        yield Served(told["url"], Path(told["token_file"]).read_text().strip(), process)
+        log: list[bytes] = []
+        yield Served(told["url"], Path(told["token_file"]).read_text().strip(), process, log)
         process.terminate()
         _, said = process.communicate(timeout=PATIENCE)
+        log.append(said)
         assert b"Traceback" not in said, said.decode()
     finally:
         process.kill()

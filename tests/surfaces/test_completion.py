@@ -2,6 +2,7 @@
 
 import shutil
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -18,7 +19,7 @@ def completed(*words: str) -> list[str]:
     """What bash offers after these words, the last of which is being typed."""
     line = "\n".join(
         [
-            script("bash", list(EXTRA)),
+            script("bash", EXTRA),
             f"COMP_WORDS=({' '.join(repr(word) for word in ('engram', *words))})",
             f"COMP_CWORD={len(words)}",
             "_engram",
@@ -34,7 +35,7 @@ def test_the_command_prints_a_script_for(engram: Driver, shell: str):
     done = engram("completion", shell)
 
     assert done.code == 0
-    assert done.out == script(shell, list(EXTRA)) + "\n"
+    assert done.out == script(shell, EXTRA) + "\n"
     for name in (*COMMANDS, *EXTRA):
         assert name.partition(" ")[0] in done.out
 
@@ -48,28 +49,63 @@ def test_without_a_shell_it_shows_how_it_is_used(engram: Driver):
 
 @pytest.mark.parametrize("shell", [shell for shell in SHELLS if shutil.which(shell)])
 def test_every_shell_of_this_machine_accepts_its_script(shell: str):
-    done = subprocess.run(
-        [shell, "-n"], input=script(shell, list(EXTRA)), capture_output=True, check=False, text=True
-    )
+    done = subprocess.run([shell, "-n"], input=script(shell, EXTRA), capture_output=True, check=False, text=True)
 
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_the_zsh_script_is_the_bash_one_behind_its_adapter():
-    zsh = script("zsh", list(EXTRA))
+def offered_by_zsh(*words: str) -> list[str]:
+    """What zsh would show after these words: its own part is played by functions that print what they are given."""
+    talk = f"""
+        compdef() {{ : }}
+        {script("zsh", EXTRA)}
+        _describe() {{ print -l -- ${{(P)@[-1]}} }}
+        _files() {{ print FILES }}
+        words=(engram {" ".join(repr(word) for word in words)}); CURRENT=$#words; PREFIX=$words[-1]; _engram
+    """
+    done = subprocess.run(["zsh", "-f", "-c", talk], capture_output=True, check=True, text=True)
+    return done.stdout.splitlines()
 
-    assert zsh.startswith("autoload -U +X bashcompinit && bashcompinit\n")
-    assert zsh.endswith(script("bash", list(EXTRA)))
+
+@pytest.mark.skipif(not shutil.which("zsh"), reason="zsh is not on this machine")
+def test_zsh_offers_commands_with_what_they_mean_then_options_or_files():
+    remember = OPERATIONS["remember"]
+
+    assert f"remember:{remember.summary}" in offered_by_zsh("re")
+    assert "demo:" + EXTRA["demo"] in offered_by_zsh("")
+    assert offered_by_zsh("backup", "") == ["create", "verify", "restore"]
+    assert [each.partition(":")[0] for each in offered_by_zsh("doctor", "--")] == [
+        *("--fix", "--hygiene", "--json", "--store", "--help"),
+    ]
+    assert offered_by_zsh("import", "") == ["FILES"]
+
+
+@pytest.mark.skipif(not shutil.which("fish"), reason="fish is not on this machine")
+def test_fish_offers_commands_options_and_files(tmp_path: Path):
+    def offered(line: str) -> list[str]:
+        told = f"{script('fish', EXTRA)}\ncomplete -C '{line}'"
+        done = subprocess.run(
+            ["fish", "--no-config"], input=told, cwd=tmp_path, capture_output=True, text=True, check=True
+        )
+        return [each.partition("\t")[0] for each in done.stdout.splitlines()]
+
+    (tmp_path / "old.jsonl").touch()
+
+    assert offered("engram remem") == ["remember"]
+    assert "old.jsonl" not in offered("engram ol")
+    assert offered("engram backup ver") == ["verify"]
+    assert offered("engram recall --ex") == ["--explain"]
+    assert offered("engram import ol") == ["old.jsonl"]
 
 
 def test_every_line_for_fish_is_a_complete_command_with_closed_quotes():
-    for line in script("fish", list(EXTRA)).splitlines():
+    for line in script("fish", EXTRA).splitlines():
         assert line.startswith("complete -c engram ")
         assert line.replace("\\'", "").count("'") % 2 == 0
 
 
 def test_bash_is_told_which_command_it_completes():
-    told = f"{script('bash', list(EXTRA))}\ncomplete -p engram"
+    told = f"{script('bash', EXTRA)}\ncomplete -p engram"
     done = subprocess.run(["bash", "--norc", "-c", told], capture_output=True, check=True, text=True)
 
     assert done.stdout == "complete -F _engram engram\n"

@@ -61,6 +61,9 @@ def test_a_revision_guards_a_change(served: Served):
 
     assert (late.status, late.body["code"]) == (409, "conflict")
     assert ask(served, "PATCH", path, {"importance": 4}, if_match=tag).status == 200
+    read = ask(served, "GET", path)
+    assert read.headers["etag"] == f'"{read.body["memories"][0]["revision"]}"' != tag
+    assert "etag" not in ask(served, "GET", "/v1/memories?limit=1").headers  # it is about no one memory
     assert ask(served, "GET", "/v1/stats", if_match='"1"').status == 422
 
 
@@ -142,7 +145,9 @@ def test_the_openapi_document_names_every_resource_and_every_error(served: Serve
 
     assert document == json.loads(json.dumps(describe(resources())))
     told = {(path, method) for path, each in document["paths"].items() for method in each}
+    exchanged = "/v1/sync/files/{replica}/{name}"
     bytes_too = {("/v1/memories/{memory}/assets", "post"), ("/v1/memories/{memory}/assets/{asset}", "get")}
+    bytes_too |= {("/v1/sync/files", "get"), (exchanged, "get"), (exchanged, "put")}
     assert told == {(each.path, each.method.lower()) for each in resources()} | bytes_too
     for path in document["paths"].values():
         for each in path.values():

@@ -12,13 +12,14 @@ import jwt
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
+from attacks.ledger import tried
 from engram.errors import Invalid, Unauthenticated, Unavailable
 from engram.model.caller import Caller
 from engram.model.grants import Grants
 from engram.surfaces import issuer as issuing
 from engram.surfaces.fetching import checked_url
 from engram.surfaces.identity import Claims, Denied, Identity
-from engram.surfaces.issuer import Issuer, bad_token
+from engram.surfaces.issuer import BadToken, Issuer
 
 ISSUER, AUDIENCE = "https://id.example.org", "https://memory.example.org"
 KEYS = {name: rsa.generate_private_key(public_exponent=65537, key_size=2048) for name in ("one", "two")}
@@ -122,7 +123,8 @@ def test_what_is_no_token_of_this_provider_for_this_server_now_opens_nothing(
 ):
     with pytest.raises(Unauthenticated) as refused:
         issuer.claims(made())
-    assert refused.value.body() == bad_token().body()
+    assert refused.value.body() == BadToken("any").body()
+    tried("Expired, early, unsigned, wrongly signed tokens, or for another", "HTTP", refused.value.http_status)
 
 
 def test_clocks_may_differ_by_half_a_minute(issuer: Issuer):
@@ -175,6 +177,43 @@ def test_a_provider_that_is_down_is_unavailable_until_its_keys_are_known(
         issuer.claims(signed())
 
 
+@pytest.mark.parametrize(
+    ("made", "why"),
+    [
+        (lambda: signed(exp=int(time.time()) - 60), "expired"),
+        (lambda: signed(nbf=int(time.time()) + 60), "not valid yet"),
+        (lambda: signed(aud="https://elsewhere.example.org"), "audience"),
+        (lambda: signed(aud=None), "claim missing"),
+        (lambda: signed(iss=f"{ISSUER}/"), "issuer"),
+        (lambda: signed("two", head={"kid": "one"}), "signature"),
+        (lambda: signed("two"), "unknown key"),
+        (by_public_key, "algorithm"),
+        (lambda: "nonsense", "malformed"),
+    ],
+)
+def test_who_runs_the_server_learns_what_was_wrong_with_a_token(issuer: Issuer, made: Callable[[], str], why: str):
+    with pytest.raises(BadToken) as refused:
+        issuer.claims(made())
+    assert refused.value.why == why
+
+
+@pytest.mark.parametrize("named", [f"{ISSUER}/", "https://evil.example.org", None])
+def test_a_provider_by_another_name_is_told_at_the_start_with_both_names(
+    issuer: Issuer, provider: Provider, named: str
+):
+    issuer.check()
+    provider.issuer = named
+    with pytest.raises(Invalid) as refused:
+        issuer.check()
+    assert f"calls itself {str(named)!r}; oidc_issuer is {ISSUER!r}" in refused.value.message
+
+
+def test_a_provider_that_is_down_keeps_no_server_from_starting(issuer: Issuer, provider: Provider):
+    provider.up = False
+    issuer.check()
+    assert provider.asked == 1
+
+
 def test_a_document_that_speaks_for_another_issuer_is_not_believed(issuer: Issuer, provider: Provider):
     provider.issuer = "https://evil.example.org"
     with pytest.raises(Unavailable):
@@ -214,7 +253,7 @@ def test_an_issuer_has_an_address_that_can_be_trusted(url: str):
 def identity(issuer: Issuer, grants: dict[str, Any] | None = None, **more: Any) -> Identity:
     def opens_key(key: str) -> Caller:
         del key
-        raise bad_token()
+        raise BadToken("key")
 
     return Identity(issuer, opens_key, Claims(**more), "home", Grants.read(grants or {}))
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from engram.surfaces.login import token_for
 from surfaces.driving import COMMAND, PATIENCE, child, environment
 from surfaces.identities import provider
 from surfaces.teams import Team, running
@@ -29,7 +30,8 @@ def url_of(team: Team) -> str:
     return f"http://127.0.0.1:{team.port}"
 
 
-def signed_in(team: Team, folder: Path) -> None:
+def signed_in(team: Team, folder: Path) -> str:
+    """Sign in as Ada; what the command says in the end."""
     process = subprocess.Popen(
         [*COMMAND, "login", url_of(team), "--client", "app"],
         stdout=subprocess.PIPE,
@@ -45,6 +47,7 @@ def signed_in(team: Team, folder: Path) -> None:
         team.provider.agree(where.group(), "ada")
         out, err = process.communicate(timeout=PATIENCE)
         assert (process.returncode, b"Signed in" in out) == (0, True), err
+        return out.decode()
     finally:
         process.kill()
 
@@ -85,3 +88,39 @@ def test_a_file_that_others_may_read_is_not_used(tmp_path: Path):
     file.chmod(0o644)
     done = child(tmp_path, "login", "https://memory.example.org", "--token")
     assert (done.code, "chmod 600" in done.err) == (8, True)
+
+
+def test_who_signed_in_is_told_and_exchanges_with_the_server_without_another_token(served: Team, tmp_path: Path):
+    shown = signed_in(served, tmp_path)
+    added = child(tmp_path, "remote", "add", "team", url_of(served) + "/v1")
+    child(tmp_path, "remote", "enrol", "team", "project:api")
+    child(tmp_path, "remember", "We deploy on Fridays", "--scope", "project:api", "--visibility", "shared")
+    pushed = child(tmp_path, "remote", "push", "team")
+
+    assert f"Signed in to {url_of(served)} as ada" in shown
+    assert f"engram remote add team {url_of(served)}" in shown
+    assert (added.code, "could not" in added.out) == (0, False), added
+    assert pushed.code == 0, pushed.err
+    child(tmp_path, "login", url_of(served), "--forget")
+    refused = child(tmp_path, "remote", "push", "team")
+    assert refused.code == 9
+    assert f"engram login {url_of(served)}," in refused.err
+
+
+def test_a_remote_is_not_noted_with_a_token_that_its_server_refuses(served: Team, tmp_path: Path):
+    tokens = {"ENGRAM_REMOTE_TOKEN_TEAM": "wrong", "ENGRAM_REMOTE_TOKEN_FAR": "x"}
+    wrong = child(tmp_path, "remote", "add", "team", url_of(served), **tokens)
+    listed = child(tmp_path, "remote", "list")
+    silent = child(tmp_path, "remote", "add", "far", "http://127.0.0.1:9", **tokens)
+
+    assert (wrong.code, url_of(served) in listed.out) == (9, False)
+    assert (silent.code, "could not be tried" in silent.out) == (0, True)
+
+
+def test_the_tokens_of_a_login_go_to_that_server_alone(served: Team, tmp_path: Path):
+    signed_in(served, tmp_path)
+    home = {"HOME": str(tmp_path)}
+
+    assert token_for(url_of(served), home) == token_for(url_of(served) + "/v1", home) != ""
+    assert token_for(url_of(served) + ".example.org", home) == ""
+    assert token_for("https://memory.example.org", home) == ""

@@ -405,7 +405,7 @@ async def test_all_tools_together_cost_a_session_little(engram: Driver):
     whole = json.dumps(await listed(engram), ensure_ascii=False, separators=(",", ":"))
 
     assert len(SHOWN) <= 12
-    assert len(whole) / 4 < 1500
+    assert tokens(whole) < 1500
 
 
 async def test_every_tool_is_closed_to_what_it_does_not_know(engram: Driver):

@@ -68,7 +68,8 @@ def test_a_store_that_cannot_be_made_is_a_tool_error_with_the_next_step(tmp_path
         failed = server.call("recall", question="anything")
 
     assert failed["isError"]
-    assert failed["structuredContent"]["hint"]
+    assert failed["structuredContent"]["code"] == "unavailable"
+    assert str(tmp_path / "none") in failed["structuredContent"]["message"] + failed["structuredContent"]["hint"]
 
 
 def test_two_processes_list_the_same_bytes(tmp_path: Path):
@@ -276,7 +277,7 @@ def test_a_store_that_another_process_holds_is_unavailable_until_it_lets_go(engr
         (["--profile", "native,memory-v1"], "both have a tool 'remember'"),
         (["--profile", "nope"], "There is no profile 'nope'"),
         (["--profile"], "--profile needs a value"),
-        (["--colour"], "There is no option '--colour'"),
+        (["--colour"], "engram mcp takes no --colour"),
     ],
     ids=["two of others", "ours and another", "unknown", "no value", "no option"],
 )

@@ -2,9 +2,12 @@
 
 import uuid
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import anyio
+import jsonschema
 import pytest
+import requests
 import schemathesis
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -16,9 +19,15 @@ from schemathesis.specs.openapi.checks import (
     response_schema_conformance,
     status_code_conformance,
 )
+from starlette.routing import Route
 
+from attacks.ledger import tried
 from engines.servers import database_url
-from engram.surfaces.http import resources
+from engram.surfaces.guard import Guard
+from engram.surfaces.http import application, resources
+from engram.surfaces.openapi import describe
+from engram.surfaces.openapi_examples import SAID
+from surfaces.asgi import asked
 from surfaces.identities import provider
 from surfaces.teams import Team, running
 
@@ -31,6 +40,9 @@ requests_per_minute = 0
 """
 EXAMPLES = 10
 """Requests of a sort for each operation: every run makes the same ones."""
+
+DOCUMENT = describe(resources())
+PATHS = DOCUMENT["paths"]
 
 PROMISES = (
     not_a_server_error,
@@ -46,6 +58,7 @@ class Described(NamedTuple):
     schema: BaseSchema
     headers: dict[str, str]
     memory: str
+    address: str
 
 
 @pytest.fixture(scope="module")
@@ -59,12 +72,13 @@ def described(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Described]:
         team = Team(port, known, {}, folder, log)
         saved = team.ask(token, "POST", "/v1/memories", {"text": "The quokka naps at noon"}).body["memory"]
         headers = {"Authorization": f"Bearer {token}"}
-        schema = schemathesis.openapi.from_url(f"http://127.0.0.1:{port}/openapi.json", headers=headers)
-        yield Described(schema, headers, saved["id"])
+        address = f"http://127.0.0.1:{port}"
+        schema = schemathesis.openapi.from_url(f"{address}/openapi.json", headers=headers)
+        yield Described(schema, headers, saved["id"], address)
 
 
 @pytest.mark.parametrize("mode", [GenerationMode.POSITIVE, GenerationMode.NEGATIVE], ids=["right", "wrong"])
-@pytest.mark.parametrize("route", [f"{each.method} {each.path}" for each in resources()])
+@pytest.mark.parametrize("route", [f"{method.upper()} {path}" for path, each in PATHS.items() for method in each])
 def test_no_request_breaks_the_server_and_every_answer_is_as_documented(
     described: Described, route: str, mode: GenerationMode
 ):
@@ -79,5 +93,66 @@ def test_no_request_breaks_the_server_and_every_answer_is_as_documented(
             case.path_parameters["memory"] = described.memory
         answer = case.call(headers=described.headers)
         case.validate_response(answer, checks=PROMISES)
+        tried("Made-up requests of every operation", "HTTP", f"{answer.status_code // 100}xx, as documented")
 
     ask()
+
+
+def described_operations() -> Iterator[tuple[str, dict[str, Any]]]:
+    for path, methods in PATHS.items():
+        for method, told in methods.items():
+            yield f"{method.upper()} {path}", told
+
+
+def test_every_route_that_is_served_is_described():
+    def opens(request: object) -> Any:
+        raise AssertionError(request)
+
+    served = {
+        f"{method} /v1{route.path}"
+        for route in application(opens).routes
+        if isinstance(route, Route) and route.path != "/openapi.json"
+        for method in (route.methods or ()) - {"HEAD"}
+    }
+    assert served == {route for route, _ in described_operations()}
+
+
+@pytest.mark.parametrize(("route", "told"), described_operations(), ids=[one for one, _ in described_operations()])
+def test_an_example_is_as_its_schema_says(route: str, told: dict[str, Any]):
+    components = {"components": DOCUMENT["components"]}
+    shown = [one for one in told.get("parameters", ()) if "example" in one]
+    bodies = [
+        told.get("requestBody", {}),
+        *(told["responses"][one] for one in ("200", "201") if one in told["responses"]),
+    ]
+    shown += [media for body in bodies for media in body.get("content", {}).values() if "example" in media]
+    for one in shown:
+        assert jsonschema.Draft202012Validator({**one["schema"], **components}).is_valid(one["example"]), one[
+            "example"
+        ]
+
+    answers = [media for media in bodies[-1]["content"].values() if media["schema"].get("format") != "binary"]
+    assert all("example" in media for media in answers), route
+
+
+def test_what_examples_say_is_of_types_that_are_answered():
+    assert set(SAID) <= set(DOCUMENT["components"]["schemas"])
+
+
+def as_described(answer: object, status: int) -> bool:
+    said = PATHS["/v1/stats"]["get"]["responses"][str(status)]["content"]["application/json"]["schema"]
+    jsonschema.validate(answer, {**said, "components": DOCUMENT["components"]})
+    return True
+
+
+def test_a_way_of_asking_that_is_not_served_is_answered_as_described(described: Described):
+    answer = requests.put(f"{described.address}/v1/stats", headers=described.headers, timeout=30)
+    assert (answer.status_code, answer.headers["Allow"]) == (405, "GET, HEAD")
+    assert as_described(answer.json(), 405)
+
+
+def test_a_request_for_another_host_is_answered_as_described():
+    guarded = Guard(application(lambda _: pytest.fail("it was let in")), "x" * 32)
+    status, answer = anyio.run(lambda: asked(guarded, "GET", "/v1/stats", host="elsewhere.example.org"))
+    assert status == 421
+    assert as_described(answer, 421)

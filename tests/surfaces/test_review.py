@@ -191,8 +191,10 @@ def test_an_editor_that_leaves_no_text_is_said_and_it_still_waits(
 ):
     editor(action)
     memory.remember(NAME, kind="identity")
+    person = reviewed(memory, "e", "q")
 
-    reviewed(memory, "e", "q")
+    assert "Set EDITOR to one that works." in person.screen
+    assert standing(memory, "mem-0001") == "pending"
 
 
 def test_visual_goes_before_editor(

@@ -137,6 +137,7 @@ def tour(engram: Driver, here: Callable[[Path], None]) -> dict[str, list[Any]]: 
     run("insights", "save", "Reads diffs first", "--category", "workflow")
     run("insights", "list")
     run("insights", "list", "--limit", "1", "--category", "other")
+    run("insights", "purge", "--confirm")
     run("attach", "mem-0001", "plan.txt")
     run("assets", "mem-0001")
     run("fetch", "mem-0001", "plan.txt", "copy.txt")
@@ -225,7 +226,7 @@ def tour(engram: Driver, here: Callable[[Path], None]) -> dict[str, list[Any]]: 
     return answers
 
 
-SPOKEN = {"completion", "mcp", "serve", "hook", "setup", "views", "init", "migrate", "login", "tui"} | {
+SPOKEN = {"completion", "mcp", "serve", "hook", "setup", "views", "init", "migrate", "login", "tui", "demo"} | {
     *("remote_push", "remote_pull", "remote_status", "replicas_accept", "replicas_drop")  # they need somebody else
 }
 """Commands whose answer is a script, a protocol, or told in their own tests."""

@@ -49,6 +49,7 @@ COMMANDS = {
     "detach": ["detach", "mem-0002", "note.txt", "--confirm"],
     "insights save": ["insights", "save", "Eats early"],
     "insights list": ["insights", "list"],
+    "insights purge": ["insights", "purge", "--confirm"],
     "review": ["review", "--list"],
     "promote": ["promote", "mem-0002", "--confirm"],
     "reject": ["reject", "mem-0002"],
@@ -106,6 +107,7 @@ def furnished(tmp_path_factory: pytest.TempPathFactory) -> Path:
         memory.forget(memory.remember("The office is in Lisbon").memory.id)
         memory.session_begin("s-0")
         memory.keys_create("cron", owner="ada")
+        memory.insights_save("Eats late")
         memory.remember("Old lunch", scope="project:old")
         memory.remember("New lunch", scope="project:new")
         space = Space(MODELS[DEFAULT].id, MODELS[DEFAULT].dim)

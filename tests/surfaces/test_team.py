@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import anyio
 import pytest
 
+from attacks.ledger import tried
 from engines.servers import database_url
 from surfaces.driving import child
 from surfaces.identities import Provider, provider
@@ -188,6 +189,8 @@ def test_a_refusal_never_says_why(team: Team):
     }
     without = team.ask("", "GET", "/v1/stats")
     assert (without.status, without.raw) == (401, answers["cut"].raw)
+    for one in answers.values():
+        tried("Unsigned, cut, swapped, foreign and very long tokens", "HTTP", one.status)
     challenge = answers["cut"].headers["www-authenticate"]
     assert 'error="invalid_token"' in challenge
     assert 'error="' not in without.headers["www-authenticate"]
@@ -218,6 +221,21 @@ def test_a_token_for_reading_writes_nothing(team: Team):
     assert team.ask(token, "GET", "/v1/stats").status == 200
     assert team.ask(token, "POST", "/v1/memories", {"text": "no"}).status == 403
     assert team.tool(token, "remember", {"text": "no"})["structuredContent"]["code"] == "forbidden"
+
+
+def test_what_is_not_served_is_told_in_the_form_of_every_error(team: Team):
+    answer = team.ask(team.tokens["ada"], "GET", "/nothing")
+    assert (answer.status, sorted(answer.body)) == (404, ["code", "hint", "message"])
+
+
+def test_what_an_agent_saves_in_a_project_is_shared_where_the_server_says_so(tmp_path: Path, team: Team):
+    settings = 'visibility = "shared"\n' + SETTINGS
+    with running(tmp_path, team.provider, settings, ENGRAM_STORE=database_url()) as (port, _):
+        sharing = team._replace(port=port)
+        said = {"text": "Kafka carries the events", "scope": "project:kafka"}
+        assert not sharing.tool(team.tokens["ada"], "remember", said).get("isError")
+        found = sharing.tool(team.tokens["ben"], "recall", {"question": "Kafka", "scope": "project:kafka"})
+        assert [one["text"] for one in found["structuredContent"]["hits"]] == ["Kafka carries the events"]
 
 
 def test_pages_of_other_sites_are_refused(team: Team):
@@ -253,7 +271,7 @@ def test_a_service_is_an_agent_whatever_it_says(team: Team):
 @pytest.mark.parametrize("era", ERAS)
 def test_the_official_client_speaks_for_whoever_holds_the_token(team: Team, era: str):
     async def said_by(name: str) -> str:
-        served = Served(f"http://127.0.0.1:{team.port}/mcp", team.tokens[name], None)
+        served = Served(f"http://127.0.0.1:{team.port}/mcp", team.tokens[name], None, [])
         async with over_http(served, era) as client:
             if name == "ada":
                 await client.call_tool("remember", {"text": f"The echidna of {era} curls"})
@@ -301,6 +319,31 @@ def test_the_log_has_every_request_and_nothing_of_a_memory(team: Team):
     assert (told["numbered-1"]["org"], told["numbered-1"]["owner"]) == (ACME, "ada")
     assert "numbat" not in team.log.read_text()
     assert ada not in team.log.read_text()
+    tried("Memory texts and tokens in the server's log", "HTTP", "not there")
+
+
+def test_the_log_says_why_credentials_were_refused_and_shows_nothing_of_them(team: Team):
+    head, body, _ = team.tokens["ada"].split(".")
+    refused = {
+        "none-given": ("", "none given"),
+        "foreign": (team.provider.person("ada", "https://elsewhere.example.org"), "audience"),
+        "tampered": (f"{head}.{body}.{'A' * 342}", "signature"),
+        "no-key": ("egk.nonsense.nonsense", "key"),
+        "no-org": (team.provider.program("stray", RESOURCE), "org"),
+    }
+    for name, (token, _) in refused.items():
+        team.ask(token, "GET", "/v1/stats", x_request_id=name)
+
+    told = logged(team, "no-org")
+    assert {name: told[name]["why"] for name in refused} == {name: why for name, (_, why) in refused.items()}
+    assert not [name for name, (token, _) in refused.items() if token and token in team.log.read_text()]
+
+
+def test_a_server_whose_provider_calls_itself_otherwise_does_not_start(tmp_path: Path, team: Team):
+    issuer = f"{team.provider.issuer}/"
+    done = child(tmp_path, "serve", "--port", "0", "--oidc-issuer", issuer, "--audience", "x")
+    assert done.code == 2, done
+    assert f"calls itself '{team.provider.issuer}'; oidc_issuer is '{issuer}'" in done.err
 
 
 def test_one_who_asks_too_much_is_told_when_to_come_back_and_others_are_not(team: Team, tmp_path: Path):
@@ -319,11 +362,14 @@ def test_one_who_asks_too_much_is_told_when_to_come_back_and_others_are_not(team
 
 def test_without_the_provider_nobody_is_let_in_and_nothing_else_is_said(tmp_path: Path, team: Team):
     gone = Provider(9)
-    with running(tmp_path, gone, SETTINGS) as (port, _):
-        alone = team._replace(port=port)
-        assert alone.ask(team.tokens["ada"], "GET", "/v1/stats").status == 503
+    with running(tmp_path, gone, SETTINGS) as (port, log):
+        alone = team._replace(port=port, log=log)
+        without = alone.ask(team.tokens["ada"], "GET", "/v1/stats")
+        assert without.status == 503
+        tried("The provider's keys are away", "HTTP", without.status)
         assert alone.ask("", "GET", "/v1/stats").status == 401
-        assert alone.ask("", "GET", "/readyz").status == 503
+        assert alone.ask("", "GET", "/readyz", x_request_id="ready").status == 503
+        assert logged(alone, "ready")["ready"]["why"] == "The identity provider does not answer."
         assert alone.ask("", "GET", "/healthz").status == 200
 
 
@@ -388,6 +434,7 @@ def test_with_workspaces_on_everything_is_within_one_of_the_callers(tmp_path_fac
         (["--host", EVERYWHERE], "is not this machine"),
         (["--host", EVERYWHERE, "--oidc-issuer", "https://id.example.org", "--audience", "x"], "needs its address"),
         (["--oidc-issuer", "https://id.example.org"], "must be meant for this server"),
+        (["--oidc-issuer", "nonsense"], "oidc_issuer cannot be"),
         (["--oidc-issuer", "http://id.example.org", "--audience", "x"], "cannot be"),
     ],
 )

@@ -3,13 +3,15 @@
 import asyncio
 import os
 import re
+import subprocess
 from collections.abc import Awaitable, Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 from textual.pilot import Pilot
-from textual.widgets import Input, Static, TextArea
+from textual.widgets import Input, Label, Static, TextArea
+from textual.widgets._footer import FooterKey
 
 import engram as face
 from engram.errors import Unavailable
@@ -318,6 +320,56 @@ def test_a_memory_is_pinned_worded_anew_and_forgotten_on_its_page(memory: Engram
         assert standing(memory, "mem-0001") == "live"
 
     driven(memory, drive)
+
+
+def test_only_what_fits_a_memory_is_offered_and_all_of_it_on_a_small_screen(memory: Engram):
+    hold_conflict(memory)
+
+    async def drive(pilot: Pilot[None], app: Twin) -> None:
+        all_of_them = {"Approve", "Edit", "Merge", "Reject", "Skip", "Take back", "Keys", "Quit"}
+        await until(pilot, lambda: offered(app) >= all_of_them)
+        app.open_memory("mem-0001")
+        await pilot.pause()
+        of_one = {"Edit", "Still holds", "Forget", "Pin", "Back", "Keys", "Quit"}
+        await until(pilot, lambda: offered(app) >= of_one)
+        assert not offered(app) & {"Approve", "Merge", "Reject"}
+        await pilot.press("a", "x")
+        await pilot.pause()
+        assert isinstance(app.screen, MemoryPage)
+        assert standing(memory, "mem-0001") == "live"
+
+    driven(memory, drive, size=(80, 24))
+
+
+def offered(app: Twin) -> set[str]:
+    """What the foot of the screen says, as far as it can be read."""
+    keys = app.screen.query(FooterKey)
+    return {key.description for key in keys if key.region.right <= app.size.width and key.region.width}
+
+
+def test_what_cites_something_changed_is_verified_beside_what_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.chdir(tmp_path)
+    for words in (["init", "-q", "-b", "main"], ["remote", "add", "origin", "https://github.com/acme/api.git"]):
+        subprocess.run(["git", *words], cwd=tmp_path, check=True)
+    code = tmp_path / "api.py"
+    code.write_text("HOST = 'api'\nPORT = 1\nWAIT = 3\n")
+    settings = {"HOME": str(tmp_path), "ENGRAM_EMBEDDER": "none", "ENGRAM_STAGING": "off"}
+    with face.open(tmp_path / "store.db", environment=settings, clock=Clock(), channel="terminal") as memory:
+        told = memory.remember("The port is one", cite=["api.py:1-3"]).memory
+        code.write_text("HOST = 'api'\nPORT = 2\nWAIT = 3\n")
+
+        async def drive(pilot: Pilot[None], app: Twin) -> None:
+            app.open_memory(told.id)
+            await pilot.pause()
+            await pilot.press("v")
+            await pilot.pause()
+            assert "+PORT = 2" in str(app.screen.query_one(Label).content)
+            await submit(pilot, app, "y")
+            assert memory.get(told.id).evidence[0][0].verdict == "fresh"
+
+        driven(memory, drive)
 
 
 def test_history_shows_what_changed_and_takes_back_the_line_one_stands_on(memory: Engram):

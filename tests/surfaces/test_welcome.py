@@ -60,6 +60,12 @@ def test_a_store_of_plain_files_is_known(engram: Driver, tmp_path: Path):
         (("revise", "mem-0001", "Build with ninja"), 'Say it with an option: --text "Build with ninja".'),
         (("recall", "--limt", "deploy"), "Did you mean --limit?"),
         (("remember", "We", "deploy"), "Put a text of several words in quotes."),
+        (("review", "--lst"), "Did you mean --list?"),
+        (("recall",), 'For example: engram recall "when do we deploy".'),
+        (("backup",), "Say one of: engram backup create, engram backup verify, engram backup restore."),
+        (("--verison",), "Did you mean --version?"),
+        (("-v",), "Did you mean --version?"),
+        (("serve", "--prot", "1"), "Did you mean --port?"),
     ],
     ids=str,
 )

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from attacks.ledger import tried
 from sync.devices import PLACE, START, Clock, Device, exchange, trusting
 
 
@@ -86,6 +87,7 @@ def test_a_chunk_signed_by_nobody_we_know_is_skipped_even_when_its_name_fits(pai
 
     assert "We deploy on Fridays" not in two.texts()
     assert any("signature" in problem for problem in done.problems)
+    tried("A chunk of history that nobody we know signed", "sync", "skipped")
 
 
 def test_a_chunk_in_another_replicas_folder_is_foreign(pair):

@@ -6,6 +6,8 @@ import pytest
 
 from engram.errors import Invalid
 from engram.model.event import intact
+from engram.surfaces.paper import Paper
+from engram.surfaces.render import render
 from sync.devices import PLACE, Clock, Device, exchange, trusting
 
 
@@ -349,3 +351,16 @@ def test_an_exchange_routes_nothing_and_routing_exchanges_nothing(tmp_path):
     assert [one.memory.id for one in device.memory.sync(apply=True).routes] == [waiting.id]
     assert device.get(waiting.id).status == "promoted"
     assert [file.read_bytes() for file in device.files()] == told
+
+
+def test_git_is_told_the_names_of_attachments_and_the_answer_says_that_their_bytes_stay(quick, tmp_path):
+    one, two = quick
+    made = one.say("The plan hangs on the wall")
+    (tmp_path / "plan.txt").write_text("north, then east")
+    one.memory.attach(made, str(tmp_path / "plan.txt"))
+    exchange(one, two)
+
+    assert one.sync().left_files == 1
+    assert "1 attached file stays here" in render(one.sync(), Paper())
+    assert [row.here for row in two.memory.assets(made).assets] == [False]
+    assert b"north" not in held(one, two)

@@ -194,3 +194,21 @@ def test_a_server_that_cannot_be_reached_is_told(tmp_path):
     one.memory.remote_enrol("team", SCOPE)
     with pytest.raises(Unavailable, match="cannot be reached"):
         one.memory.remote_push("team")
+
+
+def test_a_push_says_of_global_memories_whether_they_stay_home_and_counts_each_once(pair):
+    one, two = pair
+    one.say("The company rests in August", scope="global", visibility="shared")
+    one.memory.remote_enrol("team", "project:other")
+    assert one.memory.remote_push("team").stayed == {"global": 1}
+    one.memory.remote_enrol("team", SCOPE, private=True)
+    assert one.memory.remote_push("team").stayed == {"global": 1}
+    for device in (one, two):
+        device.memory.remote_enrol("team", "global")
+    pushed = one.memory.remote_push("team")
+    two.memory.remote_pull("team")
+
+    assert pushed.stayed == {}
+    assert "The company rests in August" in two.texts()
+    one.say("The owner dislikes August", scope="global", visibility="private")
+    assert one.memory.remote_push("team").stayed == {"private": 1}

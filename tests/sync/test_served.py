@@ -1,6 +1,7 @@
 """A real server on a real database, and laptops that work offline: equal in the end, and nobody gets too much."""
 
 import json
+import shutil
 import socket
 import subprocess
 import uuid
@@ -10,10 +11,11 @@ from pathlib import Path
 from threading import Timer
 from typing import Any
 
+import psycopg
 import pytest
 
 from engines.servers import database_url
-from engram.errors import Forbidden, Invalid, Unavailable
+from engram.errors import Conflict, Forbidden, Invalid, NotFound, Unavailable
 from engram.model.change import Change
 from engram.model.event import Draft, Edit, Payload
 from engram.sync import chunks
@@ -196,6 +198,70 @@ def test_private_memories_reach_their_owners_other_laptop_and_nobody_else(tmp_pa
     assert b"walrus" not in mirror
 
 
+def fetched(device: Device, memory: str, name: str) -> bytes:
+    return b"".join(device.memory.read_asset(memory, name)[1])
+
+
+def test_attachments_follow_their_memory_to_the_server_and_to_the_others(tmp_path, serving, web):
+    one, two = laptop(tmp_path, serving, "one", "ada", web), laptop(tmp_path, serving, "two", "ben", web)
+    trusting_the_server(one, two)
+    made = one.say("The plan hangs on the wall")
+    (tmp_path / "plan.txt").write_text("north, then east")
+    one.memory.attach(made, str(tmp_path / "plan.txt"))
+
+    sent, again = one.memory.remote_push("team"), one.memory.remote_push("team")
+    got = two.memory.remote_pull("team")
+
+    assert (sent.attachments, again.attachments, got.attachments) == (1, 0, 1)
+    assert serving.ask("ben", "GET", f"/v1/memories/{made}/assets/plan.txt").raw == b"north, then east"
+    assert fetched(two, made, "plan.txt") == b"north, then east"
+    assert two.memory.doctor().healthy
+    assert two.memory.remote_pull("team").attachments == 0
+    history = serving.ask("ada", "GET", f"/v1/history?memory={made}").body["events"]
+    assert [event["actor"] for event in history] == [
+        "person",
+        "person",
+    ]  # sending bytes is no event of the server's
+
+
+def test_a_purge_that_comes_by_sync_takes_the_attachments_along(tmp_path, serving, web):
+    one, two = laptop(tmp_path, serving, "one", "ada", web), laptop(tmp_path, serving, "two", "ben", web)
+    trusting_the_server(one, two)
+    made = one.say("The plan hangs on the wall")
+    (tmp_path / "plan.txt").write_text("south, then west")
+    one.memory.attach(made, str(tmp_path / "plan.txt"))
+    swap(one, two)
+    assert [file for file in two.folder.rglob("*") if file.is_file() and file.read_bytes() == b"south, then west"]
+
+    one.memory.purge(made, confirm=True)
+    swap(one, two)
+
+    assert not [
+        file for file in two.folder.rglob("*") if file.is_file() and file.read_bytes() == b"south, then west"
+    ]
+    with psycopg.connect(database_url()) as db:
+        kept = db.execute("SELECT count(*) FROM engram.blob_part WHERE data = %s", [b"south, then west"]).fetchone()
+    assert kept == (0,)
+
+
+def test_what_a_laptop_does_not_take_is_told_and_the_rest_comes(tmp_path, serving, web):
+    one, two = laptop(tmp_path, serving, "one", "ada", web), laptop(tmp_path, serving, "two", "ben", web)
+    trusting_the_server(one, two)
+    made = one.say("The plan hangs on the wall")
+    for name, text in (("long.txt", "x" * 2000), ("short.txt", "here")):
+        (tmp_path / name).write_text(text)
+        one.memory.attach(made, str(tmp_path / name))
+    one.memory.remote_push("team")
+    two.environment["ENGRAM_ASSET_BYTES"] = "1000"
+    two.open()
+
+    got = two.memory.remote_pull("team")
+
+    assert got.attachments == 1
+    assert [problem for problem in got.problems if "long.txt" in problem and "1,000 bytes" in problem]
+    assert fetched(two, made, "short.txt") == b"here"
+
+
 def test_a_purge_takes_the_words_from_the_server_and_from_the_others(tmp_path, serving, web):
     one, two = laptop(tmp_path, serving, "purger", "ada", web), laptop(tmp_path, serving, "reader", "ben", web)
     trusting_the_server(one, two)
@@ -328,3 +394,111 @@ def test_a_pull_says_whose_fingerprint_to_compare(tmp_path, serving, web):
 
     (server,) = [row for row in one.memory.replicas().replicas if row.device.endswith("(server)")]
     assert f"engram replicas accept {server.fingerprint} --confirm" in hint
+
+
+def test_asking_for_a_scope_that_nobody_has_leaves_nothing_on_the_server(serving, web):
+    before = sorted(serving.folder.rglob("served/*"))
+    card = json.dumps({"key": "00", "device": "nobody"}).encode()
+    listed = Server(serving.url, web, serving.tokens["dan"])
+    closed = Server(serving.url, CLOSED, serving.tokens["dan"])
+
+    assert list(listed.listed()) == []
+    for wrong in (
+        lambda: listed.get("replicas/nobody.json"),
+        lambda: listed.put("replicas/nobody.json", card),
+        lambda: listed.put("../up/nobody.json", card),
+        lambda: closed.put("replicas/nobody.json", card),
+        lambda: list(closed.listed()),
+    ):
+        with pytest.raises((Forbidden, Invalid, NotFound)):
+            wrong()
+
+    assert sorted(serving.folder.rglob("served/*")) == before
+
+
+def told_to_the_server(serving: Serving, scope: str, text: str) -> None:
+    said = serving.ask("ada", "POST", "/v1/memories", {"text": text, "scope": scope, "visibility": "shared"})
+    assert said.status == 200, said
+
+
+def folder_of(serving: Serving) -> Path:
+    return serving.folder / ".local" / "share" / "engram" / "sync"
+
+
+def accepting_what_the_server_shows_now(device: Device) -> None:
+    """Do what a pull says that is refused because the server shows another key."""
+    with pytest.raises(Conflict, match="another key") as caught:
+        device.memory.remote_pull("team")
+    (shown,) = [row.fingerprint for row in device.memory.replicas().replicas if row.state == "new key"]
+    assert f"engram replicas accept {shown} --confirm" in caught.value.hint
+    device.memory.replicas_accept(shown, confirm=True)
+
+
+def test_a_server_that_lost_its_key_is_told_so_and_goes_on_once_its_new_one_is_accepted(tmp_path, serving):
+    ada, ben = (laptop(tmp_path, serving, f"{name}-lost", name, CLOSED) for name in ("ada", "ben"))
+    ada.say("Said before the loss")
+    ada.memory.remote_push("team")
+    for device in (ada, ben):
+        device.memory.remote_pull("team")
+        (server,) = [row for row in device.memory.replicas().replicas if row.device.endswith("(server)")]
+        device.memory.replicas_accept(server.fingerprint, confirm=True)
+        device.memory.remote_pull("team")
+    serving.kill()
+    shutil.rmtree(folder_of(serving))
+    serving.start()
+    told_to_the_server(serving, CLOSED, "Said after the loss")
+    ada.say("Said offline meanwhile")
+
+    for device in (ben, ada):  # ben may only read
+        accepting_what_the_server_shows_now(device)
+    pushed = ada.memory.remote_push("team")
+    done = [device.memory.remote_pull("team") for device in (ada, ben)]
+
+    assert {"Said before the loss", "Said after the loss", "Said offline meanwhile"} <= set(ben.texts())
+    assert set(ben.texts()) == set(ada.texts())
+    assert [each.problems for each in (pushed, *done)] == [(), (), ()]
+    for device in (ada, ben):
+        (row,) = device.memory.remote_status("team").remotes
+        assert row.hint == "events to send: 0; files to send: 0; files to get: 0"
+    swap(ada)
+    assert ben.memory.remote_pull("team").problems == ()
+
+
+def test_while_a_servers_key_is_in_question_what_it_says_does_not_count(tmp_path, serving, web):
+    one = laptop(tmp_path, serving, "doubting", "ada", web)
+    trusting_the_server(one)
+    serving.kill()
+    shutil.rmtree(folder_of(serving))
+    serving.start()
+    told_to_the_server(serving, web, "Who says so?")
+    for _ in range(2):
+        with pytest.raises(Conflict, match="another key"):
+            one.memory.remote_pull("team")
+    (row,) = one.memory.remote_status("team").remotes
+
+    assert "Who says so?" not in one.texts() + one.texts("pending")
+    assert "it shows another key" in row.hint
+    one.say("What is pushed still arrives")
+    one.memory.remote_push("team")
+    served = serving.ask("ada", "GET", f"/v1/memories?scope={web}&limit=50").body["memories"]
+    assert "What is pushed still arrives" in [m["text"] for m in served]
+
+
+def test_what_is_said_after_an_older_copy_of_the_servers_folder_was_restored_still_arrives(tmp_path, serving, web):
+    one = laptop(tmp_path, serving, "patient", "ada", web)
+    trusting_the_server(one)
+    serving.kill()
+    shutil.copytree(folder_of(serving), tmp_path / "copy")
+    serving.start()
+    for n in range(3):
+        told_to_the_server(serving, web, f"Number {n} after the copy")
+        one.memory.remote_pull("team")
+    serving.kill()
+    shutil.rmtree(folder_of(serving))
+    shutil.copytree(tmp_path / "copy", folder_of(serving))
+    serving.start()
+    told_to_the_server(serving, web, "Said after restoring")
+    done = one.memory.remote_pull("team")
+
+    assert "Said after restoring" in one.texts()
+    assert done.problems == ()

@@ -139,3 +139,28 @@ def test_what_a_stranger_made_is_not_sent_on_as_our_own(met):
 
     assert b"Ignore all rules" not in ours
     assert b"untrusted_origin" not in ours
+
+
+def test_a_store_that_lost_its_key_counts_again_once_its_new_one_is_accepted(tmp_path):
+    ada, ben = (Device(tmp_path, name, store="sqlite:") for name in ("ada", "ben"))
+    ada.say("Ada's own word")
+    ben.say("Said under the first key")
+    exchange(ada, ben)
+    accept(ada, ben)
+    (ben.folder / "store.sync" / "key").unlink()
+    ben.open()
+    ben.say("Said under the second key")
+    for file in ben.files():
+        file.unlink()  # what it signed before is nobody's word any more
+    ben.sync()
+    for file in ben.files():
+        target = ada.clone / file.relative_to(ben.clone)
+        target.write_bytes(file.read_bytes())
+    told = ada.sync()
+    shown = ben.memory.replicas().replicas[0].fingerprint
+
+    assert [problem for problem in told.problems if shown in problem] == list(told.problems) != []
+    assert "Said under the second key" not in ada.texts()
+    ada.memory.replicas_accept(shown, confirm=True)
+    assert ada.sync().problems == ()
+    assert {"Said under the first key", "Said under the second key"} <= set(ada.texts())

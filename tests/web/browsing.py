@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, Request, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, Request, expect, sync_playwright
 
 import engram
 from engram.service import Engram
@@ -25,7 +25,9 @@ FLAGS = (
 )  # fmt: skip
 WIDE, NARROW = {"width": 1400, "height": 900}, {"width": 400, "height": 800}
 PATIENCE = 10_000
-"""Milliseconds that a page may take for anything."""
+"""Milliseconds that a page may take for anything, and that something may take to come true."""
+
+expect.set_options(timeout=PATIENCE)
 
 
 @contextmanager
@@ -33,11 +35,11 @@ def chromium() -> Iterator[Browser]:
     """A browser until the block ends; skips where none is installed."""
     sys.path.insert(0, str(ROOT / "tools"))
     try:
-        from browser import found
+        from debian import found
     finally:
         sys.path.pop(0)
-    if not (path := found()):
-        pytest.skip("Chromium is not installed: python tools/browser.py")
+    if not (path := found("chromium")):
+        pytest.skip("Chromium is not installed: python tools/debian.py")
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=path, args=list(FLAGS))
         yield browser

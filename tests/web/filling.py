@@ -7,12 +7,12 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from engram.engines.sqlite import SqliteEngine
-from engram.model.caller import LOCAL
+from engram.model.caller import Caller
 from engram.model.change import Request
 from engram.model.memory import Memory
 from engram.model.scope import Scope
 from engram.rules.changes import Step, compose
-from engram.wiring import new_id
+from engram.wiring.clock import new_id
 
 BATCH = 50
 NEWEST = datetime(2026, 11, 1, tzinfo=UTC)
@@ -29,7 +29,7 @@ def fill(path: Path, count: int, waiting: int) -> None:
     db.execute("PRAGMA synchronous = OFF").fetchall()  # what a crash breaks here is only made anew
     several = iter(_memories(count, waiting))
     while batch := list(itertools.islice(several, BATCH)):
-        request = Request(caller=LOCAL, now=NEWEST, batch=new_id(), fresh=new_id(), salt=new_id())
+        request = Request(caller=Caller(), now=NEWEST, batch=new_id(), fresh=new_id(), salt=new_id())
         engine.commit(compose("import", request, [Step(None, memory) for memory in batch]))
     engine.close()
 

@@ -164,10 +164,19 @@ def test_history_takes_a_step_back_and_does_it_again(here: Site):
 
 
 def test_an_undo_that_cannot_be_says_why_and_what_to_do(here: Site):
+    with here.memory() as memory:
+        told = memory.remember("The gate is green", scope="project:acme")
     page = here.enter("/web/history")
-    page.get_by_role("article", name="Event 1", exact=True).get_by_role("button", name="Undo").click()
+    expect(page.get_by_role("article", name="Event 1", exact=True).get_by_role("button")).to_have_count(0)
+    with here.memory() as memory:
+        memory.revise(told.memory.id, text="The gate is blue")
+    step = page.get_by_role("article", name=f"Event {told.event}", exact=True)
+    step.get_by_role("button", name="Undo").click()
 
     expect(page.get_by_role("status")).to_contain_text("cannot be undone")
+    expect(page.get_by_role("status").get_by_role("link")).to_have_attribute(
+        "href", f"/web/memory/{told.memory.id[:13]}"
+    )
 
 
 def test_without_scripts_a_form_still_works(here: Site):

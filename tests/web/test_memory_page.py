@@ -173,6 +173,7 @@ def test_a_word_goes_by_itself_covers_no_button_and_only_the_last_offers_undo(he
     page = here.context(viewport={"width": width, "height": 420}).new_page()
     page.clock.install()
     page.goto(here.link())
+    page.wait_for_url(lambda url: "/enter" not in url)
     page.goto(f"{here.origin}/web/memory/{handle}")
     for key, said, revision in (("p", "Pinned", 2), ("v", "Verified", 3), ("p", "Unpinned", 4)):
         page.keyboard.press(key)

@@ -1,7 +1,8 @@
 """The page before a store of 100,000 memories: every answer is a page by cursor, and none takes long."""
 
-import time
+import os
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
@@ -10,8 +11,8 @@ from web.browsing import Site, site
 from web.filling import fill
 
 MANY, WAITING = 100_000, 2_000
-SECONDS = 8.0
-"""More than any page needs, and less than any full list: the machine of the tests does other things beside."""
+SECONDS = 6.0
+"""Of the server's processor: more than any page needs, and less than to list everything."""
 
 BYTES = 400_000
 
@@ -31,6 +32,29 @@ def page(here: Site) -> Page:
     return one
 
 
+def busy(here: Site) -> float:
+    """Seconds that the server's processor has worked for it, whatever else the machine does."""
+    parts = Path(f"/proc/{here.served.process.pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(parts[11]) + int(parts[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def test_a_large_inbox_goes_on_by_cursor_and_decides_at_once(here: Site, page: Page):
+    page.goto(f"{here.origin}/web/inbox")
+    cards = page.locator("article.candidate")
+    expect(cards).to_have_count(20)
+    expect(page.get_by_role("link", name="Inbox")).to_contain_text("99+")
+    page.get_by_role("link", name="More that waits").click()
+    expect(cards).to_have_count(40)
+    handle = cards.first.locator(".handle").inner_text()
+    began = busy(here)
+    page.keyboard.press("a")
+    page.get_by_role("button", name="Yes, I confirm it").click()
+    expect(page.get_by_role("status")).to_contain_text(f"Approved {handle}")
+
+    assert busy(here) - began < SECONDS
+    expect(cards).to_have_count(39)
+
+
 @pytest.mark.parametrize(
     "path",
     [
@@ -46,33 +70,16 @@ def page(here: Site) -> Page:
         "/web/files",
         "/web/next",
         "/web/scopes",
-        "/web/health",
         "/web/stats",
+        "/web/health",  # last, for its check goes on when the page is there
     ],
 )
 def test_a_page_of_a_large_store_is_short_and_quick(here: Site, page: Page, path: str):
-    began = time.perf_counter()
+    began = busy(here)
     answer = page.goto(here.origin + path)
-    took = time.perf_counter() - began
+    took = busy(here) - began
     assert answer
 
     assert answer.status == 200
     assert len(answer.body()) < BYTES
     assert took < SECONDS, took
-
-
-def test_a_large_inbox_goes_on_by_cursor_and_decides_at_once(here: Site, page: Page):
-    page.goto(f"{here.origin}/web/inbox")
-    cards = page.locator("article.candidate")
-    expect(cards).to_have_count(20)
-    expect(page.get_by_role("link", name="Inbox")).to_contain_text("99+")
-    page.get_by_role("link", name="More that waits").click()
-    expect(cards).to_have_count(40)
-    handle = cards.first.locator(".handle").inner_text()
-    began = time.perf_counter()
-    page.keyboard.press("a")
-    page.get_by_role("button", name="Yes, I confirm it").click()
-    expect(page.get_by_role("status")).to_contain_text(f"Approved {handle}")
-
-    assert time.perf_counter() - began < 2 * SECONDS
-    expect(cards).to_have_count(39)

@@ -16,6 +16,7 @@ from web.browsing import PATIENCE, serious
 PEOPLE = {
     "ada": {"email": "ada@example.org", "email_verified": True},
     "ben": {"email": "ben@example.org", "email_verified": True},
+    "cyd": {"email": "cyd@example.org", "email_verified": True},  # who saves nothing
 }
 RESOURCE = "https://memory.example.org"
 SETTINGS = """
@@ -25,7 +26,7 @@ requests_per_minute = 0
 
 [grants."project:api"]
 writer = ["ada"]
-reader = ["ben@example.org"]
+reader = ["ben@example.org", "cyd@example.org"]
 """
 
 
@@ -113,6 +114,28 @@ def test_a_role_hides_what_it_may_not_do_and_the_server_refuses_it(team: Team):
         {csrf, revision: 1, confirm: "yes"})}).then(answer => answer.status)"""
     assert reader.evaluate(sends, [f"/web/inbox/{id}/approve", csrf]) == 403
     assert reader.evaluate(sends, [f"/web/memory/{id}/pin", csrf]) == 403
+
+
+@pytest.mark.parametrize("path", ["next?scope=project:api", "health", "files", "timeline", "stats", "graph"])
+def test_a_reader_is_offered_nothing_that_writes_where_nothing_is_theirs(team: Team, path: str):
+    reader = team.signed_in("cyd")
+    reader.goto(f"{team.url}/web/{path}")
+    expect(reader.get_by_role("status").filter(has_text="…")).to_have_count(0)
+
+    expect(reader.get_by_role("heading", level=1)).to_be_visible()
+    expect(reader.locator("main form[method=post]")).to_have_count(0)
+
+
+def test_nobody_copies_or_mends_the_store_of_a_team_from_its_page(team: Team):
+    page = team.signed_in("ada")
+    page.goto(f"{team.url}/web/health")
+    expect(page.get_by_role("region", name="Last backup")).to_be_visible()
+    csrf = page.locator("input[name=csrf]").first.input_value()
+    mends = """([mend, csrf]) => fetch("/web/health/fix", {method: "POST", body: new URLSearchParams(
+        {csrf, mend})}).then(answer => answer.status)"""
+
+    assert page.get_by_role("button", name="Make a backup").count() == 0
+    assert [page.evaluate(mends, [mend, csrf]) for mend in ("backup", "fix")] == [403, 403]
 
 
 def test_a_code_that_another_browser_asked_for_opens_nothing(team: Team):

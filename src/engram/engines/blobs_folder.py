@@ -9,6 +9,7 @@ from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from typing import IO
 
+from engram.engines.folders import sync_folder
 from engram.errors import Corrupt, NotFound, Unavailable
 from engram.model.blob import Blob
 from engram.model.hashing import sha256 as seal
@@ -83,7 +84,7 @@ class FolderBlobs:
         path = self.path(owner, sha256)
         with _in_our_words(path), suppress(FileNotFoundError):
             os.unlink(path + HIDDEN)
-            _sync(os.path.dirname(path))
+            sync_folder(os.path.dirname(path))
 
     def pass_on(self, owner: str, other: str, sha256: str, at: datetime) -> None:
         """See `ports.Blobs.pass_on`."""
@@ -124,7 +125,7 @@ class FolderBlobs:
                     raise
                 _copy(source, target)  # a file system without a second name for a file
             os.utime(target, (moment, moment), follow_symlinks=False)
-            _sync(place)
+            sync_folder(place)
 
     def copy_to(self, folder: str, progress: Callable[[int, int, str], None]) -> None:
         """Copy all that is kept into a folder of this form; what is on its way, or going, stays behind."""
@@ -145,7 +146,7 @@ class FolderBlobs:
             target = os.path.join(self._made(mark, sha256[:2]), sha256)
             if not os.path.lexists(target):
                 _copy(path, target)
-                _sync(os.path.dirname(target))
+                sync_folder(os.path.dirname(target))
 
     def _made(self, *parts: str) -> str:
         """A private folder below ours, made where it is not there yet; no link leads out of it."""
@@ -158,7 +159,7 @@ class FolderBlobs:
                 if os.path.islink(place) and part:
                     raise Corrupt(f"{place} is a link, and leads elsewhere.", "Take the link away.") from None
             else:
-                _sync(os.path.dirname(place))
+                sync_folder(os.path.dirname(place))
         return place
 
 
@@ -219,14 +220,6 @@ def _copy(source: str, target: str) -> None:
     finally:
         with suppress(FileNotFoundError):
             os.unlink(draft)
-
-
-def _sync(folder: str) -> None:
-    handle = os.open(folder or ".", os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 @contextmanager

@@ -1,12 +1,13 @@
 """Records in PostgreSQL, for teams: one org per engine, walled off by row-level security as well."""
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, cast
+from typing import cast
 
 from psycopg.errors import UniqueViolation
 
 from engram.engines import postgres_search as searching
 from engram.engines import postgres_vectors as vectors_of
+from engram.engines import postgres_words as words_of
 from engram.engines import postgres_write as writing
 from engram.engines.chain import moved
 from engram.engines.postgres_blobs import PostgresBlobs
@@ -14,6 +15,7 @@ from engram.engines.postgres_check import check_derived, check_told, mend_derive
 from engram.engines.postgres_database import Database
 from engram.engines.postgres_schema import MIGRATIONS, Part
 from engram.engines.rows import Row, backlog_of, event_of, events_where, handles_of, page_of, record_of, the_one
+from engram.engines.where import Clause
 from engram.engines.where import where as to_sql
 from engram.model.change import Change, Commit, Finding, Token, Witness
 from engram.model.codec import Record, RecordType
@@ -54,16 +56,9 @@ class PostgresEngine:
 
     def get(self, type: RecordType, refs: Iterable[str], access: Access) -> dict[str, Record]:
         """See `ports.Engine.get`."""
-        allowed = searching.placeholders(to_sql(ANYTHING, access))
-        wanted = [*dict.fromkeys(refs)]
-
-        def find(part: Part) -> Callable[[], dict[str, Row]]:
-            found = _by_id(part, type, wanted, *allowed)
-            rest = [ref for ref in wanted if ref not in found]
-            found |= {ref: row for ref in rest if (row := _otherwise(part, type, ref, *allowed)) is not None}
-            return lambda: found
-
-        rows = self._database.read(self.org, find) if wanted else {}
+        allowed = words_of.placeholders(to_sql(ANYTHING, access))
+        wanted = [ref for ref in dict.fromkeys(refs) if _is_text(ref)]
+        rows = self._database.read(self.org, lambda part: _named(part, type, wanted, allowed)) if wanted else {}
         return {ref: record_of(type, rows[ref]) for ref in wanted if ref in rows}
 
     def scan(
@@ -77,7 +72,7 @@ class PostgresEngine:
         oldest: bool = False,
     ) -> Page:
         """See `ports.Engine.scan`."""
-        clause, values = searching.placeholders(to_sql(where if type == "memory" else common(where), access))
+        clause, values = words_of.placeholders(to_sql(where if type == "memory" else common(where), access))
         order, beyond = ("ASC", ">") if oldest else ("DESC", "<")
         if after:
             clause += f" AND (created_at, id) {beyond} (%s, %s)"
@@ -90,21 +85,26 @@ class PostgresEngine:
     def search(self, query: Query, access: Access) -> list[Hit]:
         """See `ports.Engine.search`."""
         to_sql(ANYTHING, access)  # refuses a missing access before anything is asked
-        return self._database.read(self.org, lambda part: searching.search(part, query, access))
+        whole = query.arrived()  # before there is a connection: none is kept from others meanwhile
+        hits = self._database.read(self.org, lambda part: searching.search(part, whole, access))
+        if hits is not None:
+            return hits
+        found = self._database.read(self.org, lambda part: searching.search(part, whole, access, thorough=True))
+        return found or []
 
     def census(self, terms: Sequence[str], access: Access) -> Census:
         """See `ports.Engine.census`."""
         to_sql(ANYTHING, access)
-        return self._database.read(self.org, lambda part: searching.census(part, terms, access))
+        return self._database.read(self.org, lambda part: words_of.counted(part, terms, access)).told
 
     def containing(self, piece: str, access: Access, *, limit: int = 8) -> list[str]:
         """See `ports.Engine.containing`."""
         to_sql(ANYTHING, access)
-        return self._database.read(self.org, lambda part: searching.containing(part, piece, access, limit))
+        return self._database.read(self.org, lambda part: words_of.containing(part, piece, access, limit))
 
     def places(self, access: Access) -> list[Scope]:
         """See `ports.Engine.places`."""
-        clause, values = searching.placeholders(to_sql(ANYTHING, access))
+        clause, values = words_of.placeholders(to_sql(ANYTHING, access))
         of = [f"SELECT scope FROM {table} WHERE org = :org AND {clause}" for table in ("place", "session")]
         rows = self._database.ask(self.org, " UNION ".join(of), *values, *values)
         return sorted((Scope.parse(scope) for (scope,) in rows), key=str)
@@ -125,7 +125,7 @@ class PostgresEngine:
             rows = self._database.ask(self.org, f"{EVENTS} WHERE org = :org AND seq = %s", seq) if seq else []
             return [event_of(row) for row in rows]
         mine = "org = :org AND "
-        where, values = searching.placeholders(events_where(after, subject, batch, newest=newest, among=mine))
+        where, values = words_of.placeholders(events_where(after, subject, batch, newest=newest, among=mine))
         sql = f"{EVENTS} WHERE {mine}{where} ORDER BY seq {'DESC' if newest else 'ASC'} LIMIT %s"
         return [event_of(row) for row in self._database.ask(self.org, sql, *values, limit)]
 
@@ -214,7 +214,7 @@ class PostgresEngine:
 
     def lacking(self, space: Space, access: Access, *, limit: int = 100) -> list[Memory]:
         """See `ports.Engine.lacking`."""
-        clause, values = searching.placeholders(to_sql(ANYTHING, access))
+        clause, values = words_of.placeholders(to_sql(ANYTHING, access))
         # Where the store knows no space yet, every memory lacks a vector in this one.
         known = "SELECT s FROM space WHERE org = :org"
         lacks = f"n IN (SELECT n FROM lacking WHERE org = :org AND s = ({known} AND {vectors_of.NAMED}))"
@@ -227,7 +227,7 @@ class PostgresEngine:
 
     def backlog(self, access: Access) -> Backlog:
         """See `ports.Engine.backlog`."""
-        clause, values = searching.placeholders(to_sql(ANYTHING, access))
+        clause, values = words_of.placeholders(to_sql(ANYTHING, access))
         some = (
             "SELECT 1 FROM lacking JOIN memory USING (org, n)"
             f" WHERE lacking.org = space.org AND lacking.s = space.s AND {clause} LIMIT %s"
@@ -256,32 +256,42 @@ class PostgresEngine:
         ((version,),) = self._database.ask(self.org, "SHOW server_version")
         return {"schema": str(len(MIGRATIONS)), "postgres": version, "org": self.org}
 
+    def probe(self) -> None:
+        """See `Database.probe`."""
+        self._database.probe()
+
     def close(self) -> None:
         """See `ports.Engine.close`."""
         if self._sole:
             self._database.close()
 
 
-def _by_id(part: Part, type: RecordType, refs: Sequence[str], allowed: str, values: list[Any]) -> dict[str, Row]:
-    """The rows of those refs that are whole ids."""
-    sql = f"SELECT n, doc::text, id FROM {type} WHERE org = :org AND id = ANY(%s) AND {allowed}"
-    return {row[2]: row for row in part.fetch(sql, [ref for ref in refs if _is_text(ref)], *values)}
+def _named(part: Part, type: RecordType, refs: Sequence[str], allowed: Clause) -> Callable[[], dict[str, Row]]:
+    """What tells the row (number, document, id) of each ref: an id, a handle, or the beginning of an id.
 
+    A beginning is a range of ids, and a whole id the first of it: the index finds either, and no wildcard can be
+    smuggled in.
+    """
+    clause, values = allowed
+    numbers = {ref: n for ref in refs if (n := handle_number(type, ref)) is not None and n < 1 << 63}
+    ends = [ref if ref in numbers or len(ref) < SHORTEST_PREFIX else ref + "\U0010ffff" for ref in refs]
+    select = f"SELECT n, doc::text AS doc, id FROM {type} WHERE org = :org AND {clause} AND"
+    begun = part.later(
+        "SELECT found.*, ref FROM unnest(%s::text[], %s::text[]) AS asked (ref, last) CROSS JOIN LATERAL"
+        f" ({select} id >= ref AND id <= last ORDER BY id LIMIT 4) AS found",
+        *(refs, ends, *values),
+    )
+    handled = part.later(f"{select} n = ANY(%s)", *values, [*numbers.values()]) if numbers else list
 
-def _otherwise(part: Part, type: RecordType, ref: str, allowed: str, values: list[Any]) -> Row | None:
-    """The row of a ref that is a handle, or the beginning of an id."""
-    if not _is_text(ref):
-        return None
-    select = f"SELECT n, doc::text, id FROM {type} WHERE org = :org AND"
-    if (number := handle_number(type, ref)) is not None:
-        if number >= 1 << 63:
-            return None
-        return part.first(f"{select} n = %s AND {allowed}", number, *values)
-    if len(ref) < SHORTEST_PREFIX:
-        return None
-    # A prefix is a range of ids: the index finds it, and no wildcard can be smuggled in.
-    sql = f"{select} id >= %s AND id < %s AND {allowed} ORDER BY id LIMIT 4"
-    return the_one(ref, part.fetch(sql, ref, ref + "\U0010ffff", *values))
+    def told() -> dict[str, Row]:
+        several: dict[str, list[Row]] = {}
+        for found in begun():
+            several.setdefault(found[3], []).append(found[:3])
+        by_number = {row[0]: row for row in handled()}
+        by_handle = {ref: by_number[n] for ref, n in numbers.items() if n in by_number}
+        return by_handle | {ref: one for ref, rows in several.items() if (one := the_one(ref, rows))}
+
+    return told
 
 
 def _is_text(ref: str) -> bool:

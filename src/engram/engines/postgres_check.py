@@ -32,9 +32,10 @@ DRIFTED = {
     "carrier": "WITH counted AS (SELECT unnest(terms) AS term, p, count(*) AS count FROM worded() GROUP BY 1, 2)"
     " SELECT count(*) FROM counted FULL JOIN (SELECT * FROM carrier WHERE org = :org) AS carrier USING (term, p)"
     " WHERE counted.count IS DISTINCT FROM carrier.count",
-    "vocabulary": "WITH carried AS (SELECT DISTINCT term FROM carrier WHERE org = :org)"
-    " SELECT count(*) FROM carried FULL JOIN (SELECT term AS known FROM vocabulary WHERE org = :org) AS known"
-    " ON known = term WHERE known IS NULL OR term IS NULL",
+    "vocabulary": "WITH carried AS"
+    " (SELECT term, sum(count) AS carriers FROM carrier WHERE org = :org GROUP BY term)"
+    " SELECT count(*) FROM carried FULL JOIN (SELECT * FROM vocabulary WHERE org = :org) AS vocabulary USING (term)"
+    " WHERE carried.carriers IS DISTINCT FROM vocabulary.carriers",
 }
 """What counts the rows that no longer say what the memories say."""
 

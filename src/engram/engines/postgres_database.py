@@ -2,14 +2,16 @@
 
 import logging
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, TypeVar, cast
 
 import psycopg
 from psycopg import errors as pg
 from psycopg_pool import ConnectionPool, PoolTimeout
 
+from engram.engines.postgres_rights import permitted, said
 from engram.engines.postgres_schema import (
+    MEMBERSHIP,
     MIGRATIONS,
     ROLE,
     Connection,
@@ -20,12 +22,18 @@ from engram.engines.postgres_schema import (
     writable,
 )
 from engram.engines.rows import Row
-from engram.errors import Unavailable
+from engram.errors import Corrupt, Unavailable
 
 T = TypeVar("T")
 
 PATIENCE = 30.0
 """Seconds that a request waits for a connection, or for a commit before it."""
+
+PROBED = 2.0
+"""Seconds that whoever only asks whether the database answers waits: those who watch a server wait no longer."""
+
+AGAIN = 1.0
+"""Seconds between two attempts to connect while somebody waits: as soon as the database is back, it is used."""
 
 TRIES = 5
 """How often a transaction is begun again that the database gave up for reasons of its own, or that lost it."""
@@ -63,17 +71,18 @@ class Database:
 
         Raises:
             Corrupt: when the schema is newer than this program knows.
-            Unavailable: when the database does not answer, or has no schema of ours yet, or an older one.
+            Unavailable: when the database does not answer, or has no schema of ours yet, or an older one, or does
+                not let this user serve.
         """
-        with connected(url) as db:
-            version = require_known(schema_of(db))
-        if version < len(MIGRATIONS):
-            what = "has no schema of Engram yet" if version == 0 else f"has schema {version} of {len(MIGRATIONS)}"
-            raise Unavailable(f"The database {what}.", "Bring it up to date: engram migrate.")
+        with connected(url) as db, permitted(db, MEMBERSHIP):
+            _check_version(require_known(schema_of(db)))
+            db.execute("SELECT set_config('role', %s, false)", [ROLE])
+        self._url = url
         self._pool: ConnectionPool[Connection] = ConnectionPool(
             writable(url),
             kwargs={
                 "autocommit": True,
+                "connect_timeout": 10,
                 # Compiling a plan takes longer than any of ours runs.
                 "options": f"-c search_path=engram,public -c jit=off {NEAREST}",
                 # At first sight: of a statement that is only prepared later, the driver does not notice where that
@@ -83,6 +92,8 @@ class Database:
             min_size=1,
             max_size=most,
             timeout=PATIENCE,
+            reconnect_timeout=AGAIN,
+            reconnect_failed=_try_again,
             open=True,
         )
 
@@ -106,13 +117,22 @@ class Database:
         """
         return self._again(lambda: self._once(org, WRITING, act))
 
+    def probe(self) -> None:
+        """Look whether the database answers, without waiting long.
+
+        Raises:
+            Unavailable: when it does not.
+        """
+        with self._in_our_words(), self._pool.connection(PROBED) as db:
+            db.execute("SELECT 1")
+
     def close(self) -> None:
         """Let go of all connections. Durability never depends on it."""
         self._pool.close()
 
     def _once(self, org: str, begin: str, act: Callable[[Part], T]) -> T:
         """As the application role and for this org alone, until it ends; what is raised inside undoes it."""
-        with _in_our_words(), self._pool.connection() as db:
+        with self._in_our_words(), self._pool.connection() as db:
             try:
                 with db.pipeline():
                     db.execute(cast("Any", begin))
@@ -143,23 +163,46 @@ class Database:
                 self._pool.check()  # where one is broken, the others most likely are
         return act()
 
+    @contextmanager
+    def _in_our_words(self) -> Iterator[None]:
+        """What the database or the way to it says, as an error of ours."""
+        try:
+            yield
+        except (pg.SerializationFailure, pg.DeadlockDetected):
+            raise
+        except PoolTimeout:
+            raise self._why_none_is_free() from None
+        except pg.LockNotAvailable:
+            raise Unavailable("Others are writing for too long. Nothing was written.", "Try again soon.") from None
+        except (pg.DiskFull, pg.ReadOnlySqlTransaction) as error:
+            raise Unavailable(f"The database cannot be written: {said(error)}.", "Ask who runs it.") from None
+        except (pg.DataCorrupted, pg.IndexCorrupted) as error:
+            raise Corrupt(
+                f"The database is damaged: {said(error)}.",
+                "Ask who runs it to restore a backup of the server; what can still be read: engram export FILE.",
+            ) from None
+        except psycopg.OperationalError as error:
+            raise Unavailable(f"The database does not answer: {said(error)}.", "Try again soon.") from None
 
-@contextmanager
-def _in_our_words() -> Iterator[None]:
-    """What the database or the way to it says, as an error of ours."""
-    try:
-        yield
-    except (pg.SerializationFailure, pg.DeadlockDetected):
-        raise
-    except PoolTimeout:
-        raise Unavailable("The database has no connection free.", "Try again soon.") from None
-    except pg.LockNotAvailable:
-        raise Unavailable("Others are writing for too long. Nothing was written.", "Try again soon.") from None
-    except (pg.DiskFull, pg.ReadOnlySqlTransaction) as error:
-        raise Unavailable(f"The database cannot be written: {_said(error)}.", "Ask who runs it.") from None
-    except psycopg.OperationalError as error:
-        raise Unavailable(f"The database does not answer: {_said(error)}.", "Try again soon.") from None
+    def _why_none_is_free(self) -> Unavailable:
+        """Why no connection was to be had in time: the database does not answer, or all are in use."""
+        try:
+            connected(self._url, seconds=2).close()
+        except Unavailable:  # what it says of the way there is for operators, not for whoever asks a server
+            return Unavailable("The database does not answer.", "Try again soon.")
+        return Unavailable("All connections to the database are in use.", "Try again soon.")
 
 
-def _said(error: psycopg.Error) -> str:
-    return str(error).strip().partition("\n")[0].rstrip(".") or type(error).__name__
+def _check_version(version: int) -> None:
+    if version < len(MIGRATIONS):
+        what = "has no schema of Engram yet" if version == 0 else f"has schema {version} of {len(MIGRATIONS)}"
+        raise Unavailable(f"The database {what}.", "Bring it up to date: engram migrate.")
+
+
+def _try_again(pool: ConnectionPool[Connection]) -> None:
+    """Go on connecting while somebody waits: left to itself, the pool would wait ever longer between attempts."""
+    if pool.get_stats().get("requests_waiting"):
+        with suppress(psycopg.OperationalError):
+            pool.putconn(
+                pool.getconn(timeout=0.05)
+            )  # asking makes it connect, whether this one waits for it or not

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any, cast
 
+from engram.engines.postgres_rights import OWNING, permitted
 from engram.engines.postgres_schema import LOCK, SCHEMA, Connection, connected
 
 EXACT = 20_000
@@ -28,10 +29,10 @@ def index_vectors(url: str, progress: Callable[[int, int, str], None]) -> int:
     an index whose space is gone goes too.
 
     Raises:
-        Unavailable: when the database cannot be reached.
+        Unavailable: when the database cannot be reached, or does not let this user do it.
     """
     made = 0
-    with connected(url) as db:
+    with connected(url) as db, permitted(db, OWNING):
         db.execute("SELECT pg_advisory_lock(%s)", [LOCK])
         db.execute(cast("Any", f"SET search_path = {SCHEMA}, public"))
         spaces = db.execute("SELECT org, s, dim FROM space ORDER BY s").fetchall()

@@ -11,8 +11,10 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, cast
 
 import psycopg
+from psycopg import errors as pg
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
+from engram.engines.postgres_rights import OWNING, permitted, said
 from engram.engines.rows import Row
 from engram.errors import Corrupt, Unavailable
 
@@ -63,6 +65,9 @@ _MARKS = re.compile(r"(?<!:):org\b|%s")
 
 SCHEMA = "engram"
 ROLE = "engram_app"
+MEMBERSHIP = f"GRANT {ROLE} TO :user;"
+"""What lets a user of the database serve."""
+
 LOCK = 0x456E6772
 """What migrations take turns by."""
 
@@ -261,6 +266,39 @@ def m0006_pieces_of_words(db: Connection) -> None:
     _open(db, "holding")
 
 
+def m0007_words_term_by_term(db: Connection) -> None:
+    """Keep how many carry each term in all, and score term by term: for each only what carries it is looked at."""
+    _run(db, "ALTER TABLE vocabulary ADD carriers bigint NOT NULL DEFAULT 0")
+    counted = "SELECT org, unnest(terms) AS term, count(*) AS carriers FROM word GROUP BY 1, 2"
+    _run(
+        db,
+        f"""UPDATE vocabulary SET carriers = counted.carriers FROM ({counted}) AS counted
+        WHERE vocabulary.org = counted.org AND vocabulary.term = counted.term""",
+    )
+    # Not to read the whole table: its index is always worth asking, and a plan that is kept may have been made when
+    # there was little in it.
+    _run(
+        db,
+        """CREATE FUNCTION scored(terms text[], expressions text[], worths double precision[],
+        average double precision) RETURNS TABLE (n bigint, score double precision) LANGUAGE sql STABLE
+        SECURITY DEFINER ROWS 1000 SET search_path = engram, pg_temp SET enable_seqscan = off AS $$
+          SELECT found.n, sum(each.worth * found.count * 2.2
+            / (found.count + 1.2 * (0.25 + 0.75 * (1 + found.length) / average)))
+          FROM unnest(scored.terms, expressions, worths) AS each (term, expression, worth)
+          CROSS JOIN LATERAL (
+            SELECT word.n, word.length, CASE WHEN right(each.term, 1) = '*' THEN (
+                SELECT sum(one.count) FROM unnest(word.terms, word.counts) AS one (term, count)
+                WHERE starts_with(one.term, left(each.term, -1)))
+              ELSE word.counts[array_position(word.terms, each.term)] END::double precision AS count
+            FROM word
+            WHERE word.org = current_setting('engram.org') AND word.words @@ each.expression::tsquery OFFSET 0
+          ) AS found
+          GROUP BY found.n
+        $$""",
+    )
+    _open(db, "scored")
+
+
 MIGRATIONS: tuple[Callable[[Connection], None], ...] = (
     m0001_records,
     m0002_keys,
@@ -268,6 +306,7 @@ MIGRATIONS: tuple[Callable[[Connection], None], ...] = (
     m0004_words_of_some,
     m0005_blobs,
     m0006_pieces_of_words,
+    m0007_words_term_by_term,
 )
 """Schema n is the first n of these applied in order; each only adds."""
 
@@ -280,8 +319,9 @@ def _guard(db: Connection) -> None:
     """Row-level security, forced, and what the application role may do: rows yes, tables and the word index no."""
     found = db.execute("SELECT 1 FROM pg_roles WHERE rolname = %s", [ROLE]).fetchone()
     if not found:
-        _run(db, f"CREATE ROLE {ROLE} NOLOGIN NOBYPASSRLS")
-        _run(db, f"GRANT {ROLE} TO CURRENT_USER")
+        with permitted(db, f"CREATE ROLE {ROLE} NOLOGIN; {MEMBERSHIP}"):
+            _run(db, f"CREATE ROLE {ROLE} NOLOGIN NOBYPASSRLS")
+            _run(db, f"GRANT {ROLE} TO CURRENT_USER")
     _run(db, f"GRANT USAGE ON SCHEMA {SCHEMA} TO {ROLE}")
     for table in TABLES:
         if table not in LATER:
@@ -314,7 +354,7 @@ def migrate(url: str, progress: Callable[[int, int, str], None]) -> int:
 
     Raises:
         Corrupt: when the schema is newer than this program knows; nothing is touched.
-        Unavailable: when the database cannot be reached, or the role may not make a schema.
+        Unavailable: when the database cannot be reached, lacks pgvector, or does not let this user do it.
     """
     taken = 0
     with connected(url) as db:
@@ -322,9 +362,10 @@ def migrate(url: str, progress: Callable[[int, int, str], None]) -> int:
         while (version := require_known(schema_of(db))) < len(MIGRATIONS):
             step = MIGRATIONS[version]
             progress(version, len(MIGRATIONS), (step.__doc__ or "").partition("\n")[0])
-            with db.transaction():
-                _run(db, f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}")
-                _run(db, "CREATE EXTENSION IF NOT EXISTS vector")
+            with permitted(db, OWNING), db.transaction():
+                with permitted(db, "GRANT CREATE ON DATABASE :database TO :user;"):
+                    _run(db, f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}")
+                _have_vectors(db)
                 _run(db, f"SET LOCAL search_path = {SCHEMA}, public")
                 step(db)
                 _run(db, "DELETE FROM meta WHERE name = 'schema'")
@@ -333,16 +374,31 @@ def migrate(url: str, progress: Callable[[int, int, str], None]) -> int:
     return taken
 
 
-def connected(url: str) -> Connection:
+def _have_vectors(db: Connection) -> None:
+    """Have the extension pgvector in the database.
+
+    Raises:
+        Unavailable: when the server does not have it, or this user may not make it.
+    """
+    try:
+        with permitted(db, "CREATE EXTENSION vector;"):
+            _run(db, "CREATE EXTENSION IF NOT EXISTS vector")
+    except (pg.FeatureNotSupported, pg.UndefinedFile):
+        raise Unavailable(
+            "The server of the database has no pgvector.", "Install it there: github.com/pgvector/pgvector."
+        ) from None
+
+
+def connected(url: str, *, seconds: int = 10) -> Connection:
     """A connection of its own, for work beside the pool.
 
     Raises:
         Unavailable: when the database does not answer.
     """
     try:
-        return psycopg.connect(writable(url), autocommit=True, connect_timeout=10)
+        return psycopg.connect(writable(url), autocommit=True, connect_timeout=seconds)
     except psycopg.Error as error:
-        raise Unavailable(f"The database cannot be reached: {_said(error)}.", "Check ENGRAM_STORE.") from None
+        raise Unavailable(f"The database cannot be reached: {said(error)}.", "Check ENGRAM_STORE.") from None
 
 
 def writable(url: str) -> str:
@@ -373,10 +429,6 @@ def require_known(version: int) -> int:
             "Upgrade Engram here.",
         )
     return version
-
-
-def _said(error: psycopg.Error) -> str:
-    return str(error).strip().partition("\n")[0].rstrip(".") or type(error).__name__
 
 
 def _run(db: Connection, statement: str) -> None:

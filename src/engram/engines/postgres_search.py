@@ -1,21 +1,20 @@
-"""Candidates in PostgreSQL: by words through the guarded index, by meaning exactly, filtered before the cut."""
+"""Candidates in PostgreSQL: by words and by meaning in one statement, each list filtered before its cut."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, cast
 
+from engram.engines import postgres_words as words_of
+from engram.engines.groups import Group, groups_of
 from engram.engines.postgres_nearest import EXACT, SHARE, index_name
 from engram.engines.postgres_schema import SCHEMA, Part
 from engram.engines.postgres_vectors import NAMED, printed
-from engram.engines.postgres_write import place_term
+from engram.engines.postgres_words import MOST_PLACES, Counts, Finder, Scoring, placeholders
 from engram.engines.rows import Row, record_of
 from engram.engines.where import Clause
 from engram.engines.where import where as to_sql
-from engram.model.filter import ANYTHING, Access, Filter
+from engram.model.filter import Access, Filter
 from engram.model.memory import Memory
-from engram.model.query import Census, Hit, Query, Space, bm25_rarity, in_order, phrase_terms, says_all, shares
-
-MOST_PLACES = 64
-"""Beyond so many places, matches are filtered by place afterwards: as terms they would cost more than they save."""
+from engram.model.query import Hit, Query, Space, in_order, says_all, shares
 
 FURTHER = 10
 """Where too few say the phrases, so many times more are looked at."""
@@ -24,167 +23,79 @@ FURTHER = 10
 class Reach(NamedTuple):
     """What is known before a search: the places that are asked for, of those that may be read; and the counts."""
 
-    places: list[int]
-    whole: Census  # of all that the org has: what BM25 reckons with
-    told: Census  # of what may be read
-    average: float  # terms of a memory
+    places: list[int] | None  # None: all there are
+    counts: Counts
+    carriers: Mapping[str, int]  # of each term, where it is looked for
     space: int | None  # the number of the query's space
     wide: bool  # whether so much is in reach that an index of vectors is asked, and there is one
 
 
-def search(part: Part, query: Query, access: Access) -> Callable[[], list[Hit]]:
-    """What answers as `ports.Engine.search` when the transaction has ended."""
+def search(part: Part, query: Query, access: Access, *, thorough: bool = False) -> Callable[[], list[Hit] | None]:
+    """What answers as `ports.Engine.search` when the transaction has ended.
+
+    It answers None where too few were found among what carries the rare words: then a `thorough` search, which
+    scores everything that matches, has to follow.
+    """
     where = placeholders(to_sql(query.where, access))
+    groups = groups_of(query)
     if query.limit < 1:
         return list
-    groups = [(term, *query.variants.get(term, ())) for term in dict.fromkeys(query.terms)]
-    scored = query.ranked and bool(groups)
-    reach = _reach(part, query, access, [term for group in groups for term in group] if scored else [])
-    if not reach.places:
+    if not (query.ranked or query.vector):
+        return _any(part, query, groups, where, access)
+    reach = _reach(part, query, access, [term for group in groups for term in group] if query.ranked else [])
+    if reach.places == []:
         return list
-    words, (near, cosines) = _by_words(query, groups, reach), _by_meaning(query, where, reach)
+    words, narrowed = _by_words(query, groups, reach, _asked(query, access), thorough=thorough)
+    near, cosines = _by_meaning(query, where, reach)
     if not words and not near:
         return list
     statement, values = _statement(where, words, near, cosines)
     if reach.wide:
         part.run("SELECT set_config('enable_sort', 'off', true)")  # it would compare all, to have them in order
+    answer = _answer(part, query, statement, values)
+
+    def hits() -> list[Hit] | None:
+        rows = answer()
+        if narrowed and sum(row[2] is not None for row in rows) < query.limit:
+            return None
+        return _hits(rows, groups, reach.counts if query.ranked and groups else None)
+
+    return hits
+
+
+def _any(
+    part: Part, query: Query, groups: Sequence[Group], where: Clause, access: Access
+) -> Callable[[], list[Hit]]:
+    """Whatever matches by words: where nothing has a score nothing need be known first, nor taken in order."""
+    found = words_of.matching(query, groups, _asked(query, access))
+    if found is None:
+        return list
+    clause, allowed = where
+    sql = f"SELECT found.n, doc, 1.0, NULL FROM ({found[0]}) AS found {_let_through(clause)} LIMIT %s"
+    answer = _answer(part, query, sql, [*found[1], *allowed, None])
+    return lambda: _hits(answer(), groups, None)
+
+
+def _hits(rows: Iterable[Row], groups: Sequence[Group], counts: Counts | None) -> list[Hit]:
+    """Rows of number, document, score and cosine as hits; without counts a match is a match."""
+    found = [(cast("Memory", record_of("memory", row)), row[2], row[3]) for row in rows]
+    said = [(memory, score) for memory, score, _ in found if score is not None]
+    scores = [score for _, score in said]
+    told = shares(scores, groups, counts.whole, counts.told) if counts else [1.0] * len(said)
+    by_words = {memory.id: share for (memory, _), share in zip(said, told, strict=True)}
+    return in_order(Hit(memory, by_words.get(memory.id), cosine) for memory, _, cosine in found)
+
+
+def _answer(part: Part, query: Query, statement: str, values: Sequence[Any]) -> Callable[[], list[Row]]:
+    """What tells the rows of a statement, of those that say the phrases; a `None` among its values is the limit."""
 
     def limited(most: int) -> list[Any]:
         return [most if value is None else value for value in values]
 
-    def hits(rows: Iterable[Row]) -> list[Hit]:
-        found = [(cast("Memory", record_of("memory", row)), row[2], row[3]) for row in rows]
-        said = [(memory, score) for memory, score, _ in found if score is not None]
-        told = (
-            shares((score for _, score in said), groups, reach.whole, reach.told) if scored else [1.0] * len(said)
-        )
-        by_words = {memory.id: share for (memory, _), share in zip(said, told, strict=True)}
-        return in_order(Hit(memory, by_words.get(memory.id), cosine) for memory, _, cosine in found)
-
     if not query.phrases:
-        asked = part.later(statement, *limited(query.limit))
-        return lambda: hits(asked())
+        return part.later(statement, *limited(query.limit))
     saying = _saying(lambda most: part.fetch(statement, *limited(most)), query)
-    return lambda: hits(saying)
-
-
-def census(part: Part, terms: Sequence[str], access: Access) -> Callable[[], Census]:
-    """What answers as `ports.Engine.census` when the transaction has ended."""
-    allowed, values = placeholders(to_sql(ANYTHING, access))
-    asked = part.later(
-        "SELECT term, sum(count)::bigint FROM carrier WHERE org = :org AND term = ANY(%s)"
-        f" AND p IN (SELECT p FROM place WHERE org = :org AND {allowed}) GROUP BY term"
-        " UNION ALL SELECT NULL, memories FROM org WHERE org = :org",
-        *(_kept_whole(terms), *values),
-    )
-    begun = {term: _beginning(part, term, allowed, values) for term in terms if term.endswith("*")}
-
-    def told() -> Census:
-        counts: dict[str | None, int] = {**dict.fromkeys(terms, 0), **dict(asked())}
-        total = counts.pop(None, 0)
-        carriers = {term: count for term, count in counts.items() if term is not None}
-        return Census(total, carriers | {term: count() for term, count in begun.items()})
-
-    return told
-
-
-def containing(part: Part, piece: str, access: Access, limit: int) -> Callable[[], list[str]]:
-    """What answers as `ports.Engine.containing` when the transaction has ended."""
-    allowed, values = placeholders(to_sql(ANYTHING, access))
-    if not _can_be_kept(piece) or limit < 1:
-        return list
-    asked = part.later(
-        "SELECT term FROM holding(%s) WHERE EXISTS (SELECT 1 FROM carrier WHERE org = :org"
-        " AND carrier.term = holding.term AND count > 0"
-        f" AND p IN (SELECT p FROM place WHERE org = :org AND {allowed}))"
-        " ORDER BY char_length(term), term LIMIT %s",
-        *(piece, *values, limit),
-    )
-    return lambda: [term for (term,) in asked()]
-
-
-def placeholders(clause: Clause) -> Clause:
-    """A clause with marks as psycopg wants them; where clauses hold neither literal question nor percent marks."""
-    return clause[0].replace("?", "%s"), clause[1]
-
-
-def _reach(part: Part, query: Query, access: Access, terms: Sequence[str]) -> Reach:
-    """Everything that a search must know first, in one round trip."""
-    asked, values = placeholders(to_sql(Filter(scopes=query.where.scopes, within=query.where.within), access))
-    allowed, others = placeholders(to_sql(ANYTHING, access))
-    places = part.later(f"SELECT p FROM place WHERE org = :org AND ({asked})", *values)
-    counts = part.later(
-        "SELECT term, sum(count)::bigint, (sum(count) FILTER (WHERE p IN (SELECT p FROM place WHERE org = :org"
-        f" AND {allowed})))::bigint FROM carrier WHERE org = :org AND term = ANY(%s) GROUP BY term",
-        *(*others, _kept_whole(terms)),
-    )
-    begun = [term for term in dict.fromkeys(terms) if term.endswith("*")]
-    anywhere = [_beginning(part, term) for term in begun]
-    readable = [_beginning(part, term, allowed, others) for term in begun]
-    totals = part.later("SELECT memories, words FROM org WHERE org = :org")
-    space = part.later(
-        f"SELECT s, {INDEXED} FROM space WHERE org = :org AND {NAMED}", *(query.space or Space("", 0))
-    )
-    ((total, words),) = totals() or ((0, 0),)
-    rows = counts()
-    whole = {**dict.fromkeys(terms, 0), **{term: count for term, count, _ in rows}}
-    told = {**dict.fromkeys(terms, 0), **{term: count or 0 for term, _, count in rows}}
-    whole.update(zip(begun, (count() for count in anywhere), strict=True))
-    told.update(zip(begun, (count() for count in readable), strict=True))
-    s, indexed = (*space(), (None, False))[0]
-    reached = [p for (p,) in places()]
-    wide = indexed and query.where.ids is None and _is_wide(part, s, reached, total)
-    return Reach(reached, Census(total, whole), Census(total, told), 1 + words / max(total, 1), s, wide)
-
-
-def _beginning(part: Part, term: str, allowed: str = "", values: Sequence[object] = ()) -> Callable[[], int]:
-    """What tells how many carry a term that begins so: two such terms in one memory count once."""
-    if not _can_be_kept(term):
-        return lambda: 0
-    among = f" AND memory.p IN (SELECT p FROM place WHERE org = :org AND {allowed})" if allowed else ""
-    sql = (
-        "SELECT count(*) FROM matching(%s, '{}', '{}', 1) AS found"
-        f" JOIN memory ON memory.org = :org AND memory.n = found.n{among}"
-    )
-    asked = part.later(sql, _quoted(term), *values)
-    return lambda: int(asked()[0][0])
-
-
-def _kept_whole(terms: Sequence[str]) -> list[str]:
-    return [term for term in dict.fromkeys(terms) if not term.endswith("*") and _can_be_kept(term)]
-
-
-Finder = tuple[str, list[Any]]
-"""What finds the numbers and scores of memories, before they are filtered: a statement and its values."""
-
-
-def _statement(where: Clause, words: Finder | None, near: Finder | None, cosines: Finder | None) -> Finder:
-    """One statement for the best by words, the nearest by meaning, and the cosines of what only words found.
-
-    Each row is number, document, score and cosine, the best by words first. A `None` among the values is where the
-    limit goes.
-    """
-    clause, allowed = where
-    best = (
-        "{0} AS MATERIALIZED (SELECT memory.n, id, doc::text AS doc, score FROM ({1}) AS found"
-        f" JOIN memory ON memory.org = :org AND memory.n = found.n WHERE {clause} ORDER BY score DESC, id LIMIT %s)"
-    )
-    named = [(name, finder) for name, finder in (("worded", words), ("near", near)) if finder]
-    parts = [best.format(name, sql) for name, (sql, _) in named]
-    values = [value for _, (_, given) in named for value in (*given, *allowed, None)]
-    if not words:
-        return f"WITH {parts[0]} SELECT n, doc, NULL, score FROM near", values
-    if not cosines:
-        return f"WITH {parts[0]} SELECT n, doc, score, NULL FROM worded ORDER BY score DESC, id", values
-    if not near:
-        parts.append("near AS (SELECT NULL::bigint AS n, '' AS id, '' AS doc, NULL::float8 AS score WHERE false)")
-    parts.append(f"told AS (SELECT n, score FROM ({cosines[0]}) AS found)")
-    sql = (
-        "SELECT n, coalesce(worded.doc, near.doc), worded.score, coalesce(near.score, told.score)"
-        " FROM worded FULL JOIN near USING (n) LEFT JOIN told USING (n)"
-        " ORDER BY worded.score DESC NULLS LAST, worded.id"
-    )
-    return f"WITH {', '.join(parts)} {sql}", [*values, *cosines[1]]
+    return lambda: saying
 
 
 def _saying(ask: Callable[[int], list[Row]], query: Query) -> list[Row]:
@@ -198,59 +109,108 @@ def _saying(ask: Callable[[int], list[Row]], query: Query) -> list[Row]:
         most *= FURTHER
 
 
-# --- words ---
+# --- what must be known first ---
 
 
-def _by_words(query: Query, groups: Sequence[Sequence[str]], reach: Reach) -> Finder | None:
-    """What finds by words, if there are any."""
-    phrased = phrase_terms(query.phrases)
-    if not groups and not phrased:
-        return None
-    expression = _within(_expression(groups, phrased, every=query.every), reach.places)
-    terms = [*reach.whole.carriers]
-    worths = [bm25_rarity(reach.whole, (term,)) for term in terms]
-    asked = [expression, terms, worths, reach.average]
-    if query.where.ids is not None:
-        sql = "SELECT n, score FROM matching_among(%s::text[], %s, %s::text[], %s::double precision[], %s)"
-        return sql, [_texts(query.where.ids), *asked]
-    return "SELECT n, score FROM matching(%s, %s::text[], %s::double precision[], %s)", asked
+def _asked(query: Query, access: Access) -> Clause:
+    """The condition of the places that are asked for, of those that may be read."""
+    return placeholders(to_sql(Filter(scopes=query.where.scopes, within=query.where.within), access))
 
 
-def _expression(groups: Sequence[Sequence[str]], phrased: Sequence[str], *, every: bool) -> str:
-    """What matches, in the language of a tsquery. Every term is quoted, so nothing in it can be an operator."""
-    said = [f"({' | '.join(map(_quoted, group))})" for group in groups]
-    parts = [f"({(' & ' if every else ' | ').join(said)})"] if said else []
-    return " & ".join([*parts, *map(_quoted, phrased)])
+def _reach(part: Part, query: Query, access: Access, terms: Sequence[str]) -> Reach:
+    """Everything that a search must know first, in one round trip."""
+    asked, values = _asked(query, access)
+    among = f"FROM place WHERE org = :org AND ({asked})"
+    places = part.later(f"SELECT array_agg(p), (SELECT count(*) FROM place WHERE org = :org) {among}", *values)
+    counted = words_of.counted(part, terms, access)
+    # Where they are many, terms are looked for everywhere.
+    few = f"{asked} AND (SELECT count(*) {among}) <= {MOST_PLACES}"
+    inside = words_of.carried(part, words_of.kept_whole(terms), few, [*values, *values])
+    space = part.later(
+        f"SELECT s, {INDEXED} FROM space WHERE org = :org AND {NAMED}", *(query.space or Space("", 0))
+    )
+    ((reached, every),) = places()
+    counts = counted()
+    s, indexed = (*space(), (None, False))[0]
+    everywhere = reached is not None and len(reached) == every
+    held = None if everywhere else (reached or [])
+    narrow = held is not None and len(held) <= MOST_PLACES
+    carriers = _inside(counts, inside()) if narrow else counts.whole.carriers
+    wide = indexed and query.where.ids is None and _is_wide(part, s, held, counts.whole.total)
+    return Reach(held, counts, carriers, s, wide)
 
 
-def _within(expression: str, places: Sequence[int]) -> str:
-    """What matches in these places, where they are few enough to be asked for."""
-    if len(places) > MOST_PLACES:
-        return expression
-    return f"({expression}) & ({' | '.join(_quoted(place_term(p)) for p in places)})"
+def _inside(counts: Counts, found: Mapping[str, int]) -> dict[str, int]:
+    """How many carry each term in the places that are asked for; of a term's beginning, in all that may be read."""
+    told = counts.told.carriers.items()
+    return {term: count if term.endswith("*") else found.get(term, 0) for term, count in told}
 
 
-def _quoted(term: str) -> str:
-    start = term.removesuffix("*")
-    if not _can_be_kept(start):
-        return "':'"  # no memory carries it
-    inner = start.replace("\\", "\\\\").replace("'", "''")
-    return f"'{inner}':*" if start != term else f"'{inner}'"
+def _is_wide(part: Part, s: int, places: Sequence[int] | None, total: int) -> bool:
+    """Whether more vectors are in reach than are always compared, and a fair share of all."""
+    if places is None:
+        return total > EXACT
+    most = max(EXACT, total // SHARE)
+    some = "SELECT 1 FROM vector WHERE org = :org AND s = %s AND p = ANY(%s) LIMIT %s"
+    row = part.first(f"SELECT count(*) FROM ({some}) AS each", s, places, most + 1)
+    return bool(row and row[0] > most)
 
 
-def _texts(ids: Sequence[str]) -> list[str]:
-    """The ids that can be one at all."""
-    return [id for id in ids if _can_be_kept(id)]
+# --- the statement ---
 
 
-def _can_be_kept(term: str) -> bool:
-    """Whether PostgreSQL can hold such a term at all: what it cannot, nobody carries."""
-    return term not in ("", "*") and "\x00" not in term and not any("\ud800" <= mark <= "\udfff" for mark in term)
+def _statement(where: Clause, words: Finder | None, near: Finder | None, cosines: Finder | None) -> Finder:
+    """One statement for the best by words, the nearest by meaning, and the cosines of what only words found.
+
+    Each row is number, document, score and cosine, the best by words first. A `None` among the values is where the
+    limit goes.
+    """
+    clause, allowed = where
+    best = (
+        "{0} AS MATERIALIZED (SELECT found.n, doc, score FROM ({1} ORDER BY score DESC, n) AS found"
+        f" {_let_through(clause)} LIMIT %s)"
+    )
+    named = [(name, finder) for name, finder in (("worded", words), ("near", near)) if finder]
+    parts = [best.format(name, sql) for name, (sql, _) in named]
+    values = [value for _, (_, given) in named for value in (*given, *allowed, None)]
+    if not words:
+        return f"WITH {parts[0]} SELECT n, doc, NULL, score FROM near", values
+    if not cosines:
+        return f"WITH {parts[0]} SELECT n, doc, score, NULL FROM worded", values
+    if not near:
+        parts.append("near AS (SELECT NULL::bigint AS n, '' AS doc, NULL::float8 AS score WHERE false)")
+    parts.append(f"told AS (SELECT n, score FROM ({cosines[0]}) AS found)")
+    sql = (
+        "SELECT n, coalesce(worded.doc, near.doc), worded.score, coalesce(near.score, told.score)"
+        " FROM worded FULL JOIN near USING (n) LEFT JOIN told USING (n) ORDER BY worded.score DESC NULLS LAST"
+    )
+    return f"WITH {', '.join(parts)} {sql}", [*values, *cosines[1]]
+
+
+def _let_through(clause: str) -> str:
+    """What joins to each of `found`, as it is met, the document that the filter lets through.
+
+    The join can only go from one to the other, in order and no further than the limit: documents of the best few
+    are looked at, and never those of all that match.
+    """
+    return (
+        "CROSS JOIN LATERAL (SELECT doc::text AS doc FROM memory WHERE memory.org = :org AND memory.n = found.n"
+        f" AND {clause} OFFSET 0) AS allowed"
+    )
+
+
+def _by_words(
+    query: Query, groups: Sequence[Group], reach: Reach, within: Clause, *, thorough: bool
+) -> tuple[Finder | None, bool]:
+    """What finds by words, if there are any; and whether it left common words to what carries a rare one too."""
+    if not query.ranked or not groups:
+        return words_of.matching(query, groups, within), False
+    return words_of.scored(query, groups, Scoring(reach.counts, reach.carriers, reach.places, thorough))
 
 
 # --- meaning ---
 
-COSINES = "SELECT n, max(-(e <#> %s::halfvec)) AS score FROM vector WHERE org = :org AND s = %s AND {0} GROUP BY n"
+COSINES = "SELECT n, max(-(e <#> %s::halfvec)) AS score FROM vector WHERE org = :org AND s = %s{0} GROUP BY n"
 
 INDEXED = (
     "EXISTS (SELECT 1 FROM pg_index WHERE indisvalid"
@@ -261,14 +221,6 @@ SPARE = 4
 """Of so many times more vectors than wanted memories the best are taken: a long text has several."""
 
 
-def _is_wide(part: Part, s: int, places: Sequence[int], total: int) -> bool:
-    """Whether more vectors are in reach than are always compared, and a fair share of all."""
-    most = max(EXACT, total // SHARE)
-    some = "SELECT 1 FROM vector WHERE org = :org AND s = %s AND p = ANY(%s) LIMIT %s"
-    row = part.first(f"SELECT count(*) FROM ({some}) AS each", s, places, most + 1)
-    return bool(row and row[0] > most)
-
-
 def _by_meaning(query: Query, where: Clause, reach: Reach) -> tuple[Finder | None, Finder | None]:
     """What finds by meaning, and what tells the cosines of what words found; None where there is nothing to ask.
 
@@ -277,23 +229,34 @@ def _by_meaning(query: Query, where: Clause, reach: Reach) -> tuple[Finder | Non
     """
     if not query.vector or reach.space is None:
         return None, None
-    (asked,) = printed(query.vector, dim := len(query.vector) // 4)
-    told = COSINES.format("n IN (SELECT n FROM worded)"), [asked, reach.space]
+    (asked,) = printed(query.vector, len(query.vector) // 4)
+    told = COSINES.format(" AND n IN (SELECT n FROM worded)"), [asked, reach.space]
     if query.phrases:
         return None, told  # what does not say them is no candidate
     if query.where.ids is not None:
-        these = COSINES.format("n IN (SELECT n FROM memory WHERE org = :org AND id = ANY(%s))")
-        return (these, [asked, reach.space, _texts(query.where.ids)]), told
-    if not reach.wide:
-        return (COSINES.format("p = ANY(%s)"), [asked, reach.space, reach.places]), told
-    # The walk is one side of a join, and the filter the other, so that it goes on until enough were met that the
-    # filter lets through. The number of the space is written out: the index is for that one alone.
+        these = COSINES.format(" AND n IN (SELECT n FROM memory WHERE org = :org AND id = ANY(%s))")
+        return (these, [asked, reach.space, words_of.texts(query.where.ids)]), told
+    if reach.wide:
+        return _walk(query, where, reach, asked), told
+    if reach.places is None:
+        return (COSINES.format(""), [asked, reach.space]), told
+    return (COSINES.format(" AND p = ANY(%s)"), [asked, reach.space, reach.places]), told
+
+
+def _walk(query: Query, where: Clause, reach: Reach, asked: str) -> Finder:
+    """What walks the index of a space.
+
+    The walk is one side of a join, and the filter the other, so that it goes on until enough were met that the
+    filter lets through. The number of the space is written out: the index is for that one alone.
+    """
     clause, values = where
+    dim = len(query.vector) // 4
+    inside, places = ("", []) if reach.places is None else (" AND p = ANY(%s)", [reach.places])
     walk = (
         f"SELECT org, n, e::halfvec({dim}) <#> %s::halfvec({dim}) AS far FROM vector"
-        f" WHERE org = :org AND s = {reach.space} AND p = ANY(%s) ORDER BY e::halfvec({dim}) <#> %s::halfvec({dim})"
+        f" WHERE org = :org AND s = {reach.space}{inside} ORDER BY e::halfvec({dim}) <#> %s::halfvec({dim})"
     )
     allowed = f"SELECT FROM memory WHERE memory.org = walk.org AND memory.n = walk.n AND {clause} OFFSET 0"
     near = f"SELECT n, far FROM ({walk}) AS walk CROSS JOIN LATERAL ({allowed}) AS allowed LIMIT %s"
     sql = f"SELECT n, max(-far) AS score FROM ({near}) AS each GROUP BY n"
-    return (sql, [asked, reach.places, asked, *values, SPARE * query.limit]), told
+    return sql, [asked, *places, asked, *values, SPARE * query.limit]

@@ -65,27 +65,8 @@ class Book(NamedTuple):
         sets = "head = %s, numbers = %s, earlier = %s, memories = %s, words = %s"
         told = map(json.dumps, self.chain)
         part.run(f"UPDATE org SET {sets} WHERE org = :org", *told, self.memories, self.words)
-        moved = [(term, p, by) for (term, p), by in self.carried.items() if by]
-        if not moved:
-            return
-        part.run(
-            "INSERT INTO carrier SELECT :org, * FROM unnest(%s::text[], %s::bigint[], %s::bigint[])"
-            " ON CONFLICT (org, term, p) DO UPDATE SET count = carrier.count + excluded.count",
-            *map(list, zip(*moved, strict=True)),
-        )
-        if more := sorted({term for term, _, by in moved if by > 0}):
-            part.run("INSERT INTO vocabulary SELECT :org, unnest(%s::text[]) ON CONFLICT DO NOTHING", more)
-        if less := [(term, p) for term, p, by in moved if by < 0]:
-            part.run(
-                "DELETE FROM carrier USING unnest(%s::text[], %s::bigint[]) AS gone (term, p)"
-                " WHERE org = :org AND carrier.term = gone.term AND carrier.p = gone.p AND count = 0",
-                *map(list, zip(*less, strict=True)),
-            )
-            part.run(
-                "DELETE FROM vocabulary WHERE org = :org AND term = ANY(%s) AND NOT EXISTS (SELECT 1 FROM carrier"
-                " WHERE carrier.org = :org AND carrier.term = vocabulary.term)",
-                sorted({term for term, _ in less}),
-            )
+        if moved := [(term, p, by) for (term, p), by in self.carried.items() if by]:
+            _count_carriers(part, moved)
 
     @staticmethod
     def replicas(part: Part) -> list[str]:
@@ -98,6 +79,26 @@ class Book(NamedTuple):
         for term in terms:
             self.carried[term, p] += by
         return self._replace(memories=self.memories + by, words=self.words + by * length)
+
+
+def _count_carriers(part: Part, moved: Sequence[tuple[str, int, int]]) -> None:
+    """Add to how many carry a term in a place, and in all; what nobody carries any more goes."""
+    part.run(
+        "INSERT INTO carrier SELECT :org, * FROM unnest(%s::text[], %s::bigint[], %s::bigint[])"
+        " ON CONFLICT (org, term, p) DO UPDATE SET count = carrier.count + excluded.count",
+        *map(list, zip(*moved, strict=True)),
+    )
+    every: Counter[str] = Counter()
+    for term, _, by in moved:
+        every[term] += by
+    part.run(
+        "INSERT INTO vocabulary SELECT :org, * FROM unnest(%s::text[], %s::bigint[])"
+        " ON CONFLICT (org, term) DO UPDATE SET carriers = vocabulary.carriers + excluded.carriers",
+        *([*every], [*every.values()]),
+    )
+    if less := sorted({term for term, _, by in moved if by < 0}):
+        part.run("DELETE FROM carrier WHERE org = :org AND term = ANY(%s) AND count = 0", less)
+        part.run("DELETE FROM vocabulary WHERE org = :org AND term = ANY(%s) AND carriers = 0", less)
 
 
 def replay(part: Part, token: Token | None) -> Callable[[], int | None]:

@@ -89,6 +89,7 @@ class RamEngine:
 
     def search(self, query: Query, access: Access) -> list[Hit]:
         """See `ports.Engine.search`: BM25 over the terms, as FTS5 reckons it, and the cosine."""
+        query = query.arrived()
         with self._lock:
             readable = self._readable("memory", access)
             shares, cosines = self._shares(query, readable), self._cosines(query)

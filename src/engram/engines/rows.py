@@ -77,12 +77,12 @@ def page_of(type: RecordType, rows: Sequence[Row], limit: int) -> Page:
 
 
 def the_one(ref: str, rows: Sequence[Row]) -> Row | None:
-    """The row (number, document, id) whose id begins so; four were asked for.
+    """The row (number, document, id) whose id is this, or begins so; the first four were asked for, in order.
 
     Raises:
         Conflict: when there are several.
     """
-    if len(rows) > 1:
+    if len(rows) > 1 and rows[0][2] != ref:
         fits = ", ".join(row[2] for row in rows[:3])
         raise Conflict(
             f"{ref} fits {'more than 3' if len(rows) > 3 else len(rows)} memories.",

@@ -5,7 +5,7 @@ import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, cast
+from typing import cast
 from weakref import WeakSet
 
 import apsw
@@ -28,7 +28,7 @@ from engram.engines.sqlite_search import Searcher, space_of
 from engram.engines.sqlite_write import Book, append, apply, check, mend_derived, replay
 from engram.engines.where import where as to_sql
 from engram.model.change import Change, Commit, Finding, Token, Witness, noted_at
-from engram.model.codec import Record, RecordType
+from engram.model.codec import Record, RecordType, strings
 from engram.model.event import Event, Payload
 from engram.model.filter import ANYTHING, Access, Filter, common
 from engram.model.memory import Memory
@@ -77,7 +77,6 @@ class SqliteEngine:
         """
         self.path = path
         self._private_folder = private_folder
-        self._anywhere = anywhere
         self._new_replica = new_replica
         self._trace = trace
         self._writing = threading.Lock()
@@ -368,10 +367,10 @@ class SqliteEngine:
             docs = fetch(db, "SELECT doc FROM memory WHERE id = ?", id)
             sql = "SELECT payload FROM event WHERE seq IN (SELECT seq FROM subject WHERE id = ?)"
             for (doc,) in docs:
-                told.update(_strings([json.loads(doc).get(name) for name in TELLING]))
+                told.update(strings([json.loads(doc).get(name) for name in TELLING]))
             for (payload,) in fetch(db, f"{sql} AND payload IS NOT NULL", id):
                 edits = Payload.parse(payload).edits
-                told.update(_strings([[edit.old, edit.new] for edit in edits if edit.field in TELLING]))
+                told.update(strings([[edit.old, edit.new] for edit in edits if edit.field in TELLING]))
         escaped = (json.dumps(text, ensure_ascii=False)[1:-1] for text in told)
         pieces = {text[at : at + 48] for text in escaped for at in range(0, max(len(text) - 11, 1), 48)}
         return [piece.encode() for piece in pieces if len(piece) >= SHORTEST_TRACE]
@@ -455,15 +454,6 @@ def _backlog(db: apsw.Connection, access: Access) -> Backlog:
     some = f"SELECT 1 FROM lacking JOIN memory USING (n) WHERE lacking.s = space.s AND {clause} LIMIT ?"
     sql = f"SELECT model, dim, prefix, (SELECT count(*) FROM ({some})) FROM space ORDER BY s LIMIT 2"
     return backlog_of(fetch(db, sql, *values, MOST_COUNTED))
-
-
-def _strings(value: Any) -> Iterator[str]:  # noqa: ANN401 - any JSON
-    """Every text in a JSON value."""
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, dict | list):
-        for part in value.values() if isinstance(value, dict) else value:
-            yield from _strings(part)
 
 
 def _count(file: str, needles: list[bytes]) -> int:

@@ -8,6 +8,7 @@ from contextlib import closing, suppress
 import apsw
 
 from engram.engines import sqlite_file as files
+from engram.engines.folders import make_folder, sync_folder
 from engram.engines.sqlite_rows import fetch, meta, set_meta
 from engram.errors import EngramError, Unavailable
 
@@ -98,9 +99,9 @@ def put(folder: str, path: files.StrPath, aside: str) -> None:
                 os.unlink(f"{path}{suffix}")
         os.replace(made, path)
     else:
-        os.makedirs(os.path.dirname(path) or ".", exist_ok=True, mode=0o700)
+        make_folder(os.path.dirname(path))
         os.rename(made, path)
-    files.sync_folder(os.path.dirname(path) or ".")
+    sync_folder(os.path.dirname(path))
 
 
 def _second_name(path: str, other: str) -> None:

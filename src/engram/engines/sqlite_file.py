@@ -9,6 +9,7 @@ from json import JSONDecodeError
 
 import apsw
 
+from engram.engines.folders import make_folder, sync_folder
 from engram.errors import Corrupt, EngramError, Invalid, Unavailable
 
 StrPath = str | os.PathLike[str]
@@ -212,7 +213,7 @@ def create(path: StrPath) -> None:
     folder, name = os.path.split(path)
     draft = os.path.join(folder, f".{name}.{os.getpid()}.{threading.get_ident()}.new")
     try:
-        os.makedirs(folder or ".", exist_ok=True, mode=0o700)
+        make_folder(folder)
         _remove(draft)
         os.close(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
     except OSError as error:
@@ -234,7 +235,7 @@ def create(path: StrPath) -> None:
         except OSError:  # a file system without hard links
             if not os.path.lexists(path):
                 os.rename(draft, path)
-        sync_folder(folder or ".")
+        sync_folder(folder)
     finally:
         for suffix in ("", "-wal", "-shm"):
             _remove(f"{draft}{suffix}")
@@ -282,7 +283,8 @@ def migrate(db: apsw.Connection, path: StrPath) -> None:
                 db.execute(f"PRAGMA user_version = {version + 1}")
             db.execute("COMMIT")
         except BaseException:
-            db.execute("ROLLBACK")
+            if db.in_transaction:  # SQLite itself may have given it up
+                db.execute("ROLLBACK")
             raise
     if version > len(MIGRATIONS):
         raise Corrupt(
@@ -367,8 +369,11 @@ def _named(error: BaseException, path: StrPath) -> EngramError | None:  # noqa: 
             "Check the permissions of the file and its folder.",
         )
     if isinstance(error, apsw.IOError):
+        # A sync that failed says nothing about the bytes: whoever opens the store next may find them whole.
+        synced = getattr(error, "extendedresult", 0) != apsw.SQLITE_IOERR_FSYNC
+        what = "Nothing was written." if synced else "What was being written may be there after all, or not."
         return Unavailable(
-            f"The disk failed while using {path}: {error}. Nothing was written.",
+            f"The disk failed while using {path}: {error}. {what}",
             "Check the disk and its free space, then run `engram doctor`.",
         )
     return None
@@ -443,15 +448,6 @@ def raw_bytes(path: StrPath, *, most: int | None = None) -> Iterator[bytes]:
             yield file.xRead(min(BLOCK, size - start), start)
     finally:
         file.xClose()
-
-
-def sync_folder(folder: str) -> None:
-    """Make the names in a folder last."""
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def _remove(path: str) -> None:

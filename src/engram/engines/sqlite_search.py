@@ -17,7 +17,7 @@ from engram.model.memory import Memory
 from engram.model.query import Census, Hit, Query, Space, in_order, says_all
 
 if TYPE_CHECKING:
-    from engram.engines.sqlite_vectors import Asked, Place, Vectors
+    from engram.engines.sqlite_vectors import Asked, Room, Vectors
 
 T = TypeVar("T")
 
@@ -44,17 +44,21 @@ class Searcher:
         places, readable = self._places(db, query.where, access)
         if places == []:
             return []
-        if query.terms and not (query.ranked or query.phrases or query.vector):
+        if query.terms and not (query.ranked or query.phrases or query.vector or query.coming):
             return _any(db, query, places, where)
-        meaning = self._meaning(db, query, places)
-        documents = _Documents(db, where, meaning.place.s if meaning else None)
+        space = self._space(db, query.space)
+        documents = _Documents(db, where, space[0] if space else None)
         worded = _Candidates(
             lambda count: self._words.matches(db, query, count, places, readable),
             AHEAD * query.limit,
         )
-        near = _near(db, query, meaning)
-        documents.read(row[0] for rows in (worded.rows, near.rows) for row in rows[: query.limit])
         by_words = worded.best(query.limit, documents, lambda row: documents.say(row[0], query.phrases))
+        documents.make(by_words)
+        room = self._room(db, query, places, space) if space else None
+        # Up to here the vector was not needed, and may have been on its way.
+        query = query.arrived()
+        meaning = _Meaning.of(query, room) if query.vector and room else None
+        near = _near(db, query, meaning)
         by_meaning = near.best(query.limit, documents, lambda row: documents.have(row[0], row[2]))
         if meaning:
             by_meaning |= meaning.cosines(
@@ -82,18 +86,19 @@ class Searcher:
             db, asked, lambda: _Places(_read(db, scoped, access), _read(db, ANYTHING, access))
         )
 
-    def _meaning(self, db: apsw.Connection, query: Query, places: list[int] | None) -> "_Meaning | None":
-        """What is needed to compare by meaning; None where the query has no vector, or one of an unknown space."""
-        if not query.vector:
-            return None
-        space = self._unchanged.read(db, ("space", query.space), lambda: space_of(db, query.space))
-        if space is None:
-            return None
+    def _space(self, db: apsw.Connection, space: Space | None) -> Row | None:
+        """See `space_of`; kept, and asked for only where there is one."""
+        return self._unchanged.read(db, ("space", space), lambda: space_of(db, space)) if space else None
+
+    def _room(self, db: apsw.Connection, query: Query, places: list[int] | None, space: Row) -> "Room":
+        """Where vectors are compared, in a space that is known; with all of them, if the nearest are wanted."""
         from engram.engines import sqlite_vectors as near  # noqa: PLC0415 - numpy stays out of keyword recall
 
         self._vectors = self._vectors or near.Vectors()
         place = near.Place(space[0], space[1], None if places is None else tuple(places))
-        return _Meaning(self._vectors, place, near.Asked(query.vector, query.lean, space[1]))
+        if query.space is None or query.phrases or query.where.ids is not None:
+            return self._vectors.held(place)
+        return self._vectors.room(db, place, query.space.dim)
 
 
 class _Places(NamedTuple):
@@ -129,6 +134,7 @@ class _Documents:
 
     def __init__(self, db: apsw.Connection, where: Clause, s: int | None) -> None:
         self.known: dict[int, str] = {}
+        self._made: dict[int, Memory] = {}
         self.vectors: dict[int, list[int]] = {}
         self._db, self._where, self._s = db, where, s
         self._looked_at: set[int] = set()
@@ -150,9 +156,16 @@ class _Documents:
         for n, v in fetch(self._db, sql, *numbered, self._s):
             self.vectors.setdefault(n, []).append(v)
 
+    def make(self, numbers: Iterable[int]) -> None:
+        """Read these documents into memories, which are asked for later."""
+        for n in numbers:
+            self.memory(n)
+
     def memory(self, n: int) -> Memory:
         """One that was let through."""
-        return cast("Memory", record_of("memory", (n, self.known[n])))
+        if n not in self._made:
+            self._made[n] = cast("Memory", record_of("memory", (n, self.known[n])))
+        return self._made[n]
 
     def say(self, n: int, phrases: Sequence[str]) -> bool:
         """Whether it was let through and says all of these."""
@@ -203,27 +216,31 @@ class _Candidates:
 class _Meaning(NamedTuple):
     """A question's vector, and where it is compared."""
 
-    vectors: "Vectors"
-    place: "Place"
+    room: "Room"
     asked: "Asked"
+
+    @staticmethod
+    def of(query: Query, room: "Room") -> "_Meaning":
+        """A query whose vector is there, in a room of its space."""
+        from engram.engines.sqlite_vectors import Asked  # noqa: PLC0415 - as above
+
+        return _Meaning(room, Asked(query.vector, query.lean, room.place.centre))
 
     def nearest(self, db: apsw.Connection, count: int) -> list[Row]:
         """Number, cosine and vector of the nearest, best first; a memory may be there several times."""
-        return self.vectors.nearest(db, self.place, self.asked, count)
+        return self.room.nearest(db, self.asked, count)
 
     def among(self, db: apsw.Connection, ids: Sequence[str]) -> list[Row]:
         """The same of these memories alone."""
         # CROSS JOIN keeps the order: from the few memories to their vectors, never through all vectors.
         of = "memory CROSS JOIN vector USING (n) WHERE s = ? AND id IN (SELECT value FROM json_each(?))"
-        owners: dict[int, int] = dict(fetch(db, f"SELECT v, n FROM {of}", self.place.s, json.dumps(ids)))
-        scores = self.vectors.cosines(db, self.place, self.asked.vector, [*owners])
+        owners: dict[int, int] = dict(fetch(db, f"SELECT v, n FROM {of}", self.room.place.s, json.dumps(ids)))
+        scores = self.room.cosines(db, self.asked.vector, [*owners])
         return sorted(((owners[v], score, v) for v, score in scores.items()), key=lambda row: (-row[1], row[0]))
 
     def cosines(self, db: apsw.Connection, vectors: dict[int, list[int]]) -> dict[int, float]:
         """The cosine of each memory that has a vector, by the nearest of those it has."""
-        scores = self.vectors.cosines(
-            db, self.place, self.asked.vector, [v for several in vectors.values() for v in several]
-        )
+        scores = self.room.cosines(db, self.asked.vector, [v for several in vectors.values() for v in several])
         told = {n: [scores[v] for v in several if v in scores] for n, several in vectors.items()}
         return {n: max(several) for n, several in told.items() if several}
 

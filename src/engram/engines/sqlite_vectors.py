@@ -202,34 +202,47 @@ class View:
 
 
 class Vectors:
-    """Nearest vectors for one engine: finds them, and keeps the arrays of what is asked for again."""
+    """The vectors of one engine: keeps the arrays of what is asked for again."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._views: OrderedDict[Place, View] = OrderedDict()
         self._asked: set[Place] = set()
 
-    def nearest(self, db: apsw.Connection, place: Place, asked: Asked, count: int) -> list[Near]:
-        """The `count` nearest vectors of a place, best first; some may be gone by now."""
+    def held(self, place: Place) -> "Room":
+        """A place with what is kept of it, for questions about a few vectors."""
+        return Room(place, self._views.get(place))
+
+    def room(self, db: apsw.Connection, place: Place, dim: int) -> "Room":
+        """A place with its arrays and all that was added since; without, where it takes less to let SQLite scan."""
         with self._lock:
             first = place not in self._asked
             self._asked.add(place)
             if first and _many(db, place, EXACT) and can_scan(db):
-                view = None
-            else:
-                view = self._views.pop(place, None) or View(place, len(asked.vector))
-                view.catch_up(db)
-                self._views[place] = view
-                while len(self._views) > MOST_VIEWS:
-                    self._views.popitem(last=False)
-        if view is None:
-            return rescored(db, scan(db, place, asked, count), asked.vector, count)
-        return view.nearest(db, asked, count)
+                return Room(place, None)
+            view = self._views.pop(place, None) or View(place, dim)
+            view.catch_up(db)
+            self._views[place] = view
+            while len(self._views) > MOST_VIEWS:
+                self._views.popitem(last=False)
+        return Room(place, view)
 
-    def cosines(self, db: apsw.Connection, place: Place, query: Floats, numbers: Sequence[int]) -> dict[int, float]:
+
+class Room(NamedTuple):
+    """A place that questions are asked in, with the arrays of its vectors where they are kept."""
+
+    place: Place
+    view: View | None
+
+    def nearest(self, db: apsw.Connection, asked: Asked, count: int) -> list[Near]:
+        """The `count` nearest vectors, best first; some may be gone by now."""
+        if self.view is None:
+            return rescored(db, scan(db, self.place, asked, count), asked.vector, count)
+        return self.view.nearest(db, asked, count)
+
+    def cosines(self, db: apsw.Connection, query: Floats, numbers: Sequence[int]) -> dict[int, float]:
         """The cosines of these vectors: from the arrays, where they are held, and else as the store has them."""
-        view = self._views.get(place)
-        scores = view.cosines(query, numbers) if view and numbers else {}
+        scores = self.view.cosines(query, numbers) if self.view and numbers else {}
         lost = [v for v in numbers if v not in scores]
         return scores | {v: score for _, score, v in rescored(db, lost, query)} if lost else scores
 

@@ -2,10 +2,10 @@
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
 
 import apsw
 
+from engram.engines.groups import MOST_SCORED, Wanted, groups_of, rarest
 from engram.engines.rows import Row
 from engram.engines.sqlite_rows import fetch
 from engram.engines.sqlite_write import place_term
@@ -14,10 +14,6 @@ from engram.model.text import holds
 
 MOST_PLACES = 32
 """Beyond so many places, matches are filtered by place afterwards: as terms they would cost more than they save."""
-
-MOST_SCORED = 4000
-"""So many matches are scored, more only where the rarest term has more: scoring takes ten times as long as finding.
-At 100,000 memories the first ten stay the same in 99 of 100 questions (docs/benchmarks.md)."""
 
 SMALL = 256
 """Of a store of so few memories all terms are kept, until it changes: to a question most words are unknown there,
@@ -69,8 +65,9 @@ class Words:
             return fetch(db, f"{_FOUND}{_NARROWED * len(phrases)} LIMIT ?", whole, *phrases, most)
         terms = [term for group in groups for term in group]
         census = self.census(db, terms, None)
-        wanted = _Wanted(most, self._part(db, places, census.total))
-        telling = groups if query.every else _rarest(groups, census, wanted)
+        part = self._part(db, places, census.total)
+        carriers = {term: count * part for term, count in census.carriers.items()}
+        telling = groups if query.every else rarest(groups, carriers, Wanted(most, MOST_SCORED))
         rows = []
         if len(telling) < len(groups):
             rare = _within(_expression(telling, every=False), places)
@@ -155,32 +152,6 @@ def _counted_in(db: apsw.Connection, counts: Mapping[str, int], places: Sequence
             sql = "SELECT count(*) FROM words WHERE words MATCH ?"
             inside[term] += fetch(db, sql, _within(_quoted(term), some))[0][0]
     return inside
-
-
-def groups_of(query: Query) -> list[tuple[str, ...]]:
-    """Each term once, with its variants."""
-    return [(term, *query.variants.get(term, ())) for term in dict.fromkeys(query.terms)]
-
-
-class _Wanted(NamedTuple):
-    """How many matches are wanted, in which part of the store."""
-
-    fewest: int
-    part: float
-
-
-def _rarest(groups: Sequence[tuple[str, ...]], census: Census, wanted: _Wanted) -> list[tuple[str, ...]]:
-    """The rarest groups that together have as many carriers as are wanted, and no more than are soon scored."""
-    counted = sorted((sum(census.carriers.get(term, 0) for term in group), group) for group in groups)
-    out: list[tuple[str, ...]] = []
-    carriers = 0.0
-    for count, group in counted:
-        more = count * wanted.part
-        if carriers >= wanted.fewest and carriers + more > MOST_SCORED:
-            break
-        out.append(group)
-        carriers += more
-    return out
 
 
 def expression_of(query: Query, places: Sequence[int] | None) -> str:

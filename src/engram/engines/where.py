@@ -53,6 +53,8 @@ def _clauses(asked: Filter, access: Access) -> tuple[str, tuple[str | int | None
 def _access(access: Access) -> Clause:
     if access.unowned:
         return "owner IS NULL", []
+    if access.keyring:
+        return "owner IS NOT NULL", []
     places = ["global", *(sorted(access.reach) if access.reach is not None else [f"agent:{access.agent}"])]
     reached, values = f"place IN ({_marks(places)})", [access.owner, *places]
     if access.reach is None:

@@ -111,6 +111,7 @@ class Indexed:
         """See `ports.Engine.search`."""
         if not isinstance(access, Access):
             raise TypeError("A read needs an Access.")
+        query = query.arrived()
         ids = self._candidates(query, access)
         if ids is not None:
             query = query._replace(where=query.where._replace(ids=tuple(ids)))

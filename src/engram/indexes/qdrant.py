@@ -300,6 +300,8 @@ def _allowed(access: Access) -> list[Any]:
     nobody = models.IsNullCondition(is_null=models.PayloadField(key="engram.owner"))
     if access.unowned:
         return [nobody]
+    if access.keyring:
+        return [models.Filter(must_not=[nobody])]
     shared = models.Filter(must=[_is("visibility", "shared"), _reached(access)])
     either = models.Filter(should=[_is("owner", access.owner), shared], must_not=[nobody])
     return [either] if access.workspace is None else [either, _is("workspace", access.workspace)]

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from engram.errors import Unavailable
+from engram.inference.ahead import ahead
 from engram.model.extraction import Extraction
 from engram.model.judgement import Judgement
 from engram.model.query import Space
@@ -72,6 +73,11 @@ class Lazy:
             raise
         self._failed = None
         return vector
+
+    def begin(self, text: str) -> Callable[[], bytes]:
+        """See `ports.Embedder.begin`. What is still to be loaded is loaded by who waits for it."""
+        making = functools.partial(self.query, text)
+        return ahead(making) if self.ready else making
 
     def documents(self, texts: Sequence[str]) -> list[bytes]:
         """See `ports.Embedder.documents`."""

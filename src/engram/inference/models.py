@@ -5,9 +5,10 @@ Nothing heavy is imported, so that the table costs a start nothing; `embed` runs
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
-from typing import BinaryIO, NamedTuple
+from contextlib import suppress
+from typing import NamedTuple
 
+from engram.drafts import whole_file
 from engram.errors import Invalid, Unavailable
 
 HUB = "https://huggingface.co"
@@ -324,7 +325,7 @@ def verify(model: Model, folder: str) -> str:
             return f"{path} cannot be read ({error.strerror})"
         lines.append(line)
     if stamp != lines:
-        with suppress(OSError), _replacing(os.path.join(folder, STAMP)) as draft:
+        with suppress(OSError), whole_file(os.path.join(folder, STAMP), 0o644) as draft:
             draft.write("\n".join(lines).encode())
     return ""
 
@@ -373,7 +374,7 @@ def keep(file: File, folder: str, content: Iterable[bytes], source: str) -> None
     seal, size = sha256(), 0
     try:
         os.makedirs(folder, exist_ok=True)
-        with _replacing(os.path.join(folder, file.name)) as draft:
+        with whole_file(os.path.join(folder, file.name), 0o644) as draft:
             for chunk in content:
                 size += len(chunk)
                 if size > file.size:
@@ -394,7 +395,7 @@ def keep(file: File, folder: str, content: Iterable[bytes], source: str) -> None
 
 def finish(model: Model, folder: str) -> Installed:
     """Say beside a model's files whose they are, and stamp them as verified."""
-    with suppress(OSError), _replacing(os.path.join(folder, "NOTICE")) as draft:
+    with suppress(OSError), whole_file(os.path.join(folder, "NOTICE"), 0o644) as draft:
         draft.write(notice(model).encode())
     return _standing(model, [os.path.dirname(folder)])
 
@@ -459,18 +460,3 @@ def _download(address: str, there: int, size: int, progress: Progress) -> Iterat
             f"{address} cannot be had: {getattr(why, 'strerror', None) or why}.",
             "Check the network and run the same command again; nothing was kept.",
         ) from None
-
-
-@contextmanager
-def _replacing(path: str) -> Iterator[BinaryIO]:
-    """Write a draft that takes its name when all is written and on the disk; a failure leaves nothing."""
-    draft = f"{path}.{os.urandom(4).hex()}.new"
-    try:
-        with os.fdopen(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o644), "wb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(draft, path)
-    finally:
-        with suppress(OSError):
-            os.unlink(draft)

@@ -4,7 +4,7 @@ import os
 from collections.abc import Callable, Sequence
 
 from engram.inference.models import DEFAULT, PACKED, install, installed
-from engram.model.answers import ModelRow
+from engram.model.answers_store import ModelRow
 
 
 class Shelf:

@@ -1,1 +1,1 @@
-"""Records in forms that travel: our own export, and later those of other systems."""
+"""Records in forms that travel, our own and other systems', and their tools as profiles over our operations."""

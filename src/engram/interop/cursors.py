@@ -7,6 +7,7 @@ import json
 import os
 from contextlib import suppress
 
+from engram.drafts import whole_file
 from engram.errors import Unavailable
 
 SLACK = 1_000
@@ -71,18 +72,10 @@ class CursorFile:
             file.write(text.encode())
 
     def _rewrite(self, known: dict[str, tuple[str, str]]) -> None:
-        draft = f"{self._path}.{os.getpid()}.new"
-        try:
-            with os.fdopen(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "wb") as file:
-                for name, (stamp, mark) in known.items():
-                    file.write((json.dumps([name, stamp, mark]) + "\n").encode())
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(draft, self._path)
-            self._torn = False
-        finally:
-            with suppress(OSError):
-                os.unlink(draft)
+        with whole_file(self._path) as file:
+            for name, (stamp, mark) in known.items():
+                file.write((json.dumps([name, stamp, mark]) + "\n").encode())
+        self._torn = False
 
 
 def _row(line: bytes) -> tuple[str, tuple[str, str]] | None:

@@ -1,4 +1,4 @@
-"""The `keyed` profile: save, recall, list, get, update and delete memories by key.
+"""The `keyed` profile: save, recall, list, get, update and delete memories by key, and save insights apart.
 
 A key names one memory within its scope and context: saving it again updates that memory in place, and history keeps
 what it said before. Global memories are the caller's own; those of a project or an agent are shared with whoever is
@@ -8,7 +8,7 @@ in reach of it. A category is any word: where it is no kind of ours, it is kept 
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Annotated, Any, Literal, cast
 
@@ -19,7 +19,7 @@ from engram.interop.tools import Answer, Asks, Profile, Refused, Shelf
 from engram.interop.values import EVERYTHING, as_json, kept, loud, quiet
 from engram.model.answers import Remembered
 from engram.model.limits import LIMITS, parse_time, print_time, size
-from engram.model.memory import Context, Memory, standing
+from engram.model.memory import Citation, Context, Memory, standing
 from engram.model.record import replace
 from engram.model.scope import GLOBAL, Scope
 
@@ -28,6 +28,15 @@ FEW, MOST = 5, 50
 
 UNLIKE = frozenset({"map", "finding", "prompt", "summary"})
 """Kinds of ours that are no categories, beside those that come on demand: they want citations or take no key."""
+
+LINKED = ("message", "session")
+"""What a source of a memory may be."""
+
+INSIGHTS = (
+    *("role", "preferences", "workflow", "tools", "goals", "communication style", "domain knowledge"),
+    *("pain points", "other"),
+)
+"""Categories of insights, as clients of the other system know them."""
 
 CODES = {"invalid": "VALIDATION_ERROR", "unconfirmed": "FORBIDDEN", "unauthenticated": "UNAUTHORIZED"}
 """Our error code → the other system's, where it is not the same word in capitals."""
@@ -45,6 +54,12 @@ Where = Annotated[Literal["global", "project", "agent"], "Who sees it: you, the 
 OnlyWhere = Annotated[Literal["", "global", "project", "agent"], "Only this scope; all in view unless given."]
 ProjectId = Annotated[str, "The project; the current one unless given."]
 AgentId = Annotated[str, "The agent; yourself unless given."]
+OnlyProject = Annotated[str, "Only this project."]
+OnlyAgent = Annotated[str, "Only what is for this agent's sessions."]
+SessionId = Annotated[str, "The session that it was made in; the current one unless given."]
+Sources = Annotated[
+    Sequence[Mapping[str, Any]], 'What produced it: {"type": "message" or "session", "id": its id}.'
+]
 Id = Annotated[str, "A memory's id."]
 
 SHELF = Shelf()
@@ -69,6 +84,8 @@ def save(
     scope: Where = "global",
     projectId: ProjectId = "",
     agentId: AgentId = "",
+    sessionId: SessionId = "",
+    sources: Sources = (),
 ) -> Answer:
     """Save a memory under a key; the same key in the same scope is updated in place."""
     if not key.strip():
@@ -83,13 +100,16 @@ def save(
         "pinned": pinned,
         "visibility": "private" if place.level == "global" else "shared",
     }
+    cited = _cited(sources)
     made = asks.made_in(Context(tool="save", word=categories.word(category)))
     if dedupe != "create" and not expiresAt and (over := _ending(asks, place, key.strip(), ends=expiresAt is None)):
         # What is saved anew lives on: an end that has come, or was taken off, is no longer its end.
-        answer = made.ask("revise", over.id, text=value, clear=["valid_until"], revision=over.revision, **said)
-        return _saved(asks, answer)
+        anew = {"text": value, "clear": ["valid_until"], "revision": over.revision, "cite": cited or None}
+        return _saved(asks, made.ask("revise", over.id, **anew, **said))
     answer = made.ask(
         *("remember", value),
+        session=sessionId,
+        cite=cited,
         key=key.strip(),
         scope=place,
         valid_until=_time(expiresAt),
@@ -110,11 +130,14 @@ def recall(
     scope: OnlyWhere = "",
     category: OnlyCategory = "",
     tags: AllTags = (),
+    projectId: OnlyProject = "",
+    agentId: OnlyAgent = "",
 ) -> Answer:
     """Recall memories: the closest matches first, then pinned ones, the more important and the newer."""
     _check_limit(limit)
     categories = Categories(asks)
-    answer = asks.ask("recall", query, limit=MOST, tag=list(tags), **_where(asks, scope, category))
+    where = _where(asks, category, scope, projectId, agentId)
+    answer = asks.ask("recall", query, limit=MOST, tag=list(tags), **where)
     hits = [hit for hit in answer.hits if categories.fits(hit.memory, category)]
     # What says every word of the query is ordered as full text search orders it; what was found otherwise, by words
     # of another form or by its meaning, comes after it, the more relevant first.
@@ -141,6 +164,8 @@ def list_memories(
     pinned: Annotated[bool | None, "Only pinned memories, or only others."] = None,
     limit: Annotated[int, "How many at most; 50 is the most."] = MOST,
     cursor: Annotated[str, "nextCursor of the page before."] = "",
+    projectId: OnlyProject = "",
+    agentId: OnlyAgent = "",
 ) -> Answer:
     """List memories that have not expired, newest first."""
     _check_limit(limit)
@@ -151,7 +176,7 @@ def list_memories(
         after=cursor or None,
         tag=list(tags),
         pinned=pinned,
-        **_where(asks, scope, category),
+        **_where(asks, category, scope, projectId, agentId),
     )
     rows = [row(memory, categories) for memory in page.memories]
     return as_json({"memories": rows, "nextCursor": page.next, "hasMore": page.next is not None})
@@ -192,6 +217,7 @@ def update(
     importance: Importance = None,
     pinned: Pinned = None,
     expiresAt: ExpiresAt = None,
+    sources: Annotated[Sequence[Mapping[str, Any]] | None, "The new sources; [] clears them."] = None,
 ) -> Answer:
     """Change a memory; what is not given stays as it is."""
     emptied = (("summary", summary), ("tag", tags), ("valid_until", expiresAt))
@@ -201,6 +227,7 @@ def update(
         summary=summary or None,
         kind=Categories(asks).kind(category),
         tag=list(tags) if tags else None,
+        cite=None if sources is None else _cited(sources),
         importance=importance,
         pinned=pinned,
         valid_until=_time(expiresAt),
@@ -216,6 +243,33 @@ def delete(asks: Asks, *, id: Id) -> Answer:
     asks.ask("forget", memory.id, reason="delete")
     restore = f"engram restore {memory.handle}"
     return as_json({"deleted": True, "id": memory.id, "hint": f"To bring it back, a person runs: {restore}"})
+
+
+@SHELF.tool(writes=True)
+def save_learning_insight(
+    asks: Asks,
+    *,
+    category: Annotated[str, f"One of: {', '.join(INSIGHTS)}."],
+    insight: Annotated[str, "What you noticed about how the person works, in a short sentence."],
+    source: Annotated[str, "Where it was noticed."] = "conversation",
+    confidence: Annotated[float | None, "How sure you are, 0 to 1."] = None,
+) -> Answer:
+    """Save what you noticed about how the person works. It is theirs alone, and no recall shows it."""
+    word = re.sub("[ -]+", "_", category.strip().lower())
+    kept = asks.ask("insights_save", insight, category=word, source=source, confidence=confidence).memory
+    return as_json({"insight": insight_row(kept)})
+
+
+def insight_row(memory: Memory) -> dict[str, Any]:
+    """What was noticed, as a row of its own store."""
+    return {
+        "id": memory.id,
+        "category": memory.tags[0],
+        "insight": memory.text,
+        "source": memory.source,
+        "confidence": memory.confidence,
+        "createdAt": print_time(memory.created_at),
+    }
 
 
 def row(memory: Memory, categories: "Categories") -> dict[str, Any]:
@@ -234,6 +288,12 @@ def row(memory: Memory, categories: "Categories") -> dict[str, Any]:
         "scope": memory.scope.level,
         "projectId": memory.scope.name if memory.scope.level == "project" else None,
         "agentId": memory.scope.name if memory.scope.level == "agent" else None,
+        "sessionId": memory.session or None,
+        "sources": [{"type": one.kind, "id": one.ref} for one in memory.citations],
+        "assets": [
+            {"id": one.sha256, "name": one.name, "mediaType": one.media_type, "size": one.size}
+            for one in memory.assets
+        ],
         "createdAt": print_time(memory.created_at),
         "updatedAt": print_time(memory.updated_at),
     }
@@ -266,10 +326,28 @@ def _place(asks: Asks, scope: str, project: str, agent: str) -> Scope:
     return asks.home
 
 
-def _where(asks: Asks, scope: str, category: str) -> dict[str, Any]:
+def _where(asks: Asks, category: str, scope: str, project: str, agent: str) -> dict[str, Any]:
     """What a question is narrowed to: one scope of those in view, and the kinds a category may be kept as."""
-    where: dict[str, Any] = {"scope": _place(asks, scope, "", "")} if scope else {}
+    level = scope or ("project" if project else "agent" if agent else "")
+    where: dict[str, Any] = {"scope": _place(asks, level, project, agent)} if level else {}
     return where | ({"kind": Categories(asks).kinds(category)} if category.strip() else {})
+
+
+def _cited(sources: Sequence[Mapping[str, Any]]) -> list[Citation]:
+    """The messages and sessions that a memory links back to, as citations.
+
+    Raises:
+        Refused: when one of them is something else.
+    """
+    cited = []
+    for one in sources:
+        kind, ref = one.get("type"), one.get("id")
+        if kind not in LINKED or not isinstance(ref, str) or not ref.strip() or len(one) > len(("type", "id")):
+            raise Refused(
+                "A source is a message or a session.", 'Give {"type": "message", "id": "…"}, or a session.'
+            )
+        cited.append(Citation(kind, ref.strip()))
+    return cited
 
 
 def _ending(asks: Asks, place: Scope, key: str, *, ends: bool) -> Memory | None:
@@ -385,7 +463,7 @@ PROMPTS = (
 
 PROFILE = Profile(
     "keyed",
-    "save, recall, list, get, update and delete memories by key.",
+    "save, recall, list, get, update and delete memories by key; save insights apart.",
     tuple(SHELF),
     failed,
     prompts=PROMPTS,

@@ -12,9 +12,9 @@ from engram.errors import EngramError
 from engram.interop import prompts
 from engram.interop.tools import Answer, Asks, Profile, Refused, Resource, Shelf
 from engram.interop.values import EVERYTHING, as_json, kept, loud
-from engram.model.items import LONGEST_DECAY, STATUS
+from engram.model.items import record_of
 from engram.model.marks import BEGIN, END
-from engram.model.memory import Memory, standing
+from engram.model.memory import Memory
 from engram.model.pages import facts, one_line
 
 KINDS = (
@@ -96,22 +96,7 @@ def facts_page(asks: Asks) -> str:
 
 def record(memory: Memory, now: datetime) -> dict[str, Any]:
     """A memory as the twelve keys of `memory.v1`, in their order."""
-    status = STATUS[standing(memory, now)]
-    dest = "memory.md" if memory.approved_by else "memory-log.md"  # what a person approved is curated
-    return {
-        "id": memory.handle or memory.id,
-        "fact": memory.text,
-        "kind": memory.kind,
-        "source": memory.source,
-        "confidence": memory.confidence,
-        "learned_by": memory.learned_by,
-        "learned_at": memory.created_at.date().isoformat(),
-        "last_verified": memory.verified_at.date().isoformat() if memory.verified_at else None,
-        "decay": LONGEST_DECAY if memory.decay == "none" else memory.decay,
-        "status": status,
-        "risk_tier": memory.tier,
-        "dest": None if memory.status == "pending" else dest,
-    }
+    return record_of(memory, memory.handle or memory.id, now)
 
 
 def failed(error: EngramError) -> Answer:

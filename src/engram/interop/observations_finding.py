@@ -9,7 +9,8 @@ from engram.errors import Conflict, NotFound
 from engram.interop import observations_parameters as p
 from engram.interop import observations_words as words
 from engram.interop.tools import Answer, Asks, Refused, Shelf
-from engram.model.answers import Recollection, Relatives
+from engram.model.answers import Recollection
+from engram.model.answers_work import Relatives
 from engram.model.limits import size
 from engram.model.memory import Memory
 from engram.model.scope import GLOBAL, Scope

@@ -14,7 +14,7 @@ from engram.interop.fields import moment, one_line, second, text_of, time_of, wo
 from engram.interop.forms import Foreign, Form, Problem, Source, foreign_id
 from engram.interop.keyed import kind_of_category
 from engram.interop.qdrant_points import is_address, is_folder, points
-from engram.interop.records_rows import DISCOVERIES, category_of, citation_row, label_of, place_of
+from engram.interop.records_rows import DISCOVERIES, MADE, citation_row, keys_of, place_of
 from engram.interop.streams import print_list, rows
 from engram.interop.writing import Stock, Tally, Writer
 from engram.model.memory import Citation, CitationKind, Context, Memory
@@ -32,7 +32,6 @@ CARRIED = frozenset(
 )
 """Fields of a memory that a record tells, or that follow from the others."""
 
-MADE = ("repo", "workspace", "worktree_path", "base_dir")
 WINDOW = ("not_before", "not_after", "archived_at")
 """The moments that a record keeps as whole seconds since 1970."""
 
@@ -42,19 +41,7 @@ CITED = frozenset({"file", "commit", "url", "repo"})
 def row_of(memory: Memory, names: Mapping[str, str] | None = None) -> dict[str, Any]:
     """A memory as the payload of a record; `names` are the ids that other memories have in the export."""
     times = (memory.valid_from, memory.valid_until, memory.forgotten_at)
-    row: dict[str, Any] = {
-        "id": theirs.id_in(NAME, memory) or memory.id,
-        "content": memory.text,
-        "scope": label_of(memory),
-        **{name: getattr(memory.context, name) for name in MADE},
-        "source": "user-said" if memory.origin == "said" else "agent-inferred",
-        "category": category_of(memory),
-        "tags": list(memory.tags),
-        "actor": memory.actor,
-        "owner": memory.owner or "",
-        "visibility": "shared" if memory.visibility == "shared" else "",
-        "created_at": second(memory.created_at),
-    }
+    row = keys_of(memory, theirs.id_in(NAME, memory) or memory.id, second(memory.created_at))
     kind = next((word for word, ours in DISCOVERIES.items() if ours == memory.kind), "")
     further = {
         "kind": kind,

@@ -28,6 +28,9 @@ DISCOVERIES = {"map": "map", "fact": "finding"}
 FAMILIES: dict[str, frozenset[str]] = {DISCOVERY: frozenset(DISCOVERIES.values()), RULE: frozenset({"rule"})}
 """Beginning of a label → the kinds that live under it, and nowhere else."""
 
+MADE = ("repo", "workspace", "worktree_path", "base_dir")
+"""What of where a memory was made a record tells."""
+
 KEPT = "records"
 """The run under which labels are kept that say nothing to us."""
 
@@ -130,24 +133,25 @@ def _quoted(label: str) -> str:
 
 def record(memory: Memory) -> dict[str, Any]:
     """A memory in full: the keys of a record, then those that only some records have."""
-    made = memory.context
-    row: dict[str, Any] = {
-        "id": memory.id,
+    row = keys_of(memory, memory.id, print_time(memory.created_at))
+    return row | _discovered(memory) | _further(memory)
+
+
+def keys_of(memory: Memory, id: str, created_at: str | None) -> dict[str, Any]:
+    """The keys that every record has, in their order."""
+    return {
+        "id": id,
         "content": memory.text,
         "scope": label_of(memory),
-        "repo": made.repo,
-        "workspace": made.workspace,
-        "worktree_path": made.worktree_path,
-        "base_dir": made.base_dir,
+        **{name: getattr(memory.context, name) for name in MADE},
         "source": "user-said" if memory.origin == "said" else "agent-inferred",
         "category": category_of(memory),
         "tags": list(memory.tags),
         "actor": memory.actor,
         "owner": memory.owner or "",
         "visibility": "shared" if memory.visibility == "shared" else "",
-        "created_at": print_time(memory.created_at),
+        "created_at": created_at,
     }
-    return row | _discovered(memory) | _further(memory)
 
 
 def _discovered(memory: Memory) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """Records to documents and back, and the columns an engine may filter them by."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any, Literal
 
@@ -94,6 +94,15 @@ def searchable(memory: Memory) -> tuple[str, str, str, str]:
         " ".join(words.terms("\n".join(memory.tags))),
         " ".join(words.terms(memory.text)),
     )
+
+
+def strings(value: Any) -> Iterator[str]:  # noqa: ANN401 - any JSON
+    """Every text in a JSON value."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list | tuple):
+        for part in value.values() if isinstance(value, dict) else value:
+            yield from strings(part)
 
 
 def _memory_columns(memory: Memory) -> dict[str, str | int | None]:

@@ -49,8 +49,9 @@ ANYTHING = Filter()
 class Access(NamedTuple):
     """What one caller may read, in one fixed shape: own, or shared and in reach; and in the workspace.
 
-    Compiled from a Caller by `rules.access` and required by every read of every engine. `unowned` is the one
-    exception: what has no owner, and nothing else, for the operator who gives it one.
+    Compiled from a Caller by `rules.access` and required by every read of every engine. There are two
+    exceptions: `unowned`, what has no owner and nothing else, for the operator who gives it one; and `keyring`,
+    everybody's, with which nothing but keys is ever asked for, by those who look after them.
     """
 
     owner: str
@@ -59,11 +60,14 @@ class Access(NamedTuple):
     closed: frozenset[str] = frozenset()  # projects with members, of whom this caller is none
     agent: str = ""  # the agent whose scope is in reach beside projects
     unowned: bool = False
+    keyring: bool = False
 
     def allows(self, owner: str | None, visibility: str, scope: Scope) -> bool:
         """The reference meaning of access. A record without an owner is readable by nobody who has one."""
         if self.unowned or owner is None:
             return self.unowned and owner is None
+        if self.keyring:
+            return True
         if self.workspace is not None and scope.workspace != self.workspace:
             return False
         return owner == self.owner or (visibility == "shared" and self._reaches(scope))

@@ -1,7 +1,7 @@
 """A question to an engine, and the candidates, counts and pages it answers with."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -37,7 +37,8 @@ class Query(NamedTuple):
     By words: memories that carry the terms, all of them or any. A term's variants count as the term itself, and
     one that ends in `*` stands for every term that begins so. Each phrase must be said, in a row (see `says_all`).
     By meaning, where a vector is given: the nearest. Beside phrases it finds nothing by itself, since what does not
-    say them is no candidate; it then only tells the cosines of what was found by words.
+    say them is no candidate; it then only tells the cosines of what was found by words. A vector that is still
+    being made is `coming`: an engine asks for it by `arrived` when it needs it, and may look for words before.
     """
 
     terms: tuple[str, ...] = ()
@@ -45,11 +46,16 @@ class Query(NamedTuple):
     variants: Mapping[str, tuple[str, ...]] = NO_VARIANTS
     phrases: tuple[str, ...] = ()
     vector: bytes = b""  # little-endian float32, of unit length
+    coming: Callable[[], bytes] | None = None  # waits for the vector; nothing, where none could be made
     space: Space | None = None  # where the vector lives
     lean: bytes = b""  # what to take away from it before codes are compared; see `ports.Embedder.lean`
     where: Filter = ANYTHING
     limit: int = 50  # how many by words, and as many by meaning
     ranked: bool = True  # False: any that match by words, each with a share of 1
+
+    def arrived(self) -> "Query":
+        """The same query with its vector, once that is made."""
+        return self._replace(vector=self.coming(), coming=None) if self.coming else self
 
 
 class Hit(NamedTuple):

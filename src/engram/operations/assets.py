@@ -3,11 +3,12 @@
 import os
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import IO
 
+from engram.drafts import whole_file
 from engram.errors import Conflict, Invalid, Unavailable
-from engram.model.answers import AssetRow, Assets, Attached, Fetched
+from engram.model.answers_assets import AssetRow, Assets, Attached, Fetched
 from engram.model.change import Change, Request
 from engram.model.event import Event
 from engram.model.memory import Asset, Memory
@@ -18,7 +19,8 @@ from engram.operations.incoming import BLOCK, Incoming, outgoing, receive
 from engram.operations.memories import known
 from engram.rules import admission, lifecycle
 from engram.rules import assets as rules
-from engram.rules.admission import Admission, Proposal
+from engram.rules.admission import Admission
+from engram.rules.proposals import Proposal, prepare
 
 
 @operation(
@@ -157,7 +159,7 @@ def _deciding(
             assets=change(current),
             context=call.context,
         )
-        prepared = admission.prepare(said, request, call.policy)._replace(kind=None)
+        prepared = prepare(said, request, call.policy)._replace(kind=None)
         # Its words stay, and with them what they contradict: nothing about that is decided anew.
         bearing = known(call, prepared)._replace(rivals=())
         decision = admission.revise(current, prepared, bearing, call.policy, request)
@@ -247,17 +249,9 @@ def _target(path: str, name: str, *, overwrite: bool) -> str:
 
 def _write(target: str, blocks: Iterator[bytes]) -> None:
     """Write a private file that takes its name when all of it is there and checked."""
-    draft = f"{target}.{os.getpid()}.new"
     try:
-        flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_NOFOLLOW
-        with os.fdopen(os.open(draft, flags, 0o600), "wb") as file:
+        with whole_file(target) as file:
             for block in blocks:
                 file.write(block)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(draft, target)
     except OSError as error:
         raise Unavailable(f"{target} cannot be written: {error.strerror}.", "Choose another place.") from None
-    finally:
-        with suppress(OSError):
-            os.unlink(draft)

@@ -5,7 +5,7 @@ from collections import Counter
 from typing import cast
 
 from engram.errors import Conflict, Corrupt, EngramError, Forbidden, Invalid, Unavailable
-from engram.model.answers import BackedUp, BackupReport, BackupRestored, Exported
+from engram.model.answers_store import BackedUp, BackupReport, BackupRestored, Exported
 from engram.model.change import Finding
 from engram.model.codec import TRAVELLERS, Traveller, decode, type_of
 from engram.model.memory import Memory
@@ -16,12 +16,13 @@ from engram.ports import ASSETS, Vault
 
 @operation(
     "GET /v1/backup",
+    "engram backup create",
     "engram backup create ~/backups/",
     "engram backup create before-upgrade.zip",
     human=True,
     local=True,
 )
-def backup_create(call: Call, path: p.BackupOut, *, overwrite: p.Overwrite = False) -> BackedUp:
+def backup_create(call: Call, path: p.BackupOut = "", *, overwrite: p.Overwrite = False) -> BackedUp:
     """Write a copy of the whole store, as it is at this moment, to one file; others may go on writing."""
     from engram.interop import backup_file as files  # noqa: PLC0415 - start-up
 
@@ -118,7 +119,8 @@ def rescue(call: Call, path: p.OutPath, *, overwrite: p.Overwrite = False) -> Ex
             damaged += 1
     seal = write_out(call, path, jsonl.write(records, call.now), overwrite=overwrite)
     counts = Counter(type_of(record) for record in records)
-    lost = (f"{damaged} records were found that make no sense, and are left out.",) if damaged else ()
+    makes = "1 record was found that makes" if damaged == 1 else f"{damaged} records were found that make"
+    lost = (f"{makes} no sense, and left out.",) if damaged else ()
     attached = sum(len(record.assets) for record in records if isinstance(record, Memory))
     return Exported(
         at=call.now,
@@ -148,7 +150,7 @@ def _vault(call: Call) -> Vault:
 
 def _target(call: Call, path: str, *, overwrite: bool) -> str:
     """The file to write, which is none of the store's."""
-    target = os.path.abspath(os.path.expanduser(path))
+    target = os.path.abspath(os.path.expanduser(path)) if path else _beside(call.store)
     if os.path.isdir(target) or path.endswith(os.sep):
         target = os.path.join(target, f"engram-{call.now:%Y%m%dT%H%M%S}.zip")
     if os.path.realpath(target) == os.path.realpath(call.store):
@@ -156,6 +158,19 @@ def _target(call: Call, path: str, *, overwrite: bool) -> str:
     if os.path.lexists(target) and not overwrite:
         raise Conflict(f"{path} is there already.", "Choose another name, or add --overwrite.")
     return target
+
+
+def _beside(store: str) -> str:
+    """The folder for backups beside a store, made where there is none.
+
+    Raises:
+        Invalid: when the store is not in a folder of this machine.
+    """
+    if not os.path.exists(store):
+        raise Invalid("This store is not in a folder.", "Say where the backup goes: engram backup create FILE.")
+    folder = os.path.join(os.path.dirname(os.path.abspath(store)), "backups")
+    os.makedirs(folder, mode=0o700, exist_ok=True)
+    return folder
 
 
 def _findings(vault: Vault, form: str, folder: str, counts: object) -> list[Finding]:

@@ -15,6 +15,7 @@ from engram.model.hashing import sha256
 from engram.model.limits import check_text
 from engram.model.memory import NOWHERE, Context, Memory
 from engram.model.scope import GLOBAL, Scope
+from engram.operations.absent import Nowhere, Unwatched
 from engram.ports import (
     Attaching,
     Blobs,
@@ -23,19 +24,23 @@ from engram.ports import (
     Evidence,
     Harvesting,
     NewId,
-    Nowhere,
     Progress,
     Shelf,
     Syncing,
-    Unwatched,
     Usage,
     Vault,
 )
-from engram.rules.admission import Policy
+from engram.rules.proposals import Policy
 
 P = ParamSpec("P")
 R = TypeVar("R")
 T = TypeVar("T")
+
+MOST_AT_ONCE = 10_000
+"""How many things one call may name: each of them becomes a part of what a database is asked."""
+
+MOST_KINDS = 1_000
+"""How many kinds one call may ask for."""
 
 PAGE = 500
 PURGED = "purge"
@@ -264,7 +269,7 @@ def operation(
         @functools.wraps(function)
         def run(call: Call, /, *args: P.args, **kwargs: P.kwargs) -> R:
             if human and not call.caller.human:
-                act = called.replace("_", " ")
+                act = " ".join(reversed(called.split("_")))  # keys_create: to create keys
                 raise Forbidden(f"Only a person may {act}.", "Ask the person to do it with the engram command.")
             if writes and not call.caller.writes:
                 raise Forbidden("These credentials are for reading only.", "Use some that may write.")
@@ -313,14 +318,17 @@ def require_between(name: str, value: int, least: int, most: int) -> None:
         raise Invalid(f"{name} is {shown}.", f"Give a number from {least:,} to {most:,}.")
 
 
-def each(refs: str | Iterable[str]) -> list[str]:
+def each(refs: str | Iterable[str], most: int = MOST_AT_ONCE) -> list[str]:
     """One ref or several, as a list without repetition.
 
     Raises:
-        Invalid: when one of them is no text.
+        Invalid: when one of them is no text, or when there are more than a store is to be asked for at once.
     """
     if refs is None or not isinstance(refs, str | Iterable):
         raise Invalid(f"{refs!r} is no text.", "Give text, or several texts.")
     if wrong := [one for one in ([refs] if isinstance(refs, str) else refs) if not isinstance(one, str)]:
         raise Invalid(f"{wrong[0]!r} is no text.", "Give text, or several texts.")
-    return [refs] if isinstance(refs, str) else list(dict.fromkeys(refs))
+    found = [refs] if isinstance(refs, str) else list(dict.fromkeys(refs))
+    if len(found) > most:
+        raise Invalid(f"{len(found):,} are too many at once: {most:,} is the most.", "Ask for fewer at a time.")
+    return found

@@ -73,7 +73,8 @@ def looked_at(call: Call, memories: Iterable[Memory], *, fix: bool) -> list[Find
     if held and (loose := [one for one in held if one.sha256 not in wanted(call, call.caller.owner)]):
         size = sum(one.size for one in loose)
         days = call.attaching.days
-        told = f"{len(loose)} files of {size:,} bytes belong to no memory any more."
-        hint = f"They go when they are {days} days old: engram doctor --fix."
+        files = "1 file" if len(loose) == 1 else f"{len(loose)} files"
+        told = f"No memory is left that names {files} of {size:,} bytes."
+        hint = f"What is older than {days} days goes: engram doctor --fix."
         findings.append(Finding("loose", told, hint, severity="note", fixable=True))
     return findings

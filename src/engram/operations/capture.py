@@ -3,7 +3,7 @@
 from typing import cast
 
 from engram.errors import EngramError, Invalid
-from engram.model.answers import Captured, Suggested
+from engram.model.answers_work import Captured, Suggested
 from engram.model.filter import Filter
 from engram.model.limits import check_text
 from engram.model.memory import Memory
@@ -12,8 +12,8 @@ from engram.operations.base import Call, operation
 from engram.operations.memories import admit
 from engram.operations.scopes import scope_named
 from engram.rules.access import require_place
-from engram.rules.admission import MOST_READ, Proposal
 from engram.rules.capture import learnings, suggested_key, title_of
+from engram.rules.proposals import MOST_READ, Proposal
 
 SOURCE = "capture"
 

@@ -11,7 +11,7 @@ from engram.model.record import replace
 from engram.model.scope import Scope
 from engram.operations.base import Call
 from engram.operations.scopes import current_project
-from engram.rules.admission import Proposal
+from engram.rules.proposals import Proposal
 from engram.rules.redact import redact
 from engram.rules.settling import staged_on
 

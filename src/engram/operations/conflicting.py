@@ -5,7 +5,7 @@ from itertools import islice
 from typing import TypeVar, cast
 
 from engram.errors import Conflict, Unavailable
-from engram.model.answers import Conflicts, Pair
+from engram.model.answers_work import Conflicts, Pair
 from engram.model.change import Change
 from engram.model.filter import Filter, matches
 from engram.model.memory import Memory, standing

@@ -1,7 +1,7 @@
 """What may not hold together: pairs that wait for a verdict, listed, looked for, asked about and set aside."""
 
 from engram.errors import Invalid
-from engram.model.answers import Conflicts
+from engram.model.answers_work import Conflicts
 from engram.operations import parameters as p
 from engram.operations.base import Call, operation, require_between
 from engram.rules.access import require_person

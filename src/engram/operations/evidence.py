@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from engram.errors import Invalid, Moved
-from engram.model.answers import Cited, Citing, Evidenced, Settled
+from engram.model.answers_work import Cited, Citing, Evidenced, Settled
 from engram.model.evidence import CHANGED, VERDICTS, WORST, Check
 from engram.model.filter import Filter
 from engram.model.memory import Citation, Memory

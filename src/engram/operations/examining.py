@@ -5,13 +5,13 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from itertools import islice
-from typing import Any, cast
+from typing import cast
 
 from engram.errors import Unavailable
 from engram.interop.forms import Problem, recognise
-from engram.model.answers import Hygiene, HygieneRow, Scrubbed, ScrubRow
+from engram.model.answers_store import Hygiene, HygieneRow, Scrubbed, ScrubRow
 from engram.model.change import Change, Commit, Request
-from engram.model.codec import RECORDS
+from engram.model.codec import RECORDS, strings
 from engram.model.evidence import BROKEN
 from engram.model.filter import ANYTHING, Filter
 from engram.model.memory import Memory
@@ -92,7 +92,7 @@ def _secrets_in_history(call: Call) -> dict[str, tuple[str, ...]]:
         if event.owner != call.caller.owner or event.payload is None:
             continue
         for edit in event.payload.edits:
-            for text in _strings((edit.old, edit.new)):
+            for text in strings((edit.old, edit.new)):
                 if hash(text) in harmless or edit.id in found:
                     continue
                 if kinds := redact(text).kinds:
@@ -100,16 +100,6 @@ def _secrets_in_history(call: Call) -> dict[str, tuple[str, ...]]:
                 else:
                     harmless.add(hash(text))
     return found
-
-
-def _strings(value: Any) -> Iterator[str]:  # noqa: ANN401 - any JSON
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, dict):
-        yield from _strings(tuple(value.values()))
-    elif isinstance(value, list | tuple):
-        for each in value:
-            yield from _strings(each)
 
 
 def _groups(memories: Iterator[Memory]) -> Iterator[Sequence[Memory]]:

@@ -4,10 +4,10 @@ Loaded only where somebody syncs. `docs/sync.md` says what lies in a place; rule
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple, cast
 
 from engram.errors import Conflict, Corrupt, Invalid
-from engram.model.answers import Synced
+from engram.model.answers_sync import Synced
 from engram.model.change import Change, Past
 from engram.model.event import Draft, Event, Head, Payload
 from engram.model.filter import ANYTHING, Filter
@@ -16,17 +16,13 @@ from engram.model.scope import Scope
 from engram.model.session import Session
 from engram.operations.base import PAGE, Call, every
 from engram.operations.intake import Intake
+from engram.operations.replicas import Replicas, signed_by
 from engram.ports import Ledger
 from engram.rules import carrying, joining
 from engram.rules.carrying import Reach, Watch
-from engram.rules.joining import Trust
 from engram.sync import chunks, keys
 from engram.sync.chunks import Chunk, Header
 from engram.sync.place import Card, Place
-
-ACCEPTED, OWN, UNKNOWN, DROPPED = "accepted", "own", "unknown", "dropped"
-VOUCHED = "vouched"
-"""A server that was accepted says whose it is, and its word counts."""
 
 RESTATED_AT_ONCE = 50
 """How many records one event tells whole."""
@@ -42,7 +38,7 @@ class Tally:
     """What an exchange has done so far."""
 
     def __init__(self) -> None:
-        self.wrote = self.sent = self.read = self.erased = 0
+        self.wrote = self.sent = self.read = self.erased = self.attached = 0
         self.waiting: dict[str, int] = {}
         self.problems: list[str] = []
 
@@ -54,98 +50,6 @@ class Tally:
         """Something that was skipped."""
         if words not in self.problems:
             self.problems.append(words)
-
-
-class Replicas:
-    """Whom this store has met, and whose word counts."""
-
-    def __init__(self, ledger: Ledger, owner: str) -> None:
-        self._known = ledger.part("replicas")
-        self._ledger, self._owner = ledger, owner
-
-    def meet(self, card: Card, at: str, *, server: str = "") -> bool:
-        """Take note of a replica; False when it now shows another key than the one it was first met with.
-
-        `server` is the replica of the server that it was met at, which says whose it is.
-        """
-        trusted = [facts for facts in self._known.values() if facts["key"] == card.key]
-        as_before = trusted[0]["state"] if trusted else UNKNOWN  # a copied store has a new name, and its old key
-        state = OWN if card.key == self._ledger.key.public else as_before
-        known = self._known.setdefault(
-            card.replica, {"key": card.key, "device": card.device, "met": at, "state": state}
-        )
-        known["device"] = card.device
-        if card.replica == server and card.you is not None:
-            known["you"] = card.you
-        elif server:
-            known |= {"bound": card.owner or "", "vouched_by": server}
-        return bool(known["key"] == card.key)
-
-    def verify(self, replica: str) -> chunks.Verify | None:
-        """What checks the signatures of a replica; None when it has not introduced itself."""
-        known = self._known.get(replica)
-        return None if known is None else lambda content, signature: keys.verifies(known["key"], content, signature)
-
-    def trust(self) -> Trust:
-        """Whose word counts, as it stands."""
-        strangers = {
-            replica: int(known.get("until", 0))
-            for replica, known in self._known.items()
-            if known["state"] in (UNKNOWN, DROPPED) and not self._is_vouched(known)
-        }
-        names = {
-            replica: {theirs: ours for theirs, (ours, _) in known["names"].items() if theirs != ours}
-            for replica, known in self._known.items()
-            if known.get("names")
-        }
-        return Trust(
-            strangers,
-            self._owner,
-            {replica: told for replica, told in names.items() if told},
-            {replica: known["bound"] for replica, known in self._known.items() if "bound" in known},
-            {replica: {known["you"]: self._owner} for replica, known in self._known.items() if known.get("you")},
-        )
-
-    def _is_vouched(self, known: Mapping[str, Any]) -> bool:
-        """Whether a server that counts here says whose this replica is: it let it in by its credentials."""
-        server = self._known.get(known.get("vouched_by", ""), {})
-        return bool(known["state"] == UNKNOWN and server.get("state") == ACCEPTED)
-
-    def strangers(self) -> list[str]:
-        """Those about whom nobody has decided, and for whom no server stands."""
-        return [id for id in self._known if self.state(id) == UNKNOWN]
-
-    def state(self, replica: str) -> str:
-        """How a replica stands here."""
-        known = self._known[replica]
-        return VOUCHED if self._is_vouched(known) else str(known["state"])
-
-    def servers(self) -> list[str]:
-        """Servers about whom nobody has decided, by the fingerprints of their keys."""
-        return [
-            keys.fingerprint(known["key"])
-            for id, known in self._known.items()
-            if "you" in known and self.state(id) == UNKNOWN
-        ]
-
-    def learn(self, replica: str, theirs: str, ours: str, place: str) -> None:
-        """Take note of what a replica calls the project of a place; of two places the first counts."""
-        self._known[replica].setdefault("names", {}).setdefault(theirs, [ours, place])
-
-    def learn_anew(self, ours: str, place: str) -> list[str]:
-        """Take note that the project of a place has another name here now; returns whose words that changes."""
-        changed = []
-        for replica, known in self._known.items():
-            for told in known.get("names", {}).values():
-                if told[1] == place and told[0] != ours:
-                    told[0] = ours
-                    changed.append(replica)
-        return list(dict.fromkeys(changed))
-
-    def other_names(self, place: str) -> list[str]:
-        """What others call the project of a place."""
-        told = (item for known in self._known.values() for item in known.get("names", {}).items())
-        return sorted({theirs for theirs, (ours, where) in told if where == place and theirs != ours})
 
 
 class Found(NamedTuple):
@@ -172,18 +76,13 @@ class Exchange:
         self._read: dict[str, int] = dict.fromkeys(self._facts.get("read", ()), 1)
         self._intake = Intake(call, self._replicas.trust, reach)
         self._purged: set[str] = set()
+        self._in_question: set[str] = set()  # replicas that show another key than the one that counts
         self._name = name
         self.tally = Tally()
 
     def run(self, *, dry: bool = False, take: bool = True, give: bool = True) -> Synced:
         """Take in, give out, and take away the words of what was erased; in a dry run, only say what would be."""
-        cards = self._place.cards().values()
-        server = next((card.replica for card in cards if card.you is not None), "") if self._served else ""
-        for card in cards:
-            mine = card.replica == self._call.engine.replica()
-            if not mine and not self._replicas.meet(card, str(self._call.now), server=server):
-                mark = card.replica[:8]
-                self.tally.problem(f"Replica {mark} shows another key than before: the first one counts.")
+        self._meet()
         self._look_at_clock()
         if dry:
             self._preview()
@@ -199,6 +98,20 @@ class Exchange:
         if not dry:
             self._facts["scope"], self._facts["at"] = str(self._reach.scope), str(self._call.now)
         return self._told(stay, dry=dry)
+
+    def _meet(self) -> None:
+        """Take note of who is here. A server that shows another key than the one that counts vouches for nobody."""
+        cards = self._place.cards().values()
+        counting = (card for card in cards if card.you is not None and self._replicas.accepts(card))
+        server = next((card.replica for card in counting), "") if self._served else ""
+        for card in cards:
+            mine = card.replica == self._call.engine.replica()
+            if not mine and not self._replicas.meet(card, str(self._call.now), server=server):
+                self._in_question.add(card.replica)
+                self.tally.problem(
+                    f"Replica {card.replica[:8]} shows another key than before, {keys.fingerprint(card.key)}: the"
+                    " first one counts until a person accepts that one (engram replicas)."
+                )
 
     def _look_at_clock(self) -> None:
         """Say where our own history is ahead of its time: times only go on, so others wait for all that follows."""
@@ -230,6 +143,7 @@ class Exchange:
             strangers=tuple(self._replicas.strangers()),
             other_names=tuple(self._replicas.other_names(self._name)),
             dry_run=dry,
+            left_files=tally.attached,
         )
 
     # taking in
@@ -250,17 +164,33 @@ class Exchange:
                     self.tally.problem(f"{replica[:8]}/{name[:12]}: {error.message}; skipped.")
         return [(replica, name) for _, replica, name in sorted(found)]
 
-    def _chunk(self, replica: str, name: str, *, words: bool = True) -> Chunk | None:
+    def _chunk(self, replica: str, name: str, *, words: bool = True, before: bool = False) -> Chunk | None:
+        """A chunk that can be believed; what was read under a key that was replaced since stays believed.
+
+        With `before`, so does what was not read.
+        """
         mine = replica == self._call.engine.replica()
-        verify = _signed_by(self._ledger.key.public) if mine else self._replicas.verify(replica)
+        theirs = self._replicas.verify(replica, before=before or name in self._read)
+        verify = signed_by(self._ledger.key.public) if mine else theirs
         if verify is None:
             self.tally.problem(f"{replica[:8]}/{name[:12]}: its replica has not introduced itself; skipped.")
             return None
         try:
             return self._place.chunk(replica, name, verify, words=words)
         except Invalid as error:
-            self.tally.problem(f"{replica[:8]}/{name[:12]}: {error.message}; skipped.")
+            if replica not in self._in_question and not self._is_outdated(replica, name):
+                self.tally.problem(f"{replica[:8]}/{name[:12]}: {error.message}; skipped.")
             return None
+
+    def _is_outdated(self, replica: str, name: str) -> bool:
+        """Whether a chunk was signed with a key that was replaced: its replica tells the same anew."""
+        try:
+            header = self._place.header(replica, name)
+        except Invalid:
+            return False
+        now, before = self._replicas.verify(replica), self._replicas.verify(replica, before=True)
+        signed = header.signed(), header.signature
+        return now is not None and before is not None and before(*signed) and not now(*signed)
 
     def _incoming(self) -> None:
         unread = self._unread()
@@ -371,6 +301,7 @@ class Exchange:
 
     def _outgoing(self, *, dry: bool) -> dict[str, int]:
         ours = _Ours(self._call, self._reach)
+        self.tally.attached = ours.attached
         found = self._found()
         told, strange = self._to_restate(ours, found)
         entering = ours.ids - found.carried - strange
@@ -565,7 +496,7 @@ class Exchange:
         self._facts["cleaned"] = len(erased)
         for replica in self._place.replicas():
             for name in self._place.chunk_names(replica):
-                chunk = self._chunk(replica, name)
+                chunk = self._chunk(replica, name, before=True)
                 gone = [
                     event.id
                     for event in (chunk.events if chunk else ())
@@ -580,12 +511,14 @@ class _Ours:
 
     def __init__(self, call: Call, reach: Reach) -> None:
         self.memories: set[str] = set()
+        self.attached = 0  # how many files are attached to them
         sessions: set[str] = set()
         counts: dict[str, int] = {}
         for where in reach.filters():
             for memory in every(call, where):
                 if reach.covers(memory.scope, memory.visibility):
                     self.memories.add(memory.id)
+                    self.attached += len(memory.assets)
                     sessions |= {memory.session} if memory.session else set()
                 else:
                     for name, count in carrying.stayed([memory], reach).items():
@@ -605,10 +538,6 @@ class _Ours:
                     yield record.id, {record.from_id, record.to_id}
             if (after := page.next) is None:
                 return
-
-
-def _signed_by(public: str) -> chunks.Verify:
-    return lambda content, signature: keys.verifies(public, content, signature)
 
 
 def canonical_reach(reach: Reach) -> str:

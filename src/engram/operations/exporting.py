@@ -3,11 +3,12 @@
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, cast
 
+from engram.drafts import whole_file
 from engram.errors import Conflict, Invalid, Unavailable
-from engram.model.answers import Exported
+from engram.model.answers_store import Exported
 from engram.model.filter import Filter, matches
 from engram.model.hashing import sha256
 from engram.model.memory import Memory
@@ -188,16 +189,8 @@ def _output(path: str) -> Iterator[Callable[[bytes], object]]:
     if path == "-":
         yield lambda raw: sys.stdout.write(raw.decode())
         return
-    target = os.path.expanduser(path)
-    draft = f"{target}.{os.getpid()}.new"
     try:
-        with os.fdopen(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "wb") as file:
+        with whole_file(os.path.expanduser(path)) as file:
             yield file.write
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(draft, target)
     except OSError as error:
         raise Unavailable(f"{path} cannot be written: {error.strerror}.", "Choose another place.") from None
-    finally:
-        with suppress(OSError):
-            os.unlink(draft)

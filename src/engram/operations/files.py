@@ -3,7 +3,7 @@
 from collections import Counter
 from typing import cast
 
-from engram.model.answers import CitedFile, CitedFiles
+from engram.model.answers_look import CitedFile, CitedFiles
 from engram.model.evidence import WORST, Check
 from engram.model.filter import Filter
 from engram.model.memory import Memory

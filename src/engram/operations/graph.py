@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from typing import Any, cast
 
 from engram.errors import Invalid
-from engram.model.answers import Edge, Graph, Node
+from engram.model.answers_look import Edge, Graph, Node
 from engram.model.filter import Filter
 from engram.model.memory import Memory, standing
 from engram.operations import parameters as p

@@ -1,7 +1,7 @@
 """Taking up what was said in transcripts of agents."""
 
 from engram.errors import Invalid
-from engram.model.answers import Harvested
+from engram.model.answers_work import Harvested
 from engram.model.limits import check_choice
 from engram.operations import parameters as p
 from engram.operations.base import Call, each, operation, require_between

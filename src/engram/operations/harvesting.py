@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from engram.errors import Conflict, EngramError, Invalid, Moved, Unavailable
 from engram.interop.transcripts import HARNESSES, Conversation, Turn, find, read
-from engram.model.answers import Harvested
+from engram.model.answers_work import Harvested
 from engram.model.extraction import Extracted
 from engram.model.hashing import sha256
 from engram.model.limits import LIMITS
@@ -18,10 +18,10 @@ from engram.operations.memories import admit, known
 from engram.operations.scopes import scope_named
 from engram.ports import Extractor, Harvesting
 from engram.rules import kinds as table
-from engram.rules.admission import Proposal, prepare
 from engram.rules.admission import admit as decide_on
 from engram.rules.capture import without_recalled
 from engram.rules.harvest import EXCERPT, holds_everywhere, says_something, statements
+from engram.rules.proposals import Proposal, prepare
 from engram.rules.redact import redact
 
 __all__ = ["HARNESSES", "MOST_FAILURES", "Run"]

@@ -4,7 +4,7 @@ import functools
 from collections.abc import Callable, Iterator, Sequence
 from typing import cast
 
-from engram.errors import Conflict, Invalid, Moved, NotFound, Unconfirmed
+from engram.errors import Conflict, EngramError, Invalid, Moved, NotFound, Unconfirmed
 from engram.model.answers import Chronicle, Undone
 from engram.model.change import Change, Request
 from engram.model.codec import RECORDS, Record
@@ -22,6 +22,12 @@ MOST_AT_ONCE = 400
 
 LEAST_READ, MOST_PAGES = 100, 100
 """How many events are read at a time and how often, where a caller may read few of them."""
+
+MOST_WEIGHED = 20
+"""Records that an event may be about for history to find out whether it can be undone."""
+
+REFERRING = frozenset({"replaced_by", "amends"})
+"""Fields that name another memory."""
 
 LONGEST_ABOUT = 120
 """Characters of a memory that tell which one an event was about."""
@@ -41,7 +47,7 @@ def history(
     require_between("limit", limit, 1, MOST_STEPS)
     subject = call.memory(memory).id if memory else None
     told, after = _page(call, subject, before or 0, limit)
-    ids = dict.fromkeys(id for event in told for id in event.subjects)
+    ids = dict.fromkeys(id for event in told for id in _named_in(event))
     undone = reversed_by(list(_since(call, told[-1].seq, subject))) if told else set()
     known = cast("dict[str, Memory]", call.engine.get("memory", ids, call.access))
     met = call.sync.ledger().part("replicas") if call.sync else {}
@@ -52,8 +58,28 @@ def history(
         about={id: (memory.summary or memory.text)[:LONGEST_ABOUT] for id, memory in known.items()},
         devices={one.replica: str(met[one.replica]["device"]) for one in told if one.replica in met},
         undone=tuple(event.id for event in told if event.id in undone),
+        final=tuple(event.seq for event in told if event.id not in undone and _is_final(call, event)),
         next=after,
     )
+
+
+def _named_in(event: Event) -> Iterator[str]:
+    """The records that an event was about, and those that what it changed refers to."""
+    yield from event.subjects
+    for edit in event.payload.edits if event.payload else ():
+        if edit.field in REFERRING:
+            yield from (str(id) for id in (edit.old, edit.new) if id)
+
+
+def _is_final(call: Call, event: Event) -> bool:
+    """Whether undo would refuse the caller this event as things stand; one about very many is not looked at."""
+    if not call.caller.human or len(event.subjects) > MOST_WEIGHED:
+        return False
+    try:
+        _reversal(call, (event,), call.request(confirm=True))
+    except EngramError:
+        return True
+    return False
 
 
 def _page(call: Call, subject: str | None, before: int, limit: int) -> tuple[list[Event], int | None]:

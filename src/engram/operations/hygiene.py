@@ -1,6 +1,6 @@
 """How clean a store is, this one or another system's; and taking what is secret out of what is stored."""
 
-from engram.model.answers import Hygiene, Scrubbed
+from engram.model.answers_store import Hygiene, Scrubbed
 from engram.operations import parameters as p
 from engram.operations.base import Call, operation
 

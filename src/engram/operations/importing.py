@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from engram.errors import Invalid, Unavailable
-from engram.model.answers import Imported
+from engram.model.answers_store import Imported
 from engram.operations import parameters as p
 from engram.operations.base import Call, operation
 

@@ -21,6 +21,7 @@ class Incoming:
         self._call, self._limits = call, call.attaching
         self._stage = call.blobs.stage(call.now)
         self._seal, self._look = sha256(), Look()
+        self._beginning = bytearray()
         self.size = 0
 
     def expect(self, size: int) -> None:
@@ -43,18 +44,21 @@ class Incoming:
         self.expect(self.size)
         self._seal.update(block)
         self._look.see(block)
+        self._beginning += block[: rules.MOST_LOOKED_THROUGH - len(self._beginning)]
         self._stage.write(block)
 
     def asset(self, name: str, claimed: str) -> Asset:
         """What came, by its bytes.
 
         Raises:
-            Invalid: when it is empty.
+            Invalid: when it is empty, or a text with a credential in it.
             Unsupported: when it is not what it is said to be, or of a type that is not taken.
         """
         rules.require_bytes(self.size)
         called = rules.name_of(name, str(self))
-        return Asset(str(self), called, settled(self._look, called, claimed, self._limits.types), self.size)
+        asset = Asset(str(self), called, settled(self._look, called, claimed, self._limits.types), self.size)
+        rules.require_no_secret(asset, bytes(self._beginning))
+        return asset
 
     def keep(self, owner: str) -> None:
         """Keep the bytes for an owner."""

@@ -3,18 +3,20 @@
 from collections import Counter
 from typing import cast
 
-from engram.errors import Invalid
-from engram.model.answers import Insights, Remembered
+from engram.errors import Invalid, NotFound
+from engram.model.answers import Remembered
+from engram.model.answers_assets import Insights
+from engram.model.answers_store import Receipt
 from engram.model.filter import Filter
 from engram.model.limits import check_choice
 from engram.model.memory import Memory
 from engram.model.scope import Scope
 from engram.operations import parameters as p
 from engram.operations.base import Call, every, operation, require_between
-from engram.operations.memories import admit, remembered_before
+from engram.operations.memories import admit, erase, remembered_before
 from engram.recall.pipeline import Asked, recall
-from engram.rules.admission import Proposal
 from engram.rules.insights import CATEGORIES, KIND, RUN
+from engram.rules.proposals import Proposal
 
 MOST = 200
 OFF = "Insights are switched off: nothing new is kept. Switch them on: insights = true in engram.toml."
@@ -67,16 +69,7 @@ def insights_list(
 ) -> Insights:
     """Show what was noticed about how you work: the newest first, or what fits a question."""
     require_between("limit", limit, 1, MOST)
-    if category:
-        check_choice("category", category, CATEGORIES)
-    where = Filter(
-        kinds=(KIND,),
-        tags=(category,) if category else (),
-        owner=call.caller.owner,
-        standings=("live",),
-        now=call.now,
-        view=call.caller.view,
-    )
+    where = _own(call, category)._replace(standings=("live",), now=call.now, view=call.caller.view)
     hint = "" if call.policy.insights else OFF
     if question.strip():
         if after:
@@ -95,6 +88,34 @@ def insights_list(
     counts = {} if after else Counter(tag for one in every(call, where) for tag in one.tags)
     memories = cast("tuple[Memory, ...]", page.records)
     return Insights(at=call.now, memories=memories, next=page.next, categories=dict(counts), hint=hint)
+
+
+@operation(
+    "DELETE /v1/insights",
+    "engram insights purge --confirm",
+    "engram insights purge --category workflow --confirm",
+    writes=True,
+    destructive=True,
+    human=True,
+)
+def insights_purge(
+    call: Call, *, category: p.OnlyCategory = "", confirm: p.Confirm = False, token: p.Token = ""
+) -> Receipt:
+    """Erase for good everything that was noticed about you, or all of one category. It cannot be undone."""
+    del token
+    if (event := call.replayed()) is not None:
+        return Receipt(at=call.now, erased=event.subjects, event=event.seq, event_id=event.id, traces=None)
+    where = _own(call, category)
+    if not any(True for _ in every(call, where)):
+        raise NotFound("Nothing was noticed that fits.", "See what there is: engram insights list.")
+    return erase(call, call.request(confirm=confirm), lambda: list(every(call, where)))
+
+
+def _own(call: Call, category: str) -> Filter:
+    """What was noticed about the caller, whatever stands of it."""
+    if category:
+        check_choice("category", category, CATEGORIES)
+    return Filter(kinds=(KIND,), tags=(category,) if category else (), owner=call.caller.owner)
 
 
 def _place(call: Call) -> Scope:

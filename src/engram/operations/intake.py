@@ -16,6 +16,7 @@ from engram.model.relation import Relation
 from engram.model.scope import Scope
 from engram.model.session import Session
 from engram.operations.base import PAGE, TRIES, Call, every
+from engram.operations.blobs import named_by, tidy
 from engram.rules import carrying, joining
 from engram.rules.carrying import Reach
 from engram.rules.changes import claims_of
@@ -42,15 +43,26 @@ class Intake:
             prepared = self._prepared(events, parts)
             if prepared.change is None:
                 return prepared.waits
+            attached = self._attached_to(prepared.change.erase)
             try:
                 self._call.engine.commit(prepared.change)
             except Moved:
                 if tries == 1:
                     raise
                 continue
+            for owner, hashes in attached.items():
+                tidy(self._call, owner, hashes)
             self.applied += len(prepared.change.past.events) if prepared.change.past else 0
             return prepared.waits
         return []
+
+    def _attached_to(self, ids: Collection[str]) -> dict[str, set[str]]:
+        """What was ever attached to memories that go, by their owners: it goes with them."""
+        found: dict[str, set[str]] = {}
+        for record in self.records(ids).values() if ids else ():
+            if isinstance(record, Memory) and record.owner is not None:
+                found.setdefault(record.owner, set()).update(named_by([record], self.events_of(record.id)))
+        return {owner: hashes for owner, hashes in found.items() if hashes}
 
     def preview(self, events: Sequence[Event], parts: Collection[str]) -> list[joining.Waiting]:
         """What would have to wait of some events, and why; nothing is taken in."""

@@ -14,8 +14,9 @@ from typing import Any, NamedTuple
 from engram.errors import Conflict, Forbidden, Invalid, NotFound, Unavailable
 from engram.model.hashing import sha256
 from engram.model.scope import Scope
-from engram.operations.base import Call
-from engram.operations.exchanging import ACCEPTED, DROPPED, Exchange
+from engram.operations.base import Call, every
+from engram.operations.exchanging import Exchange
+from engram.operations.replicas import ACCEPTED, DROPPED
 from engram.ports import Ledger
 from engram.rules.access import require_place, require_reader
 from engram.rules.carrying import Reach, enrolled
@@ -43,6 +44,8 @@ def listed(call: Call, scope: str, after: int, *, private: bool) -> Files:
     """
     with _opened(call, scope, private=private) as kept:
         require_reader(call.caller, kept.reach.scope)
+        if kept.is_empty():  # to ask leaves nothing behind: anybody may ask for any name
+            return Files((), more=False)
         kept.bring_up_to_date()
         rows = sorted((row for row in kept.index() if row.at > after), key=lambda row: row.at)
     return Files(tuple(rows[:MOST_LISTED]), len(rows) > MOST_LISTED)
@@ -154,6 +157,13 @@ class Kept:
 
     # --- what goes ---
 
+    def is_empty(self) -> bool:
+        """Whether nobody has left anything here, and this store has nothing to tell either."""
+        if next(self.place.files(), None) is not None:
+            return False
+        told = (one for where in self.reach.filters() for one in every(self._call, where))
+        return not any(self.reach.covers(one.scope, one.visibility) for one in told)
+
     def bring_up_to_date(self) -> None:
         """Leave what this store has to tell, unless nothing has happened since the last time."""
         facts = self._ledger.part("served").setdefault(self._name, {})
@@ -167,13 +177,18 @@ class Kept:
             facts["now"] = [newest[0].seq if newest else 0, sum(1 for _ in self.place.files())]
 
     def index(self) -> Iterator[Listed]:
-        """Every file with its mark; one that was changed gets a new mark."""
+        """Every file with its mark; one that was changed gets a new mark.
+
+        Marks are moments, in milliseconds, and go on by one where that is later: who has pulled before this folder
+        was lost, or was restored from an older copy, is told all that came since.
+        """
         facts = self._ledger.part("served").setdefault(self._name, {})
         known: dict[str, list[Any]] = facts.setdefault("files", {})
+        moment = int(self._call.now.timestamp() * 1000)
         for name in self.place.files():
             stamp = self.place.stamp(name)
             if name not in known or known[name][2] != stamp:
-                facts["at"] = facts.get("at", 0) + 1
+                facts["at"] = max(facts.get("at", 0) + 1, moment)
                 known[name] = [facts["at"], chunks.digest(self.place.read(name) or b""), stamp]
             at, sha, _ = known[name]
             yield Listed(name, at, chunks.digest(self.shown(name) or b"") if name.startswith(CARDS) else sha)
@@ -217,9 +232,9 @@ def _kept(call: Call, scope: str, *, private: bool) -> Kept:
     reach = Reach(Scope.parse(scope), private, shared=not private)
     apart = f"{scope}\x1f{call.caller.owner}" if private else scope
     mark = sha256(apart.encode()).hexdigest()[:32]
-    folder = os.path.join(call.syncing.folder, "served", mark)
+    folder = os.path.join(call.syncing.folder, "served")
     os.makedirs(folder, mode=0o700, exist_ok=True)
-    return Kept(call, call.syncing.ledger(), Place(folder, ""), f"served:{mark}", reach)
+    return Kept(call, call.syncing.ledger(), Place(folder, mark), f"served:{mark}", reach)
 
 
 @contextmanager

@@ -4,18 +4,19 @@ from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 from engram.errors import Conflict, Invalid
-from engram.model.answers import Changed, Listing, Receipt, Remembered, Shown
-from engram.model.change import Change, Request
+from engram.model.answers import Changed, Listing, Remembered, Shown
+from engram.model.answers_store import Receipt
+from engram.model.change import Change, Commit, Request
 from engram.model.event import Event
 from engram.model.filter import Filter
-from engram.model.limits import check_choice
+from engram.model.limits import MOST_TAGS, check_choice
 from engram.model.memory import CURATED, STANDINGS, Memory, Standing, standing
 from engram.model.outline import outline
 from engram.model.refs import SHORTEST_PREFIX
 from engram.model.relation import Relation
 from engram.model.text import digest
 from engram.operations import parameters as p
-from engram.operations.base import Call, each, every, newest, operation, remains, require_between
+from engram.operations.base import MOST_KINDS, Call, each, every, newest, operation, remains, require_between
 from engram.operations.blobs import named_by, tidy
 from engram.operations.candidates import with_candidates
 from engram.operations.citing import checked, filled, pinned_anew, staged
@@ -23,10 +24,11 @@ from engram.operations.marks import marks
 from engram.operations.scopes import in_view, scope_named
 from engram.operations.sessions import timeline
 from engram.rules import admission, lifecycle
-from engram.rules.admission import CLEARED, Admission, Known, Proposal
+from engram.rules.admission import Admission, Known
 from engram.rules.changes import Step, join
 from engram.rules.insights import apart, require_memories
 from engram.rules.kinds import KINDS
+from engram.rules.proposals import CLEARED, Proposal, prepare
 from engram.rules.relations import Verdict, pair_id, relate, taking_effect
 
 REPIN = "Nothing was done yet: look at what it cites. If it still holds, pin it anew with --repin; else revise it."
@@ -134,7 +136,7 @@ def admit(
     What it `replaces` goes out of use in the same Change, or when the memory that waits is promoted.
     """
     request = call.request(confirm=confirm, batch=batch)
-    prepared = admission.prepare(staged(call, proposal), request, call.policy)
+    prepared = prepare(staged(call, proposal), request, call.policy)
 
     def decide() -> tuple[Change, Admission]:
         old = [call.memory(ref) for ref in replaces]
@@ -173,12 +175,12 @@ def _settled(call: Call, prepared: Proposal, decide: Callable[[], tuple[Change, 
 
 
 @operation("GET /v1/memories/{memory}", "engram get mem-0001", "engram get mem-0001 --around 3")
-def get(call: Call, memory: p.Refs, *, around: p.Around = 0) -> Shown:
+def get(call: Call, memory: p.Refs, *, around: p.Around = 0, diffs: p.WithDiffs = False) -> Shown:
     """Show memories in full."""
     memories = tuple(call.memory(ref) for ref in each(memory))
     lines = tuple(timeline(call, one.id, before=around, after=around) for one in memories) if around else ()
     call.used(one.id for one in memories)
-    evidence = checked(call, memories)
+    evidence = checked(call, memories, diffs=diffs)
     rows = tuple(evidence.get(one.id, ()) for one in memories) if evidence else ()
     return Shown(at=call.now, memories=memories, around=lines, evidence=rows, marks=marks(call, memories))
 
@@ -207,13 +209,13 @@ def list_memories(
 ) -> Listing:
     """List memories, newest first."""
     require_between("limit", limit, 1, MOST_LISTED)
-    kinds = call.policy.kinds or KINDS
-    require_memories(each(kind), kinds)
+    asked, kinds = tuple(each(kind, MOST_KINDS)), call.policy.kinds or KINDS
+    require_memories(asked, kinds)
     where = Filter(
         **in_view(call, scope, everywhere=everywhere),
-        kinds=tuple(each(kind)),
+        kinds=asked,
         except_kinds=apart(kinds),
-        tags=tuple(each(tag)),
+        tags=tuple(each(tag, MOST_TAGS)),
         standings=standings(standing),
         pinned=pinned,
         session=session or None,
@@ -298,7 +300,7 @@ def revise(
 def _revised(call: Call, old: Memory, said: Proposal, revision: int | None, request: Request) -> Remembered:
     """Let admission decide about other content for a memory, as it stands when it is decided."""
     kind = said.kind
-    prepared = admission.prepare(said._replace(kind=kind or old.kind), request, call.policy)._replace(kind=kind)
+    prepared = prepare(said._replace(kind=kind or old.kind), request, call.policy)._replace(kind=kind)
 
     def decide() -> tuple[Change, Admission]:
         current = call.memory(old.id)
@@ -373,38 +375,59 @@ def purge(call: Call, memory: p.Ref, *, confirm: p.Confirm = False, token: p.Tok
     if (event := call.replayed()) is not None:
         return Receipt(at=call.now, erased=event.subjects, event=event.seq, event_id=event.id, traces=None)
     request = call.request(confirm=confirm)
+    if (gone := _undone_id(call, memory)) is not None:
+        commit, _ = call.settle(lambda: (lifecycle.purge_remains(gone, request), None))
+        return _receipt(call, commit)
+    return erase(call, request, lambda: [call.memory(memory)])
+
+
+def erase(call: Call, request: Request, which: Callable[[], Sequence[Memory]]) -> Receipt:
+    """Erase memories for good, all of them or none: text, index, vectors, attachments and history's copies.
+
+    Raises:
+        Unconfirmed: without a person's confirmation.
+    """
     attached: set[str] = set()
     handles: dict[str, str] = {}
 
     def decide() -> tuple[Change, None]:
-        if (gone := _undone_id(call, memory)) is not None:
-            return lifecycle.purge_remains(gone, request), None
-        one = call.memory(memory)
-        proposals = tuple(every(call, Filter(amends=one.id, owner=one.owner)))
-        handles.update({each.id: each.handle for each in (one, *proposals)})
-        attached.update(named_by((one, *proposals), call.engine.events(subject=one.id, limit=MOST_EVENTS)))
-        change = lifecycle.purge(
-            one,
+        chosen = which()
+        proposals = [each for one in chosen for each in every(call, Filter(amends=one.id, owner=one.owner))]
+        handles.update({each.id: each.handle for each in (*chosen, *proposals)})
+        past = (event for one in chosen for event in call.engine.events(subject=one.id, limit=MOST_EVENTS))
+        attached.update(named_by((*chosen, *proposals), past))
+        change = lifecycle.purge_all(
+            chosen,
             request,
             proposals=proposals,
-            replaced=tuple(every(call, Filter(replaced_by=one.id, amends="", owner=one.owner))),
-            relations=relations_of(call, one.id),
+            replaced=[
+                each
+                for one in chosen
+                for each in every(call, Filter(replaced_by=one.id, amends="", owner=one.owner))
+            ],
+            relations=[each for one in chosen for each in relations_of(call, one.id)],
         )
         return change, None
 
     commit, _ = call.settle(decide)
+    done = _receipt(call, commit)
+    return done._replace(
+        assets=tidy(call, call.caller.owner, attached) if attached else 0,
+        handles=tuple(handles[id] for id in commit.event.subjects if handles.get(id)),
+    )
+
+
+def _receipt(call: Call, commit: Commit) -> Receipt:
     event = commit.event
-    done = Receipt(
+    return Receipt(
         at=call.now,
         erased=event.subjects,
         event=event.seq,
         event_id=event.id,
         traces=commit.traces,
         places=commit.places,
-        assets=tidy(call, call.caller.owner, attached) if attached else 0,
-        handles=tuple(handles[id] for id in event.subjects if handles.get(id)),
+        note=erasure_note(call),
     )
-    return done._replace(note=erasure_note(call))
 
 
 def erasure_note(call: Call) -> str:

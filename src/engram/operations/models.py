@@ -1,7 +1,7 @@
 """What finds by meaning: the models there are, and making vectors anew."""
 
 from engram.errors import Invalid, Unavailable
-from engram.model.answers import Models, Reembedded, Reindexed
+from engram.model.answers_store import Models, Reembedded, Reindexed
 from engram.operations import parameters as p
 from engram.operations.base import Call, operation
 from engram.ports import Embedder

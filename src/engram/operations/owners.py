@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import cast
 
 from engram.errors import Moved
-from engram.model.answers import Assigned
+from engram.model.answers_work import Assigned
 from engram.model.codec import Record, RecordType
 from engram.model.filter import ANYTHING, Access
 from engram.model.memory import Memory

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import cast
 
 from engram.errors import Conflict, Forbidden, Invalid, NotFound
-from engram.model.answers import Merged, Project, Projects
+from engram.model.answers_work import Merged, Project, Projects
 from engram.model.change import Change, Request
 from engram.model.event import Event
 from engram.model.filter import Filter

@@ -8,14 +8,14 @@ from engram.errors import Invalid
 from engram.model.answers import Brief, Recalled
 from engram.model.evidence import BROKEN, verdict_of
 from engram.model.filter import Filter
-from engram.model.limits import check_text, check_time
+from engram.model.limits import MOST_TAGS, check_text, check_time
 from engram.model.memory import Memory, Standing
 from engram.operations import parameters as p
-from engram.operations.base import Call, each, operation, require_between
+from engram.operations.absent import Unwatched
+from engram.operations.base import MOST_KINDS, Call, each, operation, require_between
 from engram.operations.citing import checked
 from engram.operations.marks import marks
 from engram.operations.scopes import in_view, unplaced
-from engram.ports import Unwatched
 from engram.recall.brief import Section, brief
 from engram.recall.pipeline import Asked
 from engram.recall.pipeline import recall as look_up
@@ -58,29 +58,18 @@ def recall(
     """
     require_between("limit", limit, 1, MOST_HITS)
     noted = call.usage.begin()
-    check_question(call, question, as_of)
-    kinds, table = tuple(each(kind)), call.policy.kinds or KINDS
+    kinds, table = tuple(each(kind, MOST_KINDS)), call.policy.kinds or KINDS
     require_memories(kinds, table)
     where = Filter(
         **in_view(call, scope, everywhere=everywhere),
         kinds=kinds,
         except_kinds=apart(table) if kinds else quiet(table),
-        tags=tuple(each(tag)),
+        tags=tuple(each(tag, MOST_TAGS)),
         since=since,
         until=until,
         view=call.caller.view,
     )
-    asked = Asked(
-        question,
-        where,
-        call.access,
-        now=call.now,
-        limit=limit,
-        embedder=None if words else call.embedder,
-        moment=as_of,
-        weak=weak,
-        evidence=None if as_of else lambda memories: checked(call, memories),
-    )
+    asked = asked_by(call, question, where, limit=limit, as_of=as_of, words=words, weak=weak)
     answer = _without_amended(look_up(call.engine, asked))
     if as_of is None and (told := marks(call, [hit.memory for hit in answer.hits])):
         hits = (hit._replace(marks=told.get(hit.memory.id, ())) for hit in answer.hits)
@@ -149,12 +138,29 @@ def context(
     return said._replace(hint=hint)
 
 
-def check_question(call: Call, question: str, as_of: datetime | None) -> None:
-    """Check what is asked, and of which moment.
+def asked_by(
+    call: Call, question: str, where: Filter, *, limit: int, as_of: datetime | None, words: bool, weak: bool
+) -> Asked:
+    """A caller's question with everything that bounds its answer; of a moment in the past nothing is checked now.
 
     Raises:
         Invalid: when it is empty or too long, or the moment is still to come.
     """
+    _check_question(call, question, as_of)
+    return Asked(
+        question,
+        where,
+        call.access,
+        now=call.now,
+        limit=limit,
+        embedder=None if words else call.embedder,
+        moment=as_of,
+        weak=weak,
+        evidence=None if as_of else lambda memories: checked(call, memories),
+    )
+
+
+def _check_question(call: Call, question: str, as_of: datetime | None) -> None:
     if isinstance(question, str) and len(question) > MOST_ASKED:
         raise Invalid(f"The question has more than {MOST_ASKED:,} characters.", "Ask for less at a time.")
     check_text("question", question, lines=True, limit=4 * MOST_ASKED)

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import cast
 
 from engram.errors import Conflict, NotFound
-from engram.model.answers import Related, Relative, Relatives
+from engram.model.answers_work import Related, Relative, Relatives
 from engram.model.change import Change
 from engram.model.event import Event
 from engram.model.filter import Filter
@@ -25,6 +25,9 @@ MOST_PER_TAG = 20
 MOST_TAGS = 16
 MOST_WALKED = 2000
 """Citations have no index: of so many memories they are read."""
+
+ALIKE = 0.9
+"""How relevant a memory is to another's words, at least, to be about the same."""
 
 ASKED = 400
 """Characters of a memory that its neighbours are looked up by: its beginning says what it is about."""
@@ -198,7 +201,8 @@ def _edges(call: Call, focus: Memory, limit: int, *, judged: bool) -> Iterator[t
         embedder=call.embedder,
     )
     for hit in look_up(call.engine, asked).hits:
-        yield hit.memory, "alike"
+        if hit.relevance >= ALIKE:
+            yield hit.memory, "alike"
 
 
 def _citing(call: Call, focus: Memory, live: Filter) -> Iterator[tuple[Memory, str]]:

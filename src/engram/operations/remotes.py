@@ -7,15 +7,20 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from engram.errors import Conflict, Forbidden, Invalid, NotFound, Unavailable
-from engram.model.answers import RemoteList, RemoteRow, Synced
+from engram.model.answers_sync import RemoteList, RemoteRow, Synced
 from engram.model.hashing import sha256
+from engram.model.scope import GLOBAL
 from engram.operations import parameters as p
 from engram.operations.base import Call, operation
 from engram.operations.scopes import scope_named
 from engram.rules.carrying import Reach
 
+GREETING = 5.0
+"""Seconds that a server may take to answer to its first token."""
+
 if TYPE_CHECKING:
     from engram.operations.exchanging import Exchange
+    from engram.operations.remote_assets import Carried
     from engram.sync.place import Place
     from engram.sync.server import Server
 
@@ -24,23 +29,40 @@ if TYPE_CHECKING:
     "POST /v1/remotes", "engram remote add team https://memory.example.com", writes=True, human=True, local=True
 )
 def remote_add(call: Call, name: p.RemoteName, url: p.RemoteUrl) -> RemoteList:
-    """Name a server that keeps chunks for several machines.
+    """Name a server that keeps chunks for several machines; where it answers, its token is tried.
 
-    Its token is never said on the command line: it is read from ENGRAM_REMOTE_TOKEN_NAME, or from the private file
-    remotes.toml beside your settings, as NAME = "token".
+    The token is never said on the command line: it is read from ENGRAM_REMOTE_TOKEN_NAME, or from the private file
+    remotes.toml beside your settings, as NAME = "token"; else engram login has it, where you signed in there.
     """
     from engram.sync.server import Server  # noqa: PLC0415 - start-up
 
     if not re.fullmatch("[a-z0-9][a-z0-9_-]{0,39}", name):
         raise Invalid(f"A remote cannot be called {name!r}.", "Use a short lower-case word, such as team.")
-    Server(url, "global", "")
     ledger = call.syncing.ledger()
     with ledger.locked():
         known = ledger.part("remotes")
         if name in known and known[name]["url"] != url:
             raise Conflict(f"{name} is {known[name]['url']}.", "Take another name.")
+        token = call.syncing.secret(name, url)
+        server = Server(url, "global", token, timeout=GREETING)
+        hint = _greeting(server, name) if token else f"It has no token yet: engram login {url}, or see --help. "
         known.setdefault(name, {"url": url, "scopes": {}})
-    return _listed(call, f"Say what goes there: engram remote enrol {name} SCOPE.")
+    return _listed(call, f"{hint}Say what goes there: engram remote enrol {name} SCOPE.")
+
+
+def _greeting(server: "Server", name: str) -> str:
+    """Try a token at a server; returns what a person should know of an answer that says nothing about it.
+
+    Raises:
+        Unauthenticated: when the server refuses the token.
+    """
+    try:
+        next(server.listed(), None)
+    except Forbidden:
+        return ""  # it knows the token; global memories are just not this person's to read
+    except (Invalid, NotFound, Unavailable) as error:
+        return f"{name} is noted, and its token could not be tried. {error.message} "
+    return ""
 
 
 @operation("GET /v1/remotes", "engram remote list", local=True)
@@ -85,7 +107,11 @@ def remote_push(call: Call, name: p.RemoteName) -> Synced:
 def remote_pull(call: Call, name: p.RemoteName) -> Synced:
     """Take in what others sent to a server since the last pull."""
     with call.syncing.ledger().locked():
-        return _summed(call, [_pull(call, one) for one in _meetings(call, name)])
+        meetings = _meetings(call, name)
+        done = _summed(call, [_pull(call, one) for one in meetings])
+        for one in meetings:
+            _require_known_key(call, one)
+    return done
 
 
 @operation("GET /v1/remotes/{name}", "engram remote status team", local=True)
@@ -94,10 +120,11 @@ def remote_status(call: Call, name: p.RemoteName) -> RemoteList:
     rows = []
     for one in _meetings(call, name):
         theirs = {each.name: each.sha256 for each in one.server.listed()}
-        unsent = sum(_differs(one.place, file, theirs) for file in one.place.files())
+        unsent = sum(_differs(one.place, file, theirs) for file in _own_files(call, one))
         new = sum(not one.place.has(file) for file in theirs)
         dry = one.exchange(call).run(dry=True)
-        hint = f"{dry.wrote} events and {unsent} files to send, {new} files to get"
+        hint = f"events to send: {dry.wrote}; files to send: {unsent}; files to get: {new}"
+        hint += f"; it shows another key: {other}" if (other := _other_key(call, one)) else ""
         rows.append(RemoteRow(name, one.server.shown, (one.called,), unsent=dry.wrote + unsent, hint=hint))
     return RemoteList(call.now, tuple(rows))
 
@@ -110,6 +137,7 @@ class Meeting(NamedTuple):
     server: "Server"
     name: str
     reach: Reach
+    apart: frozenset[str] = frozenset()  # what goes to the same server a way of its own, and so does not stay home
 
     @property
     def called(self) -> str:
@@ -122,24 +150,33 @@ class Meeting(NamedTuple):
 
         return Exchange(call, call.syncing.ledger(), self.place, self.name, self.reach, served=True)
 
-    def told(self, done: Synced) -> Synced:
-        """What was done, as far as it is of interest: private ones that go their own way do not stay home."""
-        apart = bool(self.facts.get("private"))
-        stayed = {why: count for why, count in done.stayed.items() if self.reach.shared and not apart}
+    def told(self, done: Synced, carried: "Carried") -> Synced:
+        """What was done, as far as it is of interest: what goes a way of its own does not stay home."""
+        stays = done.stayed.items() if self.reach.shared else ()
+        stayed = {why: count for why, count in stays if why not in self.apart}
         remote = self.name.partition(":")[2].partition("/")[0]
-        return done._replace(place=f"{remote} {self.server.shown}", scope=self.called, stayed=stayed)
+        done = done._replace(place=f"{remote} {self.server.shown}", scope=self.called, stayed=stayed)
+        told = (*done.problems, *carried.problems)
+        return done._replace(attachments=carried.number, left_files=0, problems=told)
 
 
 def _push(call: Call, one: Meeting) -> Synced:
     done = one.exchange(call).run(take=False)
-    own = call.engine.replica()
-    ours = [file for file in one.place.files() if file == f"replicas/{own}.json" or file.startswith(f"{own}/")]
+    ours = _own_files(call, one)
     _send(call, one, ours)
     others = [file for file in one.place.files() if file not in ours]
     for file in _lacking(one, others):  # what a purge took from them, and what a server lost
         with suppress(Forbidden, Invalid):  # it takes from nobody but the writer, and has taken the purge in
             one.server.put(file, one.place.read(file) or b"")
-    return one.told(done)
+    from engram.operations.remote_assets import give  # noqa: PLC0415 - start-up
+
+    return one.told(done, give(call, one.server, one.reach, one.facts.setdefault("given", {})))
+
+
+def _own_files(call: Call, one: Meeting) -> list[str]:
+    """What this replica itself left in the mirror: others send theirs."""
+    own = call.engine.replica()
+    return [file for file in one.place.files() if file == f"replicas/{own}.json" or file.startswith(f"{own}/")]
 
 
 def _send(call: Call, one: Meeting, files: Sequence[str]) -> None:
@@ -169,7 +206,34 @@ def _pull(call: Call, one: Meeting) -> Synced:
             call.progress(got, 0, "files got")
         one.facts[mark] = each.at
         call.syncing.ledger().keep()
-    return one.told(one.exchange(call).run(give=False))
+    from engram.operations.remote_assets import take  # noqa: PLC0415 - start-up
+
+    done = one.exchange(call).run(give=False)
+    return one.told(done, take(call, one.server, one.reach))
+
+
+def _require_known_key(call: Call, one: Meeting) -> None:
+    """Let nobody believe that a pull took everything in while the server's own word does not count.
+
+    Raises:
+        Conflict: when the server shows another key than the one that counts here.
+    """
+    if other := _other_key(call, one):
+        raise Conflict(
+            f"{one.server.shown} shows another key than the one you know: what it says was not taken in.",
+            f"Ask who runs it whether its fingerprint is {other} now (engram replicas there), then:"
+            f" engram replicas accept {other} --confirm, and pull again.",
+        )
+
+
+def _other_key(call: Call, one: Meeting) -> str:
+    """The fingerprint of the key that a server shows and that does not count here; "" where its key does."""
+    from engram.operations.replicas import Replicas  # noqa: PLC0415 - start-up
+    from engram.sync.keys import fingerprint  # noqa: PLC0415 - start-up
+
+    met = Replicas(call.syncing.ledger(), call.caller.owner)
+    servers = (card for card in one.place.cards().values() if card.you is not None)
+    return next((fingerprint(card.key) for card in servers if not met.accepts(card)), "")
 
 
 def _get(one: Meeting, file: str) -> None:
@@ -203,9 +267,12 @@ def _meeting(call: Call, name: str, scope: str, *, private: bool) -> Meeting:
     apart = f"{scope} private" if private else scope
     mirror = os.path.join(call.syncing.folder, "remotes", name, sha256(apart.encode()).hexdigest()[:16])
     os.makedirs(mirror, mode=0o700, exist_ok=True)
-    server = Server(remote["url"], scope, call.syncing.secret(name), private=private)
+    server = Server(remote["url"], scope, call.syncing.secret(name, remote["url"]), private=private)
     reach = Reach(scope_named(call, scope), private, shared=not private)
-    return Meeting(remote["scopes"][scope], Place(mirror, ""), server, f"remote:{name}/{apart}", reach)
+    facts = remote["scopes"][scope]
+    ways = {"private": bool(facts.get("private")), "global": str(GLOBAL) in remote["scopes"]}
+    others = frozenset(why for why, goes in ways.items() if goes)
+    return Meeting(facts, Place(mirror, ""), server, f"remote:{name}/{apart}", reach, others)
 
 
 def _remote(call: Call, name: str) -> dict[str, Any]:
@@ -221,8 +288,8 @@ def _summed(call: Call, done: list[Synced]) -> Synced:
     call.usage.mark("sync", call.now)
     stayed: dict[str, int] = {}
     for one in done:
-        for why, count in one.stayed.items():
-            stayed[why] = stayed.get(why, 0) + count
+        for why, count in one.stayed.items():  # every project counts the same global ones
+            stayed[why] = max(stayed.get(why, 0), count) if why == "global" else stayed.get(why, 0) + count
     strangers = tuple(dict.fromkeys(each for one in done for each in one.strangers))
     return Synced(
         at=call.now,
@@ -237,13 +304,14 @@ def _summed(call: Call, done: list[Synced]) -> Synced:
         problems=tuple(each for one in done for each in one.problems),
         stayed=stayed,
         strangers=strangers,
+        attachments=sum(one.attachments for one in done),
         hint=_whom_to_accept(call) if strangers else "",
     )
 
 
 def _whom_to_accept(call: Call) -> str:
     """What a person does about those who are new here: a server stands for everybody whom it let in."""
-    from engram.operations.exchanging import Replicas  # noqa: PLC0415 - start-up
+    from engram.operations.replicas import Replicas  # noqa: PLC0415 - start-up
 
     servers = Replicas(call.syncing.ledger(), call.caller.owner).servers()
     if servers:

@@ -178,10 +178,13 @@ def _candidate(call: Call, memory: Memory, evidence: tuple[Check, ...]) -> Candi
 
 
 def _as_approved(call: Call, memory: Memory, amended: Memory | None) -> Memory:
-    """What waits, with the attachments that its approval would leave: others may have come since it was made."""
-    if amended is None or memory.assets == amended.assets or (base := base_of(call, amended, memory)) is None:
+    """What waits, with the lists that its approval would leave: more may have come to them since it was made."""
+    if amended is None or all(getattr(memory, name) == getattr(amended, name) for name in lifecycle.LISTS):
         return memory
-    return replace(memory, assets=lifecycle.assets_after(memory, base, amended))
+    if (base := base_of(call, amended, memory)) is None:
+        return memory
+    lists = {name: lifecycle.list_after(name, memory, base, amended) for name in lifecycle.LISTS}
+    return replace(memory, **lists)
 
 
 def _near(call: Call, candidate: Candidate) -> tuple[Memory, ...]:

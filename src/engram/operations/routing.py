@@ -5,7 +5,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import cast
 
 from engram.errors import Moved
-from engram.model.answers import Brief, Drift, Queue, Route, Routed
+from engram.model.answers import Brief
+from engram.model.answers_work import Drift, Queue, Route, Routed
 from engram.model.change import Drifted
 from engram.model.diffs import unified
 from engram.model.evidence import BROKEN, verdict_of

@@ -3,15 +3,17 @@
 from collections.abc import Mapping
 from typing import cast
 
-from engram.model.answers import Found, Recollection
+from engram.model.answers import Recollection
+from engram.model.answers_look import Found
 from engram.model.filter import Filter
+from engram.model.limits import MOST_TAGS
 from engram.model.memory import Memory
 from engram.model.text import tokens
 from engram.operations import parameters as p
-from engram.operations.base import Call, each, operation, require_between
+from engram.operations.base import MOST_KINDS, Call, each, operation, require_between
 from engram.operations.citing import checked
 from engram.operations.memories import standings
-from engram.operations.recalls import check_question
+from engram.operations.recalls import asked_by
 from engram.operations.scopes import in_view
 from engram.recall.pipeline import Asked
 from engram.recall.pipeline import recall as look_up
@@ -54,13 +56,13 @@ def search(
     `recall` answers an agent with what is live; this shows what there is, and counts as no use of it.
     """
     require_between("limit", limit, 1, MOST_FOUND)
-    kinds, table = tuple(each(kind)), call.policy.kinds or KINDS
+    kinds, table = tuple(each(kind, MOST_KINDS)), call.policy.kinds or KINDS
     require_memories(kinds, table)
     where = Filter(
         **in_view(call, scope, everywhere=everywhere),
         kinds=kinds,
         except_kinds=apart(table),
-        tags=tuple(each(tag)),
+        tags=tuple(each(tag, MOST_TAGS)),
         origin=origin,
         since=since,
         until=until,
@@ -70,20 +72,8 @@ def search(
     asked = standings(standing)
     if not question.strip() and as_of is None:
         return _listed(call, where._replace(standings=asked), limit, after, unused=unused)
-    check_question(call, question, as_of)
-    asking = Asked(
-        question,
-        where,
-        call.access,
-        now=call.now,
-        limit=limit,
-        embedder=None if words else call.embedder,
-        moment=as_of,
-        weak=weak,
-        evidence=None if as_of else lambda memories: checked(call, memories),
-        standings=asked,
-    )
-    return _found(call, asking, unused=unused)
+    asking = asked_by(call, question, where, limit=limit, as_of=as_of, words=words, weak=weak)
+    return _found(call, asking._replace(standings=asked), unused=unused)
 
 
 def _found(call: Call, asking: Asked, *, unused: bool) -> Found:

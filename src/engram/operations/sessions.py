@@ -4,7 +4,8 @@ from contextlib import suppress
 from typing import cast
 
 from engram.errors import Conflict, Moved, NotFound, Unavailable
-from engram.model.answers import Began, Ended, SessionList, Timeline
+from engram.model.answers import Timeline
+from engram.model.answers_work import Began, Ended, SessionList
 from engram.model.change import Change, Request
 from engram.model.event import Event
 from engram.model.filter import Filter
@@ -15,10 +16,11 @@ from engram.operations import parameters as p
 from engram.operations.base import Call, operation, require_between
 from engram.operations.scopes import in_view, scope_named
 from engram.rules import admission, sessions
-from engram.rules.admission import Admission, Known, Proposal
+from engram.rules.admission import Admission, Known
 from engram.rules.changes import join
 from engram.rules.insights import apart
 from engram.rules.kinds import KINDS
+from engram.rules.proposals import Proposal, prepare
 
 MOST_AROUND = 50
 
@@ -135,7 +137,7 @@ def _summed_up(call: Call, session: Session | None, name: str, summary: str, req
         session=session.name if session else name,
         context=session.context if session else call.context,
     )
-    return admission.admit(admission.prepare(said, request, call.policy), Known(), call.policy, request)
+    return admission.admit(prepare(said, request, call.policy), Known(), call.policy, request)
 
 
 def _under_way(call: Call) -> Session | None:

@@ -4,11 +4,14 @@ import os
 from typing import TYPE_CHECKING
 
 from engram.errors import Conflict, Invalid, NotFound, Unconfirmed
-from engram.model.answers import ReplicaList, ReplicaRow, Synced
+from engram.model.answers_sync import ReplicaList, ReplicaRow, Synced
 from engram.model.scope import GLOBAL
 from engram.operations import parameters as p
 from engram.operations.base import Call, operation
 from engram.rules.carrying import Reach
+
+NEW_KEY = "new key"
+"""How a replica stands that shows another key than the one that counts."""
 
 if TYPE_CHECKING:
     from engram.operations.exchanging import Exchange
@@ -115,7 +118,7 @@ def replicas_accept(call: Call, replica: p.ReplicaRef, *, confirm: p.Confirm = F
 
     Compare the fingerprint with the one that `engram replicas` shows on the other machine.
     """
-    from engram.operations.exchanging import ACCEPTED  # noqa: PLC0415 - start-up
+    from engram.operations.replicas import ACCEPTED  # noqa: PLC0415 - start-up
 
     return _decided(call, replica, ACCEPTED, confirm=confirm)
 
@@ -129,31 +132,37 @@ def replicas_accept(call: Call, replica: p.ReplicaRef, *, confirm: p.Confirm = F
 )
 def replicas_drop(call: Call, replica: p.ReplicaRef, *, confirm: p.Confirm = False) -> ReplicaList:
     """Let the word of another store count no longer; what it said until now stays."""
-    from engram.operations.exchanging import DROPPED  # noqa: PLC0415 - start-up
+    from engram.operations.replicas import DROPPED  # noqa: PLC0415 - start-up
 
     return _decided(call, replica, DROPPED, confirm=confirm)
 
 
 def _decided(call: Call, ref: str, state: str, *, confirm: bool) -> ReplicaList:
-    from engram.operations.exchanging import DROPPED  # noqa: PLC0415 - start-up
+    from engram.operations.replicas import DROPPED, Replicas  # noqa: PLC0415 - start-up
     from engram.sync.keys import fingerprint  # noqa: PLC0415 - start-up
 
     ledger = call.syncing.ledger()
     with ledger.locked():
         known = ledger.part("replicas")
+        shown = {id: facts.get("offered") or facts["key"] for id, facts in known.items()}
         fits = [
-            id for id, facts in known.items() if id.startswith(ref) or fingerprint(facts["key"]).startswith(ref)
+            id
+            for id, facts in known.items()
+            if id.startswith(ref) or any(fingerprint(key).startswith(ref) for key in (shown[id], facts["key"]))
         ]
         if len(ref) < 4 or not fits:
             raise NotFound(f"There is no replica {ref!r}.", "See whom you have met: engram replicas.")
         if len({known[id]["key"] for id in fits}) > 1:
             raise Conflict(f"{ref} fits {len(fits)} replicas.", "Give more of it: engram replicas.")
         if not call.request(confirm=confirm).confirmed:
-            mark = fingerprint(known[fits[0]]["key"])
+            mark = fingerprint(shown[fits[0]])
             raise Unconfirmed(
                 f"Whose word counts is a person's decision. Its fingerprint is {mark}.",
                 "Compare it with engram replicas on that machine, and add --confirm.",
             )
+        if state != DROPPED and not fingerprint(known[fits[0]]["key"]).startswith(ref):
+            for id in fits:
+                Replicas(ledger, call.caller.owner).renew(id)
         key = known[fits[0]]["key"]
         same = [id for id, facts in known.items() if facts["key"] == key]
         done = [_let_count(call, id, state) for id in same]
@@ -165,8 +174,8 @@ def _decided(call: Call, ref: str, state: str, *, confirm: bool) -> ReplicaList:
 
 
 def _let_count(call: Call, replica: str, state: str) -> "Refolded":
-    from engram.operations.exchanging import DROPPED, UNKNOWN, Replicas  # noqa: PLC0415 - start-up
     from engram.operations.intake import Intake, Refolded  # noqa: PLC0415 - start-up
+    from engram.operations.replicas import DROPPED, UNKNOWN, Replicas  # noqa: PLC0415 - start-up
 
     ledger = call.syncing.ledger()
     facts = ledger.part("replicas")[replica]
@@ -182,31 +191,27 @@ def _let_count(call: Call, replica: str, state: str) -> "Refolded":
 
 def _heard_anew(call: Call, replica: str) -> "Refolded":
     """Make anew what a replica said for which a server stands that was decided about."""
-    from engram.operations.exchanging import Replicas  # noqa: PLC0415 - start-up
     from engram.operations.intake import Intake  # noqa: PLC0415 - start-up
+    from engram.operations.replicas import Replicas  # noqa: PLC0415 - start-up
 
     return Intake(call, Replicas(call.syncing.ledger(), call.caller.owner).trust).refold(replica)
 
 
 def _listed(call: Call) -> ReplicaList:
-    from engram.operations.exchanging import Replicas  # noqa: PLC0415 - start-up
+    from engram.operations.replicas import Replicas  # noqa: PLC0415 - start-up
     from engram.sync.keys import fingerprint  # noqa: PLC0415 - start-up
 
     ledger = call.syncing.ledger()
     own, device = call.engine.replica(), call.syncing.device
     rows = [ReplicaRow(own or "-", device, "this", fingerprint(ledger.key.public))]
     met = Replicas(ledger, call.caller.owner)
-    rows += [
-        ReplicaRow(
-            id,
-            f"{facts['device']}{' (server)' if 'you' in facts else ''}",
-            met.state(id),
-            fingerprint(facts["key"]),
-        )
-        for id, facts in sorted(ledger.part("replicas").items())
-        if id != own
-    ]
+    for id, facts in sorted(ledger.part("replicas").items()):
+        if id != own:
+            called = f"{facts['device']}{' (server)' if 'you' in facts else ''}"
+            rows.append(ReplicaRow(id, called, met.state(id), fingerprint(facts["key"])))
+            if "offered" in facts:
+                rows.append(ReplicaRow(id, called, NEW_KEY, fingerprint(facts["offered"])))
     compare = "Compare a fingerprint with the other machine's, then: engram replicas accept ID --confirm."
     nameless = "This store gets its id with the first thing it remembers; its fingerprint stands."
-    unknown = any(row.state == "unknown" for row in rows)
+    unknown = any(row.state in ("unknown", NEW_KEY) for row in rows)
     return ReplicaList(call.now, tuple(rows), hint=compare if unknown else "" if own else nameless)

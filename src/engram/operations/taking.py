@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, cast
 from engram.errors import EngramError, Moved
 from engram.interop import theirs
 from engram.interop.forms import UNDATED, Foreign, Form, Problem, foreign_id
-from engram.model.answers import Imported, Preview
+from engram.model.answers_store import Imported, Preview
 from engram.model.change import Change, Request
 from engram.model.codec import Traveller
 from engram.model.filter import Filter

@@ -6,7 +6,7 @@ from datetime import timedelta
 from math import ceil
 from weakref import WeakKeyDictionary
 
-from engram.model.answers import Growth, Proposer, Trends
+from engram.model.answers_look import Growth, Proposer, Trends
 from engram.model.filter import Access, Filter
 from engram.model.memory import Memory, standing
 from engram.operations.base import Call, every, operation

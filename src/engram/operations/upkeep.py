@@ -2,7 +2,8 @@
 
 from collections import Counter
 
-from engram.model.answers import KindRow, Kinds, Report, Stats
+from engram.errors import Corrupt
+from engram.model.answers_store import KindRow, Kinds, Report, Stats
 from engram.model.change import Finding
 from engram.model.filter import ANYTHING
 from engram.model.memory import Memory, standing
@@ -14,6 +15,7 @@ from engram.operations.conflicts import MOST_LISTED
 from engram.operations.history import latest
 from engram.rules import kinds as table
 from engram.rules.access import require_keeper, require_person
+from engram.rules.insights import apart
 
 HINTS = {"pending": "Review {}: engram review.", "stale": "Look at {}: engram list --standing stale."}
 
@@ -24,9 +26,13 @@ def stats(call: Call) -> Stats:
     by_standing: Counter[str] = Counter()
     by_kind: Counter[str] = Counter()
     by_scope: Counter[str] = Counter()
-    total = 0
+    total = insights = 0
+    own = apart(call.policy.kinds or table.KINDS)
     for memory in every(call, ANYTHING):
         stands = standing(memory, call.now, call.caller.view)
+        if memory.kind in own:
+            insights += stands == "live"
+            continue
         by_standing[stands] += 1
         if stands == "live":
             by_kind[memory.kind] += 1
@@ -42,6 +48,7 @@ def stats(call: Call) -> Stats:
         tokens=total,
         events=newest.seq if newest else 0,
         store=call.store,
+        insights=insights,
     )
 
 
@@ -51,6 +58,20 @@ def doctor(call: Call, *, fix: p.Fix = False) -> Report:
     require_keeper(call.caller, "check the store")
     if fix:
         require_person(call.request(), "mend the store")
+    try:
+        return _looked_through(call, fix=fix)
+    except Corrupt as error:  # it was told to run a check, and this is one
+        left = "Restore a backup, or take out what is left: engram rescue FILE."
+        damaged = Finding("damaged", error.message, left)
+        return Report(at=call.now, findings=(damaged,), facts={"store": call.store})
+
+
+def _looked_through(call: Call, *, fix: bool) -> Report:
+    """What the engine finds, and what the records and their vectors tell.
+
+    Raises:
+        Corrupt: when a record cannot be read.
+    """
     findings = call.engine.check(repair=fix)
     told = {finding.message for finding in findings}
     findings += [each for each in getattr(call.engine, "notices", list)() if each.message not in told]

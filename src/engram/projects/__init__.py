@@ -1,1 +1,1 @@
-"""Which project a folder belongs to, so that memories land where they hold."""
+"""Which project a folder belongs to, and the files by which the agents of this machine are set up."""

@@ -2,9 +2,9 @@
 
 import json
 import os
-from contextlib import suppress
 from typing import Any
 
+from engram.drafts import whole_file
 from engram.errors import Conflict, Invalid, Unavailable
 
 KEYS = ("project", "project_name")
@@ -138,13 +138,5 @@ def _name(said: dict[str, Any]) -> str:
 def _replace(path: str, text: str) -> None:
     folder = os.path.dirname(path)
     os.makedirs(folder, mode=0o755, exist_ok=True)
-    draft = f"{path}.{os.getpid()}.new"
-    try:
-        with os.fdopen(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o644), "w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(draft, path)
-    finally:
-        with suppress(OSError):
-            os.unlink(draft)
+    with whole_file(path, 0o644) as file:
+        file.write(text.encode())

@@ -5,6 +5,7 @@ import os
 from collections.abc import Callable
 from contextlib import suppress
 
+from engram.drafts import whole_file
 from engram.errors import Conflict, Unavailable
 
 FILE = "projects.json"
@@ -80,14 +81,5 @@ class Names:
 
     def _write(self, known: dict[str, list[str]]) -> None:
         os.makedirs(os.path.dirname(self._path), mode=0o700, exist_ok=True)
-        draft = f"{self._path}.{os.getpid()}.new"
-        try:
-            flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY
-            with os.fdopen(os.open(draft, flags, 0o600), "w", encoding="utf-8") as file:
-                file.write(json.dumps(known, ensure_ascii=False, indent=2) + "\n")
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(draft, self._path)
-        finally:
-            with suppress(OSError):
-                os.unlink(draft)
+        with whole_file(self._path) as file:
+            file.write((json.dumps(known, ensure_ascii=False, indent=2) + "\n").encode())

@@ -1,8 +1,8 @@
 """Candidates by meaning: a question's vector, and the vectors that memories still lack."""
 
+import functools
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import NamedTuple
 
 from engram.errors import Conflict, Unavailable
 from engram.model.filter import Access
@@ -18,19 +18,33 @@ CATCH_UP = 32
 BATCH = 64
 
 
-class Meaning(NamedTuple):
-    """What can be compared by meaning now: the question's vector, or why there is none."""
+class Meaning:
+    """What can be compared by meaning now: the question's vector, which may still be in the making, or nothing.
 
-    vector: bytes = b""
-    behind: int = 0
-    why: str = ""
+    How many memories lack a vector is told by `behind`; why there is none for the question, by `why`, once `vector`
+    was asked for.
+    """
+
+    def __init__(self, making: Callable[[], bytes] | None = None, *, behind: int = 0, why: str = "") -> None:
+        self.making, self.behind, self.why = making, behind, why
+
+    def vector(self) -> bytes:
+        """The vector, which is waited for; where the model or endpoint fails, nothing."""
+        return self._made
+
+    @functools.cached_property
+    def _made(self) -> bytes:
+        try:
+            return self.making() if self.making else b""
+        except Unavailable as error:
+            self.why = f"{error.message} {error.hint}".strip()
+            return b""
 
 
 def meaning_of(engine: Engine, embedder: Embedder, question: str, access: Access) -> Meaning:
-    """The vector of a question, once the store is ready to be asked with it.
+    """What a question can be compared by, its vector having been begun, where the store can be asked with it.
 
-    A few memories that lack vectors get theirs first. Where the model or endpoint fails, the answer says why,
-    and words alone must do.
+    A few memories that lack vectors get theirs first. Where the model or endpoint fails, words alone must do.
 
     Raises:
         Conflict: when the store's vectors are of another model than the configured one.
@@ -41,16 +55,13 @@ def meaning_of(engine: Engine, embedder: Embedder, question: str, access: Access
         return Meaning(behind=backlog.remaining, why="The vectors of the new model are still being made.")
     if embedder.latin and not is_latin(question):
         return Meaning(why="The model reads Latin script only.")
-    try:
-        vector = embedder.query(question)
-    except Unavailable as error:
-        return Meaning(behind=backlog.lacking, why=f"{error.message} {error.hint}".strip())
-    if backlog.active is None or backlog.lacking:
+    meaning = Meaning(embedder.begin(question), behind=backlog.lacking)
+    if (backlog.active is None or backlog.lacking) and meaning.vector():
         # A text that cannot be embedded must not keep a question from being answered.
         with suppress(Unavailable):
             catch_up_a_little(engine, embedder, access)
-        backlog = engine.backlog(access)
-    return Meaning(vector, backlog.lacking)
+        meaning.behind = engine.backlog(access).lacking
+    return meaning
 
 
 def require_same(backlog: Backlog, space: Space) -> None:

@@ -39,6 +39,9 @@ MOST_COUNTED = 100
 MOST_REWORDED = 500
 """How many memories that were reworded since are looked at, when a question is about an earlier moment."""
 
+RECENT, SHORT = 1024, 2048
+"""Of how many texts that were answers the terms are kept, and up to which length of a text: a few megabytes."""
+
 HELD_BACK: tuple[Standing, ...] = ("pending", "stale", "expired", "scheduled", "replaced", "staged")
 
 
@@ -63,12 +66,16 @@ def recall(engine: Engine, ask: Asked) -> Recalled:
     Raises:
         Conflict: when the store's vectors are of another model than the embedder's.
     """
+    # The vector is begun first. All that can do without it comes before it is waited for, in the engine's search.
+    meaning = meaning_of(engine, ask.embedder, ask.question, ask.access) if ask.embedder else Meaning()
     words = read(engine, ask.question, ask.access)
+    if not (words.terms or words.phrases):
+        meaning = Meaning()  # marks alone mean nothing, and would be near to anything
     time = asked(ask.question, ask.moment or ask.now)
-    said = words.terms or words.phrases  # marks alone mean nothing, and would be near to anything
-    meaning = meaning_of(engine, ask.embedder, ask.question, ask.access) if ask.embedder and said else Meaning()
+    held_back = _held_back(engine, words, ask) if ask.moment is None else {}
     pool = _gather(engine, ask, words, meaning)
-    asking = Asking(ask.question, ask.now, time, bool(meaning.vector), bool(words.strange), words.phrases)
+    by_meaning = bool(meaning.vector())
+    asking = Asking(ask.question, ask.now, time, by_meaning, bool(words.strange), words.phrases)
     hits = weigh(pool, asking)
     first = list(islice(hits, LOOKED_AT))
     declined = not ask.weak and all(hit.relevance < RELEVANT for hit in first)
@@ -80,11 +87,11 @@ def recall(engine: Engine, ask: Asked) -> Recalled:
         at=ask.now,
         query=ask.question,
         hits=tuple(hit for hit, _ in kept),
-        held_back=_held_back(engine, words, ask) if ask.moment is None else {},
+        held_back=held_back,
         weak=min(weak, MOST_COUNTED),
         collapsed=collapsed,
         relaxed=bool(kept) and not any(_carries(hit.memory, said, words) for hit, said in kept),
-        by_meaning=bool(meaning.vector),
+        by_meaning=by_meaning,
         behind=meaning.behind,
         time=time.said,
         hint=_hint(words, meaning, weak, found=bool(kept)),
@@ -102,8 +109,8 @@ def _gather(engine: Engine, ask: Asked, words: Words, meaning: Meaning) -> list[
         where=where,
         limit=max(ask.limit, CANDIDATES),
     )
-    if ask.embedder and meaning.vector:
-        query = query._replace(vector=meaning.vector, space=ask.embedder.space, lean=ask.embedder.lean)
+    if ask.embedder and meaning.making:
+        query = query._replace(coming=meaning.vector, space=ask.embedder.space, lean=ask.embedder.lean)
     hits = engine.search(query, ask.access)
     # A phrase that must be there: meaning then only orders what has it.
     pool = _pool(hits, _ranks(hits, 0 if words.required else query.limit), ask.embedder)
@@ -200,9 +207,9 @@ def _share(memory: Memory, words: Words, census: Census) -> float:
 
 
 def _closeness(memory: Memory, ask: Asked, meaning: Meaning) -> float | None:
-    if ask.embedder is None or not meaning.vector:
+    if ask.embedder is None or not meaning.vector():
         return None
-    return _above_floor(cosine(meaning.vector, embed(ask.embedder, [memory])[0][2]), ask.embedder)
+    return _above_floor(cosine(meaning.vector(), embed(ask.embedder, [memory])[0][2]), ask.embedder)
 
 
 def _clear(hits: Iterable[Recollection], *, weak: bool) -> Iterator[Recollection]:
@@ -233,7 +240,7 @@ def _collapse(hits: Iterable[Recollection], limit: int) -> tuple[list[Said], int
     for hit in hits:
         if len(kept) == limit:
             break
-        said = (hit, frozenset(terms(hit.memory.text)))
+        said = (hit, _said(hit.memory.text))
         if any(_alike(said, other) for other in kept):
             left_out += 1
         else:
@@ -259,13 +266,18 @@ def _carries(memory: Memory, said: frozenset[str], words: Words) -> bool:
     lost = [group for group in groups if said.isdisjoint(group)]
     if not lost:
         return True
-    held = _labels(" ".join((memory.key, memory.kind, memory.summary, *memory.tags)))
+    held = _said(" ".join((memory.key, memory.kind, memory.summary, *memory.tags)))
     return not any(held.isdisjoint(group) for group in lost)
 
 
-@functools.lru_cache(maxsize=256)
-def _labels(text: str) -> frozenset[str]:
-    """The terms of what stands beside a text: of most memories it is their kind alone."""
+def _said(text: str) -> frozenset[str]:
+    """The terms of a text, or of what stands beside it: of most memories that is their kind alone."""
+    return _said_lately(text) if len(text) <= SHORT else frozenset(terms(text))
+
+
+@functools.lru_cache(maxsize=RECENT)
+def _said_lately(text: str) -> frozenset[str]:
+    """What answered one question often answers the next: its terms are kept."""
     return frozenset(terms(text))
 
 
@@ -297,7 +309,7 @@ def _held_back(engine: Engine, words: Words, ask: Asked) -> dict[str, int]:
 def _hint(words: Words, meaning: Meaning, weak: int, *, found: bool) -> str:
     said = [meaning.why]
     if not found:
-        if not words.terms and not words.phrases and not meaning.vector:
+        if not words.terms and not words.phrases and not meaning.vector():
             said.append("There is no word to look for in that question.")
         elif weak and words.strange:
             said.append(f"Nothing is known about {words.strange[0]} here. See what came near with --weak.")

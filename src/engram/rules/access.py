@@ -88,11 +88,16 @@ def require_person(request: Request, act: str) -> None:
         raise Forbidden(f"Only a person may {act}.", "Ask the person to do it with the engram command.")
 
 
+def is_confirmed(request: Request) -> bool:
+    """Whether a person confirmed this very request."""
+    return bool(request.confirmed) and request.caller.human
+
+
 def require_confirmation(request: Request, why: str, hint: str = "A person confirms it: add --confirm.") -> None:
     """A curated memory changes by a person's confirmed word, by any path.
 
     Raises:
         Unconfirmed: without it.
     """
-    if not (request.confirmed and request.caller.human):
+    if not is_confirmed(request):
         raise Unconfirmed(why, hint)

@@ -1,119 +1,33 @@
 """How a text becomes a memory: new, a revision, a repeat, or held until a person has looked at it.
 
-    prepare   take out what must not be stored, and fill in what was not said
-    admit     compare it with what is known, and decide
-
+A proposal was prepared (see `rules.proposals`); here it is compared with what is known, and decided on.
 Admission is the same on every engine and surface. Approved text is never hidden by text nobody approved:
 where a revision of a live memory would have to wait, it becomes a proposal of its own that `amends` it.
 """
 
-import functools
-from collections.abc import Mapping
-from datetime import datetime
 from typing import Any, Literal, NamedTuple
 
-from engram.errors import Conflict, Invalid
+from engram.errors import Conflict
 from engram.model.change import Change, Request
-from engram.model.limits import check_text
 from engram.model.memory import (
     CURATED,
     NOWHERE,
-    Asset,
-    Citation,
-    Context,
     HeldFor,
-    LearnedBy,
     Memory,
-    Origin,
     Status,
-    Visibility,
-    check_kind,
     clean_tags,
     standing,
 )
 from engram.model.record import replace
-from engram.model.scope import GLOBAL, Scope
-from engram.rules import kinds as table
-from engram.rules.access import require_owner, require_person
-from engram.rules.capture import without_recalled
+from engram.rules.access import is_confirmed, require_owner, require_person
 from engram.rules.changes import CONTENT, Step, compose, step
-from engram.rules.insights import require_wanted
 from engram.rules.likeness import contradiction, same
-from engram.rules.redact import redact
+from engram.rules.proposals import CLEARED, Policy, Proposal
 
 Outcome = Literal["new", "revised", "repeated", "held", "staged", "proposed", "restored"]
 
-UNTRUSTED = ("web:", "output:", "transcript:")
-"""Beginnings of a source whose text nobody vouches for."""
-
-MOST_READ = 1024 * 1024
-"""More than this is not even looked through for secrets; what may be stored is less (see `model.limits`)."""
-
-CLEARED: Mapping[str, tuple[str, Any]] = {
-    "summary": ("summary", ""),
-    "tag": ("tags", ()),
-    "valid_from": ("valid_from", None),
-    "valid_until": ("valid_until", None),
-}
-"""What a revision may empty: the name it goes by → the field, and what it is when empty."""
-
 REACH = ("visibility", "decay", "valid_from", "valid_until", "confidence")
 """The fields that decide who sees a memory, and how long."""
-
-
-class Policy(NamedTuple):
-    """What configuration lets admission decide by."""
-
-    autopromote: bool = True
-    review_all: bool = False
-    kinds: Mapping[str, table.Kind] | None = None
-    staging: bool = True  # whether what is learned on an unmerged branch stays there for now
-    visibility: Visibility = "private"  # of new memories in a project
-    insights: bool = True  # whether what is noticed about a person may be kept
-
-    def kind(self, name: str) -> table.Kind:
-        """The row of a kind in the table as configured."""
-        return table.lookup(name, self.kinds or table.KINDS)
-
-
-class Proposal(NamedTuple):
-    """What a client says. None means "not said": a new memory takes the default, a revision keeps what it had."""
-
-    text: str
-    key: str = ""
-    scope: Scope = GLOBAL
-    session: str = ""
-    summary: str | None = None
-    kind: str | None = None
-    tags: tuple[str, ...] | None = None
-    citations: tuple[Citation, ...] | None = None
-    assets: tuple[Asset, ...] | None = None
-    origin: Origin | None = None
-    source: str | None = None
-    learned_by: LearnedBy = "remember"
-    confidence: float | None = None
-    visibility: Visibility | None = None
-    context: Context = NOWHERE
-    importance: int | None = None
-    pinned: bool | None = None
-    decay: str | None = None
-    valid_from: datetime | None = None
-    valid_until: datetime | None = None
-    branch: str = ""
-    apart: bool = False
-    kind_if_new: bool = False  # the kind is meant for a new memory, and leaves a known one as it is
-    trusted: bool = True
-    redacted: tuple[str, ...] = ()
-    cleared: tuple[str, ...] = ()  # fields a revision empties
-
-    def said(self) -> dict[str, Any]:
-        """The fields of a memory that the client spoke of."""
-        names = (
-            *("summary", "kind", "tags", "citations", "assets", "visibility", "confidence", "importance"),
-            *("pinned", "decay", "valid_from", "valid_until"),
-        )
-        values = {name: getattr(self, name) for name in names}
-        return {name: value for name, value in values.items() if value is not None}
 
 
 class Known(NamedTuple):
@@ -132,99 +46,6 @@ class Admission(NamedTuple):
     outcome: Outcome
     conflicts: tuple[str, ...] = ()  # ids of the live memories it contradicts
     why: str = ""
-
-
-def prepare(proposal: Proposal, request: Request, policy: Policy) -> Proposal:
-    """The proposal as it may be stored: private spans and credentials out, kind checked, discoveries cited.
-
-    Raises:
-        Invalid: when nothing is left to remember, or a discovery has no citation.
-    """
-    check_text("text", proposal.text, limit=MOST_READ, lines=True)
-    proposal = proposal._replace(text=unrecalled(proposal.text))
-    changes, removed = scrubbed(proposal)
-    kind = policy.kind(proposal.kind or "fact")
-    check_kind(kind.name)
-    require_wanted(kind, wanted=policy.insights)
-    require_cited(kind, proposal.citations)
-    require_left(changes["text"], removed)
-    return proposal._replace(
-        **changes,
-        origin="inferred" if kind.cited else proposal.origin,
-        apart=proposal.apart or kind.apart,
-        trusted=proposal.trusted and not _from_outside(proposal, request),
-        redacted=removed,
-    )
-
-
-def unrecalled(text: str) -> str:
-    """What is said beside what was recalled: a memory that comes round again is no news.
-
-    Raises:
-        Invalid: when nothing else is said.
-    """
-    said = without_recalled(text)
-    if said != text and not said.strip():
-        raise Invalid("Nothing is left to remember: all of it was recalled from here.", "Say what is new.")
-    return said
-
-
-def require_cited(kind: table.Kind, citations: tuple[Citation, ...] | None) -> None:
-    """Law 10: no discovery without a citation.
-
-    Raises:
-        Invalid: when it has none.
-    """
-    if kind.cited and not citations:
-        raise Invalid(
-            f"A {kind.name} needs at least one citation.", "Say what it rests on, such as --cite src/api.py:10-20."
-        )
-
-
-def require_left(text: str, removed: tuple[str, ...]) -> None:
-    """Something has to be left when what is private is out.
-
-    Raises:
-        Invalid: when nothing is.
-    """
-    if removed and not any(part.strip(" .\n") for part in _without_marks(text, removed)):
-        raise Invalid("Nothing is left to remember: all of the text is private or a credential.", "Say it without.")
-
-
-def scrubbed(said: Proposal | Memory) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """Every string that would be stored, without private spans and credentials; and what was taken out."""
-    removed: list[str] = []
-
-    def clean(text: str) -> str:
-        if not isinstance(text, str):
-            raise Invalid(f"{text!r} is no text.", "Give text.")
-        if not text:
-            return text
-        redaction = redact(text)
-        removed.extend(redaction.kinds)
-        return redaction.text
-
-    if said.scope.name and _is_private(said.scope.name):
-        raise Invalid("The scope's name holds something private or a credential.", "Choose another name.")
-    changes: dict[str, Any] = {"text": clean(said.text), "key": clean(said.key).strip()}
-    for name in ("summary", "source", "session"):
-        if value := getattr(said, name):
-            changes[name] = clean(value)
-    if said.tags:
-        changes["tags"] = clean_tags(clean(tag) for tag in said.tags)
-    if said.citations:
-        changes["citations"] = tuple(
-            Citation(each.kind, *map(clean, (each.ref, each.locator, each.pin, each.excerpt)))
-            for each in said.citations
-        )
-    if said.context is not NOWHERE:
-        changes["context"] = Context(**{name: clean(value) for name, value in said.context.__dict__.items()})
-    return changes, tuple(removed)
-
-
-@functools.lru_cache(maxsize=256)
-def _is_private(name: str) -> bool:
-    return bool(redact(name).kinds)
 
 
 def admit(proposal: Proposal, known: Known, policy: Policy, request: Request) -> Admission:
@@ -277,17 +98,15 @@ def revise(
         _require_revisable(old)
     require_free_text(old, proposal.text, known)
     new = replace(_rewritten(old, proposal, policy, request), key=_key_of(old, proposal, known))
+    live = old.status == "promoted" and old.forgotten_at is None and not old.replaced_by
+    if not anew and all(getattr(old, name) == getattr(new, name) for name in (*CONTENT, "tier")):
+        return _weighed(old, new, proposal, request, live=live)
     rivals = _contradicted(proposal.text, known, old.id)
     status, held_for = _verdict(new.tier, rivals, proposal, policy, request)
-    live = old.status == "promoted" and old.forgotten_at is None and not old.replaced_by
-    if live and old.tier == CURATED and not _confirmed(request):
-        if all(getattr(old, name) == getattr(new, name) for name in (*CONTENT, "tier")):
-            _require_harmless(old, new, request)
-            status, held_for = "promoted", ""  # only weight, reach or validity moved: the words stay approved
-        else:
-            status, held_for = "pending", "edits_curated_node"
+    if live and old.tier == CURATED and not is_confirmed(request):
+        status, held_for = "pending", "edits_curated_node"
     freed = status == "promoted" or held_for == "unmerged_branch"
-    if old.status == "pending" and freed and not (anew or _confirmed(request)):
+    if old.status == "pending" and freed and not (anew or is_confirmed(request)):
         status, held_for = "pending", old.held_for
     branch = (proposal.branch or old.branch) if held_for == "unmerged_branch" else ""
     if live and status == "pending":
@@ -304,12 +123,21 @@ def revise(
         branch=branch,
         approved_by=_approver(old, status, request),
         forgotten_at=None,
-        verified_at=request.now if status == "promoted" and _confirmed(request) else old.verified_at,
+        verified_at=request.now if status == "promoted" and is_confirmed(request) else old.verified_at,
     )
     steps = [Step(old, after), *_replacing(after, rivals, request)]
     outcome: Outcome = "revised" if status == "promoted" or branch else "held"
     change = compose("revise", request, steps, note=_note(proposal, outcome, rivals))
     return Admission(change, after, outcome, tuple(each.id for each in rivals), _why(proposal.text, rivals))
+
+
+def _weighed(old: Memory, new: Memory, proposal: Proposal, request: Request, *, live: bool) -> Admission:
+    """Only weight, reach or validity moved: the words are neither approved nor verified by it, nor held for it."""
+    if live and old.tier == CURATED and not is_confirmed(request):
+        _require_harmless(old, new, request)
+    outcome: Outcome = "revised" if old.status == "promoted" or old.branch else "held"
+    change = compose("revise", request, [Step(old, new)], note=_note(proposal, outcome, ()))
+    return Admission(change, new, outcome)
 
 
 def _key_of(old: Memory, proposal: Proposal, known: Known) -> str:
@@ -390,7 +218,7 @@ def _again(old: Memory, proposal: Proposal, known: Known, policy: Policy, reques
         changes["branch"] = proposal.branch  # one place at a time: where it was said last
     elif (staged or stands == "pending") and not old.amends:
         changes |= _judged_again(old, proposal, known, policy, request)
-    elif stands == "stale" and proposal.trusted and (old.tier != CURATED or _confirmed(request)):
+    elif stands == "stale" and proposal.trusted and (old.tier != CURATED or is_confirmed(request)):
         changes["verified_at"] = request.now  # said again: fresh evidence, unlike a mere reading
     move = step(old, request, **changes)
     assert isinstance(move.after, Memory)
@@ -438,7 +266,7 @@ def _readmit(old: Memory, proposal: Proposal, known: Known, policy: Policy, requ
     )
     rivals = _contradicted(proposal.text, known, old.id)
     status, held_for = _verdict(back.tier, rivals, proposal, policy, request)
-    if status == "promoted" and old.replaced_by and not _confirmed(request):
+    if status == "promoted" and old.replaced_by and not is_confirmed(request):
         status, held_for = "pending", "conflict"
     back = replace(
         back,
@@ -525,7 +353,7 @@ def _rewritten(old: Memory, proposal: Proposal, policy: Policy, request: Request
         context=proposal.context if anew and proposal.context is not NOWHERE else old.context,
         actor=request.caller.actor,
         # Nobody makes a curated memory less than that by the way: only a person's confirmed word does.
-        tier=kind.tier if _confirmed(request) else max(kind.tier, old.tier if old.tier == CURATED else 0),
+        tier=kind.tier if is_confirmed(request) else max(kind.tier, old.tier if old.tier == CURATED else 0),
         updated_at=request.now,
         revision=old.revision + 1,
         **said,
@@ -544,7 +372,7 @@ def _verdict(
     """Whether a memory may go live by itself, and if not, what for."""
     if not proposal.trusted:
         return "pending", "untrusted_origin"
-    if _confirmed(request):
+    if is_confirmed(request):
         return "promoted", ""
     reasons: tuple[tuple[bool, HeldFor], ...] = (
         (tier == CURATED, "curated_kind"),
@@ -612,7 +440,7 @@ def _other_kind(old: Memory, proposal: Proposal, policy: Policy, request: Reques
     kind = policy.kind(proposal.kind or old.kind)
     if kind.name == old.kind or not request.caller.human or proposal.kind_if_new:
         return {}
-    if kind.tier == CURATED and not _confirmed(request):
+    if kind.tier == CURATED and not is_confirmed(request):
         return {}
     changes: dict[str, Any] = {"kind": kind.name, "tier": kind.tier, "decay": proposal.decay or kind.decay}
     return changes | ({"approved_by": request.caller.name} if kind.tier == CURATED else {})
@@ -621,30 +449,12 @@ def _other_kind(old: Memory, proposal: Proposal, policy: Policy, request: Reques
 def _approver(old: Memory | None, status: Status, request: Request) -> str:
     if status != "promoted":
         return ""
-    if _confirmed(request):
+    if is_confirmed(request):
         return request.caller.name
     return old.approved_by if old is not None and old.status == "promoted" else ""
-
-
-def _confirmed(request: Request) -> bool:
-    return bool(request.confirmed) and request.caller.human
-
-
-def _from_outside(proposal: Proposal, request: Request) -> bool:
-    if proposal.learned_by == "harvest":
-        return True
-    if proposal.learned_by == "import":
-        return not _confirmed(request)
-    return (proposal.source or "").startswith(UNTRUSTED)
 
 
 def _note(proposal: Proposal, outcome: Outcome, rivals: tuple[Memory, ...] = ()) -> dict[str, Any]:
     """What history keeps beside the edits: what was taken out, what became of the text, and what it is against."""
     against = {"conflicts": [each.id for each in rivals], "why": _why(proposal.text, rivals)}
     return {"redacted": list(proposal.redacted), "outcome": outcome, **against}
-
-
-def _without_marks(text: str, kinds: tuple[str, ...]) -> list[str]:
-    for kind in kinds:
-        text = text.replace(f"[redacted:{kind}]", "\n")
-    return text.split("\n")

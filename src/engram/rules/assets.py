@@ -4,9 +4,13 @@ import re
 
 from engram.errors import Conflict, Invalid, NotFound
 from engram.model.memory import Asset, Memory
+from engram.rules.media import is_text
+from engram.rules.redact import redact
 
 SHORTEST_HASH = 4
 LONGEST_NAME = 120
+MOST_LOOKED_THROUGH = 1024 * 1024
+"""Bytes at the beginning of a text that are looked through for credentials."""
 
 _SEPARATORS = re.compile(r"[/\\:]")
 _OUTSIDE = re.compile(r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -77,3 +81,17 @@ def require_bytes(size: int) -> None:
     """
     if not size:
         raise Invalid("There is nothing in it: an attachment needs at least one byte.", "Attach another file.")
+
+
+def require_no_secret(asset: Asset, beginning: bytes) -> None:
+    """An attachment is kept as it is, so what a memory's own text would be rid of has no place in it or its name.
+
+    Raises:
+        Invalid: when there is a credential or something private in it.
+    """
+    said = beginning.decode("utf-8", "replace") if is_text(asset.media_type) else ""
+    named, held = redact(asset.name).kinds, redact(said).kinds
+    if named or held:
+        found = ", ".join(dict.fromkeys((*named, *held)))
+        where = "The name of the file" if named else asset.name
+        raise Invalid(f"{where} holds what is not to be kept: {found}.", "Take it out, and attach the file again.")

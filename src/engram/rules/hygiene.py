@@ -17,8 +17,8 @@ from engram.errors import Invalid
 from engram.model.marks import BEGIN
 from engram.model.memory import Memory, standing
 from engram.model.text import digest, terms
-from engram.rules.admission import scrubbed
 from engram.rules.likeness import contradiction, other_values
+from engram.rules.proposals import scrubbed
 from engram.rules.redact import redact
 
 NEAR, IN_ORDER = 0.8, 0.6
@@ -181,8 +181,8 @@ class Examination:
 def near(seen: Sequence[Seen]) -> Iterator[tuple[Seen, Seen]]:
     """Each text that is nearly the same as an earlier one of its place, with that one.
 
-    Two texts that share so much must share one of the rarest words of each: only such pairs are compared, so that
-    none is missed and few are looked at.
+    Two texts that share so much must share one of the rarest words of each: only such pairs are compared, and of
+    each text and word at most `MOST_ALIKE`. So few are looked at, and one may be missed among very many alike.
     """
     often = Counter(word for one in seen for word in one.words)
     holders: dict[tuple[str, str], list[Seen]] = defaultdict(list)

@@ -16,17 +16,10 @@ from engram.model.record import replace
 from engram.model.refs import handle_number
 from engram.model.relation import Relation
 from engram.model.session import Session, session_id
-from engram.rules.admission import (
-    Known,
-    Policy,
-    require_cited,
-    require_left,
-    require_not_rejected,
-    scrubbed,
-    unrecalled,
-)
+from engram.rules.admission import Known, require_not_rejected
 from engram.rules.changes import Step, compose, step
 from engram.rules.likeness import contradiction, same
+from engram.rules.proposals import Policy, require_cited, require_left, scrubbed, unrecalled
 from engram.rules.redact import redact
 from engram.rules.relations import pair_id
 

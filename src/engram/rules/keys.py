@@ -6,6 +6,7 @@ from engram.errors import Forbidden, Invalid
 from engram.model.apikey import READ, ApiKey
 from engram.model.caller import ADMIN, Caller
 from engram.model.change import Change, Request
+from engram.model.filter import Access
 from engram.model.record import replace
 from engram.rules.access import require_person
 from engram.rules.changes import Step, compose
@@ -51,15 +52,16 @@ def revoke(key: ApiKey, request: Request) -> Change:
     return compose("revoke", request, [Step(key, ended)])
 
 
-def whose(owner: str, caller: Caller) -> str:
-    """Whose keys are meant: one's own; those of another for an admin of the org and for the operator of the store.
+def reached(owner: str, caller: Caller) -> Access:
+    """Whose keys are meant: one's own; another's or everybody's for an admin of the org and the store's operator.
 
     Raises:
-        Forbidden: for anyone else.
+        Forbidden: for anyone else who names another.
     """
-    if owner and caller.owner not in ("", owner) and ADMIN not in caller.roles:
+    looks_after = not caller.owner or ADMIN in caller.roles
+    if owner and owner != caller.owner and not looks_after:
         raise Forbidden("These keys are somebody else's.", "Leave the owner out.")
-    return owner or caller.owner
+    return Access(owner or caller.owner, keyring=looks_after and not owner)
 
 
 def _not_before(key: ApiKey, now: datetime) -> datetime:

@@ -1,12 +1,12 @@
 """What may happen to a memory after it was admitted: promote, reject, verify, forget, restore, purge."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from engram.errors import Conflict, Forbidden
 from engram.model.change import Change, Request
 from engram.model.limits import check_text
-from engram.model.memory import CURATED, Asset, Citation, Memory
+from engram.model.memory import CURATED, Citation, Memory
 from engram.model.record import replace
 from engram.model.relation import Relation
 from engram.rules.access import require_confirmation, require_judge, require_owner, require_person
@@ -22,6 +22,13 @@ CARRIED = (
 
 VOICE = frozenset({"origin", "source", "confidence"})
 """Whose word it is: it goes with the words, so a proposal that leaves the words leaves it too."""
+
+LISTS: Mapping[str, Callable[[Any], object]] = {
+    "tags": lambda tag: tag,
+    "citations": lambda cited: (cited.kind, cited.ref, cited.locator),
+    "assets": lambda asset: asset.sha256,
+}
+"""Fields that a proposal adds to and takes from, and what makes two of their entries the same."""
 
 
 def reworded(memory: Memory, text: str | None, request: Request) -> Memory:
@@ -191,11 +198,45 @@ def purge(
     Raises:
         Unconfirmed: without a person's confirmation.
     """
-    require_owner(request.caller, memory)
+    return purge_all([memory], request, proposals=proposals, replaced=replaced, relations=relations)
+
+
+def purge_all(
+    memories: Sequence[Memory],
+    request: Request,
+    *,
+    proposals: Sequence[Memory] = (),
+    replaced: Sequence[Memory] = (),
+    relations: Sequence[Relation] = (),
+) -> Change:
+    """Erase memories at once, as `purge` does one.
+
+    What one of them had replaced is replaced by whatever replaced that one and stays, or by nothing.
+
+    Raises:
+        Unconfirmed: without a person's confirmation.
+    """
+    for memory in memories:
+        require_owner(request.caller, memory)
     require_person(request, "purge a memory")
-    _require_sure(request, _name(memory))
-    gone = [*(Step(each, None) for each in (memory, *proposals)), *(Step(each, None) for each in relations)]
-    return compose("purge", request, [*gone, *_handed_on(memory, replaced, request)], erase=True)
+    if len(memories) == 1:
+        _require_sure(request, _name(memories[0]))
+    else:
+        _require_sure(request, f"{len(memories):,} memories", "them")
+    gone = {each.id: each for each in (*memories, *proposals)}
+    steps = [Step(each, None) for each in gone.values()]
+    steps += [Step(each, None) for each in {each.id: each for each in relations}.values()]
+    left = [step(each, request, replaced_by=_heir(each, gone)) for each in replaced if each.id not in gone]
+    return compose("purge", request, [*steps, *left], erase=True)
+
+
+def _heir(replaced: Memory, gone: Mapping[str, Memory]) -> str:
+    """What has replaced a memory when these are gone; "" where nothing has."""
+    at, passed = replaced.replaced_by, {replaced.id}
+    while at in gone and at not in passed:
+        passed.add(at)
+        at = gone[at].replaced_by
+    return "" if at in passed else at
 
 
 def _handed_on(memory: Memory, replaced: Sequence[Memory], request: Request) -> list[Step]:
@@ -214,8 +255,8 @@ def purge_remains(id: str, request: Request) -> Change:
     return change._replace(draft=change.draft._replace(subjects=(id,)), erase=(id,))
 
 
-def _require_sure(request: Request, name: str) -> None:
-    why = f"Purging {name} erases it for good; undo cannot bring it back."
+def _require_sure(request: Request, name: str, it: str = "it") -> None:
+    why = f"Purging {name} erases {it} for good; undo cannot bring {it} back."
     require_confirmation(request, why, "Say so with --confirm.")
 
 
@@ -232,18 +273,34 @@ def require_revision(memory: Memory, revision: int | None) -> None:
         )
 
 
-def proposed(proposal: Memory, base: Memory | None) -> dict[str, Any]:
-    """The fields that a proposal changes: what it says otherwise than the memory did when it was made (`base`).
+def proposed(proposal: Memory, base: Memory | None, amended: Memory) -> dict[str, Any]:
+    """The fields that a proposal changes in the memory it `amended`: what it says otherwise than that did (`base`).
 
-    What it does not speak of is none of its business: it may have changed since. Without a base, all it says.
+    What it does not speak of is none of its business: it may have changed since it was made. Without a base, all it
+    says.
     """
     names = (*CONTENT, *CARRIED)
     spoken = _otherwise(proposal, base, "text")
-    return {
+    said = {
         name: getattr(proposal, name)
         for name in names
         if _otherwise(proposal, base, name) and (spoken or name not in VOICE)
     }
+    if base is not None:
+        said |= {name: list_after(name, proposal, base, amended) for name in LISTS if name in said}
+    return said
+
+
+def list_after(name: str, proposal: Memory, base: Memory, amended: Memory) -> tuple[Any, ...]:
+    """A list of a memory after a proposal: it adds and takes away what it did, and the rest stays as it is now.
+
+    So two proposals that each add a tag leave both, in whichever order they are approved. Of two words about one
+    place or one file, that of the proposal counts: somebody approves it now.
+    """
+    before, meant, now = (getattr(each, name) for each in (base, proposal, amended))
+    kept = [one for one in now if one not in before or one in meant]
+    came = [one for one in meant if one not in before]
+    return tuple({LISTS[name](one): one for one in (*kept, *came)}.values())
 
 
 def _otherwise(proposal: Memory, base: Memory | None, name: str) -> bool:
@@ -268,9 +325,7 @@ def _apply(
             f"{_name(stored)} amends {_name(amended)}, which is {_state(amended)}.",
             f"Restore it first, or reject the proposal: engram reject {_name(stored)}.",
         )
-    content = proposed(proposal, base)
-    if base is not None and "assets" in content:
-        content["assets"] = assets_after(proposal, base, amended)
+    content = proposed(proposal, base, amended)
     move = step(amended, request, **content, approved_by=request.caller.name, verified_at=request.now)
     done = _after(
         step(
@@ -285,17 +340,6 @@ def _apply(
     )
     others = [step(each, request, replaced_by=amended.id) for each in beaten if each.id != amended.id]
     return compose("promote", request, [move, Step(stored, done), *others]), _after(move)
-
-
-def assets_after(proposal: Memory, base: Memory, amended: Memory) -> tuple[Asset, ...]:
-    """The attachments of a memory after a proposal: what came to it since the proposal was made stays."""
-    gone = [one for one in base.assets if one not in proposal.assets]
-    came = [one for one in proposal.assets if one not in base.assets]
-    here = {one.sha256 for one in amended.assets}
-    return (
-        *(one for one in amended.assets if one not in gone),
-        *(one for one in came if one.sha256 not in here),
-    )
 
 
 def merge_into(proposal: Memory, other: Memory, text: str, request: Request) -> tuple[Change, Memory]:

@@ -44,7 +44,11 @@ def contradiction(old: str, new: str) -> str | None:
 
 
 def other_values(old: str, new: str) -> bool:
-    """Whether each of two texts names a number, a day or a name that the other does not: no repeat then."""
+    """Whether each of two texts names a number, a day or a name that the other does not: no repeat then.
+
+    Any word with a capital letter is taken for a name, the first of a sentence as well: a repeat that begins with
+    another word is not seen as one, which costs less than to take two things for the same.
+    """
     sides = [[_bare(word) for word in words] for words in (_bare_words(old), _bare_words(new))]
     named = [{_bare(word) for word in _bare_words(text) if _is_value(word)} for text in (old, new)]
     return bool(named[0].difference(sides[1]) and named[1].difference(sides[0]))

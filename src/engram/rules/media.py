@@ -127,6 +127,11 @@ class Look:
         return next((type for sign, type in SIGNS if self._head.startswith(sign)), UNKNOWN)
 
 
+def is_text(media_type: str) -> bool:
+    """Whether what is of this type can be read as text."""
+    return media_type == TEXT or media_type in FAMILIES[TEXT]
+
+
 def _of_text(head: bytes) -> str:
     if head.startswith(b"%PDF-"):
         return "application/pdf"

@@ -11,14 +11,14 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from engram.model.answers import Route
+from engram.model.answers_work import Route
 from engram.model.change import Change, Request
 from engram.model.memory import CURATED, HeldFor, Memory
 from engram.model.outline import outline
-from engram.rules.admission import UNTRUSTED, Policy
 from engram.rules.changes import Step, compose, step
 from engram.rules.lifecycle import proposed
 from engram.rules.likeness import contradiction
+from engram.rules.proposals import UNTRUSTED, Policy
 
 REASONS = (
     *("low_risk", "no_conflict"),  # append: tier 1, and tier 2
@@ -116,7 +116,7 @@ def carry(
         memory, action, reason = route.memory, route.action, route.reason
         amended = beside.get(memory.id, ALONE).amended
         if action == "append" and memory.amends and amended is not None:
-            content = proposed(memory, beside.get(memory.id, ALONE).base)
+            content = proposed(memory, beside.get(memory.id, ALONE).base, amended)
             done = {"status": "promoted", "held_for": "", "replaced_by": amended.id}
             steps += [step(amended, request, **content), step(memory, request, **done)]
         elif action == "append":

@@ -14,8 +14,8 @@ from engram.model.memory import Memory
 from engram.model.record import replace
 from engram.model.relation import Relation
 from engram.rules.access import require_confirmation, require_owner, require_person
-from engram.rules.admission import require_left, scrubbed
 from engram.rules.changes import Step, compose, step
+from engram.rules.proposals import require_left, scrubbed
 from engram.rules.redact import redact
 from engram.rules.relations import pair_id
 

@@ -6,15 +6,15 @@ here it is only decided what follows. A merge approves nothing: what would have 
 
 from collections.abc import Mapping, Sequence
 
-from engram.model.answers import Route
+from engram.model.answers_work import Route
 from engram.model.change import Change, Request
 from engram.model.evidence import Fate
 from engram.model.memory import CURATED, Memory
 from engram.model.record import replace
 from engram.model.scope import Scope
-from engram.rules.admission import Policy, Proposal
 from engram.rules.changes import Step, compose, step
 from engram.rules.lifecycle import proposed
+from engram.rules.proposals import Policy, Proposal
 from engram.rules.routing import ALONE, Beside, plan
 
 ANYWHERE = frozenset({"preference", "summary", "prompt", "insight"})
@@ -78,7 +78,7 @@ def _merged(memory: Memory, route: Route, beside: Beside, policy: Policy, reques
         return [step(memory, request, held_for="", branch="")]
     live = {"status": "promoted", "held_for": "", "branch": ""}
     if memory.amends and beside.amended is not None:
-        content = proposed(memory, beside.base)
+        content = proposed(memory, beside.base, beside.amended)
         return [
             step(beside.amended, request, **content),
             step(memory, request, **live, replaced_by=beside.amended.id),

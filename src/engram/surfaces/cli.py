@@ -5,7 +5,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
-from engram.errors import TABLE, Conflict, EngramError, Invalid, Unavailable
+from engram.errors import Conflict, EngramError, Invalid, Unavailable
 
 if TYPE_CHECKING:
     from engram.model.change import Finding
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 MOST_READ = 1024 * 1024
 
 EXTRA = {
+    "demo": "Take a tour of thirty seconds on a throw-away store.",
     "setup": "Connect the agents on this machine: shows every change first, and --remove takes it back.",
     "views": "Put what is remembered into AGENTS.md and its like: shows every change first.",
     "init": "Give this folder's project a name of its own.",
@@ -121,9 +122,13 @@ def _operate(words: list[str], screen: Screen) -> int:
         name, words = two, words[1:]  # `session begin`
     name = next((other for (first, flag), other in BY_FLAG.items() if first == name and flag in words), name)
     if name not in OPERATIONS:
-        if {"-h", "--help"} & set(words) and _help_of_group(name):
-            return 0
-        raise Invalid(f"There is no command {name!r}.", _did_you_mean(name, OPERATIONS))
+        if {"-h", "--help"} & set(words):
+            from engram.surfaces.overview import beginning_with  # noqa: PLC0415 - start-up
+
+            if lines := beginning_with(name):
+                print("\n".join(lines))
+                return 0
+        raise _unknown(name, OPERATIONS)
     from engram.surfaces.parsing import parse  # noqa: PLC0415 - start-up
 
     asked = parse(OPERATIONS[name], words)
@@ -302,42 +307,17 @@ def _logged() -> str:
 
 
 def _help(words: list[str]) -> int:
-    from engram.service import listed  # noqa: PLC0415 - start-up
+    from engram.surfaces.overview import overview  # noqa: PLC0415 - start-up
 
     if words:
         return _run([*words, "--help"], Screen())
-    print("engram: one trustworthy memory for every agent you run.\n\nUsage: engram COMMAND [OPTIONS]\n")
-    group = ""
-    for operation in listed():
-        if operation.group != group:
-            group = operation.group
-            print(f"{group.capitalize()}:")
-        print(f"  {operation.command:<15} {operation.summary}")
-    print("This machine:")
-    for name, about in EXTRA.items():
-        print(f"  {name:<15} {about}")
-    print(
-        "\nEvery command takes --help (with examples) and --json; those about memories take --store PATH."
-        '\n\nBegin with:\n  engram remember "We deploy on Fridays"\n  engram recall "when do we deploy?"'
-    )
-    codes = ", ".join(f"{each.exit_code} {each.code.replace('_', ' ')}" for each in TABLE)
-    print(f"\nExit codes: 0 done, 1 internal error, {codes}.")
+    print("\n".join(overview(EXTRA)))
     return 0
-
-
-def _help_of_group(name: str) -> bool:
-    """Print the commands that begin with a word, such as `backup`; whether there are any."""
-    from engram.service import listed  # noqa: PLC0415 - start-up
-
-    found = [operation for operation in listed() if operation.command.startswith(f"{name} ")]
-    for operation in found:
-        print(f"engram {operation.command:<17} {operation.summary}")
-    return bool(found)
 
 
 def _config(words: list[str], screen: Screen) -> int:
     from engram import config  # noqa: PLC0415 - start-up
-    from engram.wiring import home_scope, working_folder  # noqa: PLC0415 - start-up
+    from engram.wiring.places import home_scope, working_folder  # noqa: PLC0415 - start-up
 
     if rest := [word for word in words if word not in ("--json", "--help", "-h")]:
         raise Invalid(f"config takes no {rest[0]!r}.", "Run engram config, then edit the file it names.")
@@ -381,20 +361,25 @@ def _completion(words: list[str]) -> int:
     from engram.surfaces.completion import SHELLS, script  # noqa: PLC0415 - start-up
 
     if not words or words[0] in ("-h", "--help"):
-        print(f'Usage: engram completion {"|".join(SHELLS)}\n\nExample:\n  eval "$(engram completion bash)"')
+        print(f"Usage: engram completion {'|'.join(SHELLS)}\n\n{EXTRA['completion']}\n\nExamples:")
+        print('  eval "$(engram completion bash)"      # in ~/.bashrc; with zsh in ~/.zshrc')
+        print("  engram completion fish | source       # in ~/.config/fish/config.fish")
         return 0 if words else 2
-    print(script(words[0], list(EXTRA)))
+    print(script(words[0], EXTRA))
     return 0
 
 
-def _did_you_mean(name: str, operations: Iterable[str]) -> str:
-    from difflib import get_close_matches  # noqa: PLC0415 - start-up
+def _unknown(name: str, operations: Iterable[str]) -> Invalid:
+    """What is wrong with the first word of a command line, and what was probably meant."""
+    from engram.surfaces.parsing import did_you_mean  # noqa: PLC0415 - start-up
 
+    if name.startswith("-"):
+        meant = did_you_mean({"-v": "--version"}.get(name, name), ("--version", "--help", "--store", "--json"))
+        return Invalid(f"engram takes no {name}.", f"{meant}See engram --help.")
     known = [*(each.replace("_", " ") for each in operations), *EXTRA]
     if several := [f"engram {each}" for each in known if each.startswith(f"{name} ")]:
-        return f"Say one of: {', '.join(several)}."
-    close = [f"Did you mean {each}? " for each in get_close_matches(name, known, 1)]
-    return f"{''.join(close)}See engram --help."
+        return Invalid(f"engram {name} says too little.", f"Say one of: {', '.join(several)}.")
+    return Invalid(f"There is no command {name!r}.", f"{did_you_mean(name, known)}See engram --help.")
 
 
 def _speak_utf8() -> None:

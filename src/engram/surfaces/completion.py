@@ -1,5 +1,7 @@
 """Shell completion, printed from the operations: commands first, then the options of each."""
 
+from collections.abc import Iterable, Mapping
+
 from engram.errors import Invalid
 from engram.service import listed
 from engram.surfaces.parsing import RENDERING, parameters
@@ -7,8 +9,8 @@ from engram.surfaces.parsing import RENDERING, parameters
 SHELLS = ("bash", "zsh", "fish")
 
 
-def script(shell: str, extra: list[str]) -> str:
-    """The completion script for a shell.
+def script(shell: str, extra: Mapping[str, str]) -> str:
+    """The completion script for a shell; `extra` are the commands that are no operations.
 
     Raises:
         Invalid: when the shell is not one of the known.
@@ -37,7 +39,7 @@ def _words() -> dict[str, list[str]]:
     return found
 
 
-def _bash(extra: list[str]) -> str:
+def _bash(extra: Mapping[str, str]) -> str:
     offered = {name.replace(" ", "\\ "): [flag for flag, _ in options] for name, options in _options().items()}
     # `session begin` has options of its own; before the second word is there, the second words are offered.
     offered |= {name: [*seconds, *offered.get(name, ())] for name, seconds in _words().items() if seconds}
@@ -56,16 +58,47 @@ def _bash(extra: list[str]) -> str:
 complete -F _engram engram"""
 
 
-def _zsh(extra: list[str]) -> str:
-    return f"autoload -U +X bashcompinit && bashcompinit\n{_bash(extra)}"
+def _zsh(extra: Mapping[str, str]) -> str:
+    words = _words()
+    cases = [(each.replace(" ", "\\ "), options) for each, options in _options().items() if " " in each]
+    seconds = {name: [(each, "") for each in found] for name, found in words.items() if found}
+    alone = {name: options for name, options in _options().items() if " " not in name}
+    cases += [(f"{name}\\ *", [*seconds.get(name, ()), *alone.get(name, ())]) for name in words]
+    offered = "\n".join(f"    ({name}) offered=({_described(options)}) ;;" for name, options in cases)
+    return f"""#compdef engram
+(( $+functions[compdef] )) || {{ autoload -Uz compinit && compinit }}
+_engram() {{
+  local -a offered
+  if (( CURRENT == 2 )); then
+    offered=({_described([*_abouts().items(), *extra.items()])})
+    _describe -t commands command offered
+    return
+  fi
+  case "$words[2] $words[3]" in
+{offered}
+  esac
+  [[ $PREFIX == -* ]] || offered=(${{offered:#--*}})
+  (( $#offered )) && _describe -o -t words word offered || _files
+}}
+compdef _engram engram"""
 
 
-def _fish(extra: list[str]) -> str:
-    lines = ["complete -c engram -f"]
-    first = "complete -c engram -n __fish_use_subcommand -a"
-    about = {each.command.partition(" ")[0]: each.summary for each in reversed(listed())}
-    lines += [f"{first} {name} -d {_quoted(about[name])}" for name in _words()]
-    lines += [f"{first} {name}" for name in extra]
+def _described(words: Iterable[tuple[str, str]]) -> str:
+    """Words with what they mean, as zsh takes them."""
+    return " ".join("'" + f"{word}:{about}".rstrip(":").replace("'", "'\\''") + "'" for word, about in words)
+
+
+def _abouts() -> dict[str, str]:
+    """The first word of every command → what it is for; where several begin with it, their second words."""
+    alone = {each.command: each.summary for each in listed()}
+    return {name: alone.get(name) or ", ".join(seconds) for name, seconds in _words().items()}
+
+
+def _fish(extra: Mapping[str, str]) -> str:
+    first = "complete -c engram -n __fish_use_subcommand"
+    lines = [f"{first} -f"]  # only the command is no file
+    about = {**_abouts(), **extra}
+    lines += [f"{first} -a {name} -d {_quoted(text)}" for name, text in about.items()]
     for name, seconds in _words().items():
         lines += [f"complete -c engram -n '{_seen(name)}' -a {second}" for second in seconds]
     for name, options in _options().items():

@@ -14,11 +14,13 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from engram.errors import EngramError, Invalid
+from engram.model.memory import Memory
 from engram.service import Engram, Operation, listed
 from engram.surfaces import http_assets, sync_files
 from engram.surfaces.openapi import describe
 from engram.surfaces.schemas import Arguments, arguments
 from engram.surfaces.shapes import shape
+from engram.surfaces.telling import note
 
 log = logging.getLogger("engram.http")
 
@@ -70,7 +72,7 @@ def application(opens: Opens) -> Starlette:
     # Longest first: /sessions/end is no session called end.
     routes.sort(key=lambda route: route.path.count("{"))
     handlers: Mapping[Any, Callable[[Request, Exception], Awaitable[Response]]] = {
-        HTTPException: _unrouted,
+        HTTPException: unrouted,
         EngramError: _refused,
         ClientDisconnect: _left,
         Exception: _broken,
@@ -89,10 +91,18 @@ def _answering(resource: Resource, opens: Opens) -> Callable[[Request], Awaitabl
 def _answer(engram: Engram, resource: Resource, said: Mapping[str, Any]) -> Response:
     found = engram.ask(resource.operation.name, **said)
     headers = {"Cache-Control": "no-store"}
-    revision = getattr(getattr(found, "memory", None), "revision", None)
-    if revision is not None:
-        headers["ETag"] = f'"{revision}"'
+    if (memory := _about(found, resource)) is not None:
+        headers["ETag"] = f'"{memory.revision}"'
     return JSONResponse(shape(found, _moment(found, engram)), headers=headers)
+
+
+def _about(found: object, resource: Resource) -> Memory | None:
+    """The one memory that an answer is about, or that was read by its address."""
+    one = getattr(found, "memory", None)
+    if one is None and resource.method == "GET" and "memory" in resource.in_path:
+        several: tuple[object, ...] = getattr(found, "memories", ())
+        one = several[0] if len(several) == 1 else None
+    return one if isinstance(one, Memory) else None
 
 
 def _moment(found: object, engram: Engram) -> datetime:
@@ -155,12 +165,13 @@ def problem(error: EngramError) -> Response:
 
 
 async def _refused(request: Request, error: Exception) -> Response:
-    del request
     assert isinstance(error, EngramError)
+    note(request.scope, error)
     return problem(error)
 
 
-async def _unrouted(request: Request, error: Exception) -> Response:
+async def unrouted(request: Request, error: Exception) -> Response:
+    """The answer to a path or a method that nothing here serves."""
     assert isinstance(error, HTTPException)
     code = {NOT_FOUND: "not_found", NOT_ALLOWED: "invalid"}.get(error.status_code, "invalid")
     said = f"{request.method} {request.url.path} is not served here."

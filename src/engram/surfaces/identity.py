@@ -8,7 +8,7 @@ from engram.model.caller import Caller
 from engram.model.grants import Grants
 from engram.model.limits import check_text
 from engram.model.scope import Scope
-from engram.surfaces.issuer import Issuer, bad_token
+from engram.surfaces.issuer import BadToken, Issuer
 
 READ, WRITE = SCOPES = ("engram:read", "engram:write")
 KEY = "egk."
@@ -29,10 +29,11 @@ class Claims(NamedTuple):
 
 
 class Denied(Forbidden):
-    """The credentials are good, and open nothing here. It never says why."""
+    """The credentials are good, and open nothing here. It never says why, but to the server's own log."""
 
-    def __init__(self) -> None:
+    def __init__(self, why: str) -> None:
         super().__init__("These credentials do not open this.", "Ask who runs this memory what they open.")
+        self.why = why
 
 
 class Identity(NamedTuple):
@@ -64,7 +65,7 @@ class Identity(NamedTuple):
             roles, grants = self.grants.of(_names(told, self.claims.groups))
             own = _words(told.get(self.claims.workspaces)) if self.claims.workspaces else []
         if not self.serves(caller.org):
-            raise Denied
+            raise Denied("org")
         workspace = _chosen(own, headers.get("engram-workspace", "")) if self.claims.workspaces else None
         caller = caller._replace(roles=roles, grants=grants, workspace=workspace)
         return _as_agent(caller, headers.get("engram-agent", ""))
@@ -74,15 +75,17 @@ class Identity(NamedTuple):
         org = told.get(self.claims.org) if self.claims.org else self.org
         scopes = _words(told.get("scope", told.get("scp")))
         if not isinstance(owner, str) or not owner:
-            raise bad_token()
-        if not isinstance(org, str) or not org or (self.claims.scope and self.claims.scope not in scopes):
-            raise Denied
+            raise BadToken("subject")
+        if not isinstance(org, str) or not org:
+            raise Denied("org")
+        if self.claims.scope and self.claims.scope not in scopes:
+            raise Denied("scope")
         service = _is_service(told, self.claims.person)
         try:
             check_text("name", owner)
             check_text("name", org)
         except EngramError:
-            raise Denied from None
+            raise Denied("name") from None
         return Caller(
             owner=owner,
             actor=_actor(told),
@@ -102,11 +105,11 @@ def _chosen(own: list[str], asked: str) -> str:
     """
     asked = asked or (own[0] if len(own) == 1 else "")
     if not asked or asked not in own:
-        raise Denied
+        raise Denied("workspace")
     try:
         Scope(workspace=asked)
     except Invalid:
-        raise Denied from None
+        raise Denied("workspace") from None
     return asked
 
 
@@ -149,7 +152,7 @@ def _actor(told: Mapping[str, Any]) -> str:
             except Invalid:
                 continue
             return value
-    raise bad_token()
+    raise BadToken("name")
 
 
 def _is_service(told: Mapping[str, Any], person: str) -> bool:

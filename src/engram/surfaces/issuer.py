@@ -1,5 +1,6 @@
 """Who vouches for callers: an OpenID provider, its keys, and the check of a token by them."""
 
+import logging
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -8,7 +9,7 @@ from typing import Any, NamedTuple
 
 import jwt
 
-from engram.errors import Unauthenticated, Unavailable
+from engram.errors import Invalid, Unauthenticated, Unavailable
 from engram.surfaces.fetching import checked_url, document
 
 ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
@@ -28,6 +29,22 @@ STALE = 3600.0
 PAUSE = 10.0
 """Seconds between two looks for a key nobody knows: bad tokens must not become requests to the provider."""
 
+log = logging.getLogger("engram.issuer")
+
+REASONS: tuple[tuple[type[jwt.PyJWTError], str], ...] = (
+    (jwt.ExpiredSignatureError, "expired"),
+    (jwt.ImmatureSignatureError, "not valid yet"),
+    (jwt.InvalidIssuedAtError, "not valid yet"),
+    (jwt.InvalidAudienceError, "audience"),
+    (jwt.InvalidIssuerError, "issuer"),
+    (jwt.MissingRequiredClaimError, "claim missing"),
+    (jwt.InvalidSignatureError, "signature"),
+)
+"""What was wrong with a token, for who runs the server; all else is malformed."""
+
+UNREACHED = (OSError, HTTPException, ValueError, KeyError, TypeError)
+"""What is raised where a provider does not answer as one."""
+
 Fetch = Callable[[str], Mapping[str, Any]]
 
 
@@ -36,6 +53,18 @@ class Keys(NamedTuple):
 
     by_name: Mapping[str, Any]
     at: float
+
+
+class BadToken(Unauthenticated):
+    """Credentials that open nothing here. What it says never tells why; `why` does, for the server's own log."""
+
+    def __init__(self, why: str) -> None:
+        super().__init__("These credentials open nothing here.", "Get a token from the provider, and send it.")
+        self.why = why
+
+
+class Misnamed(Exception):
+    """The provider calls itself otherwise than the setting does."""
 
 
 class Issuer:
@@ -61,13 +90,13 @@ class Issuer:
             Unavailable: when the provider's keys cannot be had.
         """
         if len(token) > LARGEST_TOKEN:
-            raise bad_token()
+            raise BadToken("too long")
         try:
             head = jwt.get_unverified_header(token)
             if head.get("alg") not in ALGORITHMS or "crit" in head:
-                raise bad_token()
+                raise BadToken("algorithm")
             if str(head.get("typ", "")).lower() not in TYPES:
-                raise bad_token()
+                raise BadToken("type")
             key = self._key(str(head.get("kid", "")), head["alg"])
             claims: Mapping[str, Any] = jwt.decode(
                 token,
@@ -78,11 +107,24 @@ class Issuer:
                 leeway=LEEWAY,
                 options={"require": ["exp", "iss", "aud", "sub"]},
             )
-        except (jwt.PyJWTError, ValueError, TypeError, RecursionError):
-            raise bad_token() from None
+        except (jwt.PyJWTError, ValueError, TypeError, RecursionError) as error:
+            raise BadToken(next((why for kind, why in REASONS if isinstance(error, kind)), "malformed")) from None
         if "cnf" in claims:  # bound to a key whose possession nobody proves here
-            raise bad_token()
+            raise BadToken("bound to a key")
         return claims
+
+    def check(self) -> None:
+        """Look, before anybody is served, whether this is the provider that is meant; one that is down may be.
+
+        Raises:
+            Invalid: when it calls itself otherwise: none of its tokens would ever be accepted.
+        """
+        try:
+            self._endpoints()
+        except Misnamed as error:
+            raise Invalid(str(error), "Set oidc_issuer to what it calls itself, letter by letter.") from None
+        except UNREACHED as error:
+            log.warning("the identity provider does not answer", extra={"fields": {"why": type(error).__name__}})
 
     def ready(self) -> None:
         """Look whether tokens could be checked.
@@ -99,7 +141,7 @@ class Issuer:
         if (found := _fitting(keys, name, algorithm)) is None:
             found = _fitting(self._renewed(keys, now), name, algorithm)
         if found is None:
-            raise bad_token()
+            raise BadToken("unknown key")
         return found
 
     def _known(self, now: float) -> Keys:
@@ -117,14 +159,18 @@ class Issuer:
             self._looked = now
             try:
                 self._keys = Keys(self._got(), now)
-            except (OSError, HTTPException, ValueError, KeyError, TypeError):
+            except Misnamed as error:
+                log.warning("the identity provider is another one", extra={"fields": {"why": str(error)}})
+                return _usable(known, now)
+            except UNREACHED as error:
+                log.warning(
+                    "the identity provider does not answer", extra={"fields": {"why": type(error).__name__}}
+                )
                 return _usable(known, now)
             return self._keys
 
     def _got(self) -> Mapping[str, Any]:
-        told = self._fetch(self.url.rstrip("/") + "/.well-known/openid-configuration")
-        if told.get("issuer") != self.url:
-            raise ValueError("it speaks for another")
+        told = self._endpoints()
         keys: dict[str, Any] = {}
         for row in self._fetch(checked_url(str(told["jwks_uri"]), "jwks_uri"))["keys"]:
             if row.get("use", "sig") == "sig" and row.get("kty") in ("RSA", "EC", "OKP"):
@@ -134,10 +180,12 @@ class Issuer:
                     continue  # of a sort this program does not know
         return keys
 
-
-def bad_token() -> Unauthenticated:
-    """The one answer to every token that does not open: it never says why."""
-    return Unauthenticated("These credentials open nothing here.", "Get a token from the provider, and send it.")
+    def _endpoints(self) -> Mapping[str, Any]:
+        """The provider's discovery document, if it speaks for the issuer that is meant."""
+        told = self._fetch(self.url.rstrip("/") + "/.well-known/openid-configuration")
+        if (named := told.get("issuer")) != self.url:
+            raise Misnamed(f"The identity provider calls itself {str(named)[:200]!r}; oidc_issuer is {self.url!r}.")
+        return told
 
 
 def _fitting(keys: Keys, name: str, algorithm: str) -> Any:  # noqa: ANN401 - a public key, as the library has it

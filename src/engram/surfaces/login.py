@@ -1,6 +1,6 @@
 """`engram login`: let a person sign in to a team's server from a terminal, and keep what it gives fresh."""
 
-import contextlib
+import base64
 import json as form
 import os
 import sys
@@ -11,7 +11,8 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from engram.config import data_folder
-from engram.errors import Conflict, Corrupt, Invalid, NotFound, Unauthenticated, Unavailable
+from engram.drafts import whole_file
+from engram.errors import Corrupt, Invalid, NotFound, Unauthenticated, Unavailable
 from engram.surfaces.fetching import checked_url, document, exchange
 
 DEVICE = "urn:ietf:params:oauth:grant-type:device_code"
@@ -37,12 +38,14 @@ def run(words: list[str], *, json: bool = False) -> int:
                    take a command for their credentials.
       --forget     Forget the tokens for that server.
 
+    engram remote uses the tokens too, for a remote at that address.
+
     Examples:
       engram login https://memory.example.org
       engram login https://memory.example.org --token
     """
     url, client, act = _read(words)
-    kept = _Kept(os.path.join(data_folder(os.environ), "logins.json"))
+    kept = _kept(os.environ)
     if act == "--forget":
         kept.drop(url)
         told, said = {"url": url, "forgotten": True}, f"✓ Signed out of {url}."
@@ -50,10 +53,44 @@ def run(words: list[str], *, json: bool = False) -> int:
         token = _fresh(url, kept)
         told, said = {"url": url, "token": token}, token
     else:
-        kept.put(url, _signed_in(url, client))
-        told, said = {"url": url, "signed_in": True}, f"✓ Signed in to {url}."
+        kept.put(url, known := _signed_in(url, client))
+        who = _who(known["access"])
+        told = {"url": url, "signed_in": True, "as": who}
+        said = f"✓ Signed in to {url}{' as ' if who else ''}{who}.\n  {_next_step(url)}"
     print(form.dumps(told) if json else said)
     return 0
+
+
+def token_for(url: str, environment: Mapping[str, str]) -> str:
+    """A token for an address of a server that the person signed in to; "" where nobody did.
+
+    Raises:
+        Unauthenticated: when it ended and cannot be renewed.
+    """
+    kept = _kept(environment)
+    server = kept.server_of(url)
+    return _fresh(server, kept) if server else ""
+
+
+def _kept(environment: Mapping[str, str]) -> "_Kept":
+    return _Kept(os.path.join(data_folder(environment), "logins.json"))
+
+
+def _next_step(url: str) -> str:
+    return f"Exchange memories with it: engram remote add team {url}, then engram remote enrol team SCOPE."
+
+
+def _who(token: str) -> str:
+    """Whom a token names, by its own words; "" where they cannot be read. Nothing is decided by it."""
+    try:
+        words = token.split(".")[1]
+        told = form.loads(base64.urlsafe_b64decode(words + "=" * (-len(words) % 4)))
+        names = [told.get(name) for name in ("email", "preferred_username", "sub")]
+    except (IndexError, ValueError, AttributeError):
+        return ""
+    if told.get("email_verified") is False:
+        names = names[1:]
+    return _printable(next((str(name) for name in names if name), ""))
 
 
 def _read(words: list[str]) -> tuple[str, str, str]:
@@ -186,7 +223,11 @@ def _asked(url: str, said: Mapping[str, str]) -> tuple[int, Mapping[str, Any]]:
 
 def _why(told: Mapping[str, Any]) -> str:
     said = str(told.get("error_description") or told.get("error") or "no word why")
-    return "".join(letter for letter in said if letter.isprintable())[:200].rstrip(".")
+    return _printable(said).rstrip(".")
+
+
+def _printable(said: str) -> str:
+    return "".join(letter for letter in said if letter.isprintable())[:200]
 
 
 class _Kept:
@@ -198,6 +239,10 @@ class _Kept:
     def get(self, url: str) -> Mapping[str, Any] | None:
         found = self._all().get(url)
         return found if isinstance(found, dict) else None
+
+    def server_of(self, url: str) -> str:
+        """The server that an address belongs to, of those with a token; "" where it is another's."""
+        return next((known for known in self._all() if f"{url}/".startswith(f"{known}/")), "")
 
     def put(self, url: str, known: Mapping[str, Any]) -> None:
         self._write({**self._all(), url: known})
@@ -225,16 +270,5 @@ class _Kept:
 
     def _write(self, told: Mapping[str, Any]) -> None:
         os.makedirs(os.path.dirname(self._path), mode=0o700, exist_ok=True)
-        beside = f"{self._path}.{os.getpid()}.new"
-        try:
-            handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
-            with os.fdopen(handle, "w", encoding="utf-8") as file:
-                form.dump(told, file)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(beside, self._path)
-        except FileExistsError:
-            raise Conflict("Another login is under way.", f"Try again, or remove {beside}.") from None
-        finally:
-            with contextlib.suppress(OSError):
-                os.unlink(beside)
+        with whole_file(self._path) as file:
+            file.write(form.dumps(told).encode())

@@ -2,9 +2,9 @@
 
 import sys
 
-from engram import wiring
 from engram.errors import Invalid
 from engram.surfaces.paper import count
+from engram.wiring import stores
 
 
 def run(words: list[str], *, json: bool) -> int:
@@ -26,7 +26,7 @@ def run(words: list[str], *, json: bool) -> int:
     """  # noqa: D415 - it is the command's help
     if words:
         raise Invalid(f"migrate takes no {words[0]!r}.", "See engram migrate --help.")
-    store, steps, indexes = wiring.migrate(_step)
+    store, steps, indexes = stores.migrate(_step)
     if json:
         from json import dumps  # noqa: PLC0415 - start-up
 

@@ -6,18 +6,19 @@ from types import NoneType, UnionType
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from engram import __version__
-from engram.errors import TABLE, EngramError, Slow, Throttled, TooLarge, Unsupported
 from engram.model.event import Event
 from engram.model.memory import Memory
 from engram.model.record import Record
 from engram.model.scope import Scope
 from engram.service import OPERATIONS, Operation
+from engram.surfaces.openapi_examples import answered, asked
+from engram.surfaces.openapi_exchange import exchange
+from engram.surfaces.openapi_parts import BYTES, PROBLEM, TEXT, example_of, parameter, problems, response
 from engram.surfaces.schemas import arguments
 
 if TYPE_CHECKING:
     from engram.surfaces.http import Resource
 
-TEXT: Mapping[str, Any] = {"type": "string"}
 PLAIN: Mapping[Any, Mapping[str, Any]] = {
     str: TEXT,
     int: {"type": "integer"},
@@ -45,12 +46,6 @@ FETCHED = ("memory", "asset")
 DIGEST = "^sha-256=:[A-Za-z0-9+/]{43}=:$"
 REVISION: Mapping[str, Any] = {"type": "string", "pattern": '^"?[0-9]{1,18}"?$'}
 
-PROBLEM: Mapping[str, Any] = {
-    "type": "object",
-    "required": ["code", "message", "hint"],
-    "properties": {"code": TEXT, "message": TEXT, "hint": TEXT},
-}
-
 
 def describe(resources: Sequence["Resource"]) -> dict[str, Any]:
     """The whole document."""
@@ -61,6 +56,7 @@ def describe(resources: Sequence["Resource"]) -> dict[str, Any]:
     for operation, told in _streams(parts):
         method, _, path = operation.route.partition(" ")
         paths.setdefault(path, {})[method.lower()] = told
+    paths |= exchange()
     return {
         "openapi": "3.1.0",
         "info": {
@@ -79,39 +75,44 @@ def describe(resources: Sequence["Resource"]) -> dict[str, Any]:
 
 def _operation(resource: "Resource", parts: "_Parts") -> dict[str, Any]:
     operation, schema = resource.operation, resource.arguments.schema
-    answered = get_type_hints(operation.function)["return"]
+    said = asked(operation)
     told: dict[str, Any] = {
         "operationId": operation.name,
         "tags": [operation.group],
         "summary": operation.summary,
         "description": (operation.function.__doc__ or "").strip(),
-        "responses": {"200": _response("The answer.", parts.of(answered)), **_problems()},
+        "responses": {"200": _answer(operation, parts), **problems()},
     }
     if operation.human:
         told["description"] += "\n\nOnly for a person."
     rest = {name: one for name, one in schema["properties"].items() if name not in resource.in_path}
     required = [name for name in schema.get("required", ()) if name in rest]
-    placed = [_parameter(name, "path", schema["properties"][name], required=True) for name in resource.in_path]
+    placed = [_in_path(name, schema["properties"][name], said.get(name)) for name in resource.in_path]
     if resource.method in ("GET", "DELETE"):
-        placed += [_parameter(name, "query", one, required=name in required) for name, one in rest.items()]
+        placed += [
+            parameter(name, "query", one, required=name in required) | example_of(said.get(name))
+            for name, one in rest.items()
+        ]
     elif rest:
         body = {**schema, "properties": rest} | ({"required": required} if required else {})
         if not required:
             body.pop("required", None)
-        told["requestBody"] = {"required": bool(required), "content": {"application/json": {"schema": body}}}
+        sent = {name: value for name, value in said.items() if name in rest} or None
+        content = {"application/json": {"schema": body} | example_of(sent)}
+        told["requestBody"] = {"required": bool(required), "content": content}
     if "revision" in rest:
-        placed.append(_parameter("If-Match", "header", REVISION, required=False))
+        placed.append(parameter("If-Match", "header", REVISION, required=False))
     return told | ({"parameters": placed} if placed else {})
 
 
 def _streams(parts: "_Parts") -> Iterator[tuple[Operation, dict[str, Any]]]:
     """The operations whose bodies are bytes: one takes them in, one gives them out."""
-    bytes_of = {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}
+    bytes_of = {"application/octet-stream": {"schema": BYTES}}
     for name in ("attach", "fetch"):
         operation = OPERATIONS[name]
         taken = arguments(operation.function, UPLOADED if name == "attach" else FETCHED).schema["properties"]
         placed = [
-            _parameter(each, "path" if f"{{{each}}}" in operation.route else "query", one, required=each in FETCHED)
+            parameter(each, "path" if f"{{{each}}}" in operation.route else "query", one, required=each in FETCHED)
             for each, one in taken.items()
         ]
         told: dict[str, Any] = {
@@ -120,44 +121,34 @@ def _streams(parts: "_Parts") -> Iterator[tuple[Operation, dict[str, Any]]]:
             "summary": operation.summary,
             "description": (operation.function.__doc__ or "").strip(),
             "parameters": placed,
-            "responses": {"200": {"description": "The bytes, as a file.", "content": bytes_of}, **_problems()},
+            "responses": {"200": {"description": "The bytes, as a file.", "content": bytes_of}, **problems()},
         }
         if name == "attach":
-            answered = get_type_hints(operation.function)["return"]
-            told["responses"]["200"] = _response("The answer.", parts.of(answered))
+            told["responses"]["200"] = _answer(operation, parts)
             told["requestBody"] = {
                 "required": True,
                 "description": "The file itself. Content-Type says what it is; its bytes must say the same.",
-                "content": {"*/*": {"schema": {"type": "string", "format": "binary"}}},
+                "content": {"*/*": {"schema": BYTES}},
             }
-            placed.append(_parameter("Content-Digest", "header", {**TEXT, "pattern": DIGEST}, required=False))
-            placed.append(_parameter("If-Match", "header", REVISION, required=False))
+            placed.append(parameter("Content-Digest", "header", {**TEXT, "pattern": DIGEST}, required=False))
+            placed.append(parameter("If-Match", "header", REVISION, required=False))
         yield operation, told
 
 
-def _parameter(name: str, place: str, schema: Mapping[str, Any], *, required: bool) -> dict[str, Any]:
-    about = {"description": schema["description"]} if "description" in schema else {}
-    plain = {key: value for key, value in schema.items() if key != "description"}
-    return {"name": name, "in": place, "required": required, "schema": plain} | about
+def _in_path(name: str, schema: Mapping[str, Any], example: object) -> dict[str, Any]:
+    """A parameter in the address: of several that may be named elsewhere, it has one."""
+    if schema.get("type") == "array":
+        schema = {**schema["items"], "description": schema.get("description", "")}
+    example = example[0] if isinstance(example, list) else example
+    return parameter(name, "path", schema, required=True) | example_of(example)
 
 
-def _problems() -> dict[str, Any]:
-    """Every error there is, by its status; of several with one status, the names of all."""
-    said: dict[int, list[str]] = {}
-    told_of: tuple[type[EngramError], ...] = (*TABLE, TooLarge, Unsupported, Slow)
-    for error in told_of:
-        said.setdefault(error.http_status, []).append(error.code)
-    reference = {"$ref": "#/components/schemas/Problem"}
-    told = {str(status): _response(", ".join(codes), reference) for status, codes in sorted(said.items())}
-    wait = {"description": "Seconds until the next request is allowed.", "schema": {"type": "integer"}}
-    told[str(Throttled.http_status)]["headers"] = {"Retry-After": wait}
-    # Said by the web server, before there is a request that we could answer.
-    plain = {"text/plain": {"schema": {"type": "string"}}}
-    return {"400": {"description": "What came is no HTTP request.", "content": plain}, **told}
-
-
-def _response(about: str, schema: Mapping[str, Any]) -> dict[str, Any]:
-    return {"description": about, "content": {"application/json": {"schema": schema}}}
+def _answer(operation: Operation, parts: "_Parts") -> dict[str, Any]:
+    kind = get_type_hints(operation.function)["return"]
+    told = response("The answer.", parts.of(kind), answered(kind))
+    if get_type_hints(kind).get("memory") is Memory or operation.name == "get":
+        told["headers"] = {"ETag": {"description": "The revision of the memory, for If-Match.", "schema": TEXT}}
+    return told
 
 
 class _Parts:

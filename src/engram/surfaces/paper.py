@@ -7,6 +7,9 @@ from typing import NamedTuple
 
 from engram.model.memory import Memory, standing
 
+WIDEST_ROW = 240
+"""Columns that a line about one memory takes at most, also where nothing else limits it: the rest `get` tells."""
+
 
 class Paper(NamedTuple):
     """What is written on: how wide it is, and whether it takes colour."""
@@ -130,4 +133,4 @@ def rows(memories: Iterable[Memory], at: datetime, paper: Paper) -> Iterator[str
         lines.append([memory.handle, memory.kind, state, ago(memory.created_at, at), text])
     if not any(line[2] for line in lines):
         lines = [[*line[:2], *line[3:]] for line in lines]
-    yield from table(lines, paper)
+    yield from table(lines, paper, last=min(paper.width, WIDEST_ROW))

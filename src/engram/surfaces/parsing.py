@@ -3,7 +3,7 @@
 import argparse
 import os
 import types
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from typing import Annotated, Any, Literal, NamedTuple, NoReturn, Union, get_args, get_origin, get_type_hints
 
@@ -49,25 +49,35 @@ class Parameter(NamedTuple):
 
 class _Parser(argparse.ArgumentParser):
     taken: Sequence[Parameter] = ()
+    example: str = ""
 
     def error(self, message: str) -> NoReturn:
         kind, colon, words = message.partition(": ")
         if colon and kind == "unrecognized arguments":
             raise Invalid(f"{self.prog} takes no {words}.", f"{self._instead(words)}See {self.prog} --help.")
+        if colon and kind == "the following arguments are required":
+            raise Invalid(
+                f"{self.prog} lacks its {words}.", f"For example: {self.example}. See {self.prog} --help."
+            )
         raise Invalid(f"{message[:1].upper()}{message[1:]}.", f"See {self.prog} --help.")
 
     def _instead(self, words: str) -> str:
         """What was probably meant by words that nothing takes."""
-        flags = {each.flag: each for each in self.taken if not each.positional}
+        flags = [flag for action in self._actions for flag in action.option_strings]
         if words.startswith("-"):
-            from difflib import get_close_matches  # noqa: PLC0415 - only where something is wrong
-
-            close = get_close_matches(words.split(maxsplit=1)[0], flags, 1)
-            return f"Did you mean {close[0]}? " if close else ""
+            return did_you_mean(words.split(maxsplit=1)[0], flags)
         if "--text" in flags:
             return f'Say it with an option: --text "{words}". '
         placed = [each for each in self.taken if each.positional and each.type is str]
         return "Put a text of several words in quotes. " if placed else ""
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """The known word that was probably meant, as a question; "" where none is near."""
+    from difflib import get_close_matches  # noqa: PLC0415 - only where something is wrong
+
+    close = get_close_matches(word, list(known), 1)
+    return f"Did you mean {close[0]}? " if close else ""
 
 
 class _Formatter(argparse.RawDescriptionHelpFormatter):
@@ -104,7 +114,7 @@ def parser_for(operation: Operation) -> argparse.ArgumentParser:
         formatter_class=_Formatter,
         allow_abbrev=False,
     )
-    parser.taken = parameters(operation)
+    parser.taken, parser.example = parameters(operation), operation.examples[0]
     for parameter in parser.taken:
         _add(parser, parameter)
     for name, about in RENDERING.get(operation.name, ()):
@@ -224,7 +234,9 @@ def valued(command: str, words: Sequence[str], names: Sequence[str]) -> dict[str
     while rest:
         name, equals, value = rest.pop(0).partition("=")
         if name not in said:
-            raise Invalid(f"There is no option {name!r} here.", f"See engram {command} --help.")
+            raise Invalid(
+                f"engram {command} takes no {name}.", f"{did_you_mean(name, names)}See engram {command} --help."
+            )
         if not equals and not rest:
             raise Invalid(f"{name} needs a value.", f"See engram {command} --help.")
         said[name].append(value if equals else rest.pop(0))

@@ -10,6 +10,7 @@ from engram.model.event import Event
 from engram.model.memory import Memory, standing
 from engram.surfaces import render_assets as assets
 from engram.surfaces import render_look as look
+from engram.surfaces import render_store as store
 from engram.surfaces import render_sync as sync
 from engram.surfaces import render_work as work
 from engram.surfaces.paper import Paper, ago, count, counts, cut, few, moment, plain, rows, table, times
@@ -241,7 +242,8 @@ def _waiting(answer: a.Waiting, paper: Paper) -> Iterator[str]:
         facts = f"{memory.kind} · {memory.scope} · {memory.origin} · {ago(memory.created_at, answer.at)}"
         yield f"{paper.bold(memory.handle)}  {paper.dim(facts)}"
         yield f"  {cut(memory.text, paper.width - 2)}"
-        yield from (f"  {cut(line, paper.width - 2)}" for line in besides_text(memory))
+        beside = besides_text(memory, attached=each.amends is None)  # else what would come and go is told below
+        yield from (f"  {cut(line, paper.width - 2)}" for line in beside)
         yield paper.dim(f"  Why it waits: {HELD[memory.held_for]}.")
         if each.amends:
             yield f"  Instead of {paper.bold(each.amends.handle)}: {cut(each.amends.text, paper.width - 24)}"
@@ -254,7 +256,7 @@ def _waiting(answer: a.Waiting, paper: Paper) -> Iterator[str]:
         yield paper.dim(f"There is more: --after {answer.next}")
 
 
-def besides_text(memory: Memory) -> Iterator[str]:
+def besides_text(memory: Memory, *, attached: bool = True) -> Iterator[str]:
     """What a memory says besides its text, a line each: a reviewer approves all of it, so all of it is shown."""
     if memory.summary:
         yield f"Summary: {plain(memory.summary)}"
@@ -262,7 +264,7 @@ def besides_text(memory: Memory) -> Iterator[str]:
         yield f"Tags: {plain(', '.join(memory.tags))}"
     for citation in memory.citations:
         yield f"Cites: {plain(_citation(citation))}"
-    for asset in memory.assets:
+    for asset in memory.assets if attached else ():
         yield f"Attached: {assets.asset_told(asset)}"
     if memory.pinned or memory.visibility == "shared":
         yield ", ".join([*["Pinned"] * memory.pinned, *["Shared"] * (memory.visibility == "shared")])
@@ -331,58 +333,6 @@ def _undone(answer: a.Undone, paper: Paper) -> Iterator[str]:
     yield paper.dim(f"  Do it again: {answer.again}")
 
 
-def _receipt(answer: a.Receipt, paper: Paper) -> Iterator[str]:
-    yield f"{paper.good('✓')} Purged {', '.join(answer.handles or answer.erased)}"
-    short = "not looked for: it is too short to be told from others"
-    found = {None: short, 0: "none in the raw files of the store"}.get(answer.traces)
-    yield f"  Traces left: {found or paper.bad(f'{answer.traces} found')}"
-    yield from (paper.warn(f"  {place}") for place in answer.places)
-    if answer.traces and not answer.places:
-        yield "  Close other processes that use the store, then engram doctor --fix"
-    if answer.assets:
-        yield f"  {count(answer.assets, 'attachment')} went with it"
-    yield f"  Receipt: event {answer.event}, {answer.event_id}"
-    yield paper.dim(f"  {answer.note}")
-
-
-def _hygiene(answer: a.Hygiene, paper: Paper) -> Iterator[str]:
-    form = f" ({answer.form})" if answer.form else ""
-    rate = f"{answer.junk_rate:.1%} junk ({answer.junk:,} of {answer.in_use:,} in use)"
-    sign = paper.warn("!") if answer.rows else paper.good("✓")
-    yield f"{sign} Looked at {answer.memories:,} memories of {answer.store}{form}: {rate}"
-    for row in answer.rows:
-        sorts = f" ({counts(answer.secrets)})" if row.name == "secrets" else ""
-        yield f"  {row.name:<15}{row.count:>7,}  {row.about}{sorts}"
-        yield from (paper.dim(f"    {example}") for example in row.examples)
-        if row.mend:
-            yield paper.dim(f"    Mend it: {row.mend}")
-    yield from (paper.warn(f"  {problem}") for problem in answer.problems)
-    if answer.form:
-        yield paper.dim(f"  Nothing was written. Take it in: engram import {answer.store} --dry-run")
-    yield paper.dim("  Junk is what nobody would miss: repeats, near repeats, recall loops and empty words.")
-
-
-def _scrubbed(answer: a.Scrubbed, paper: Paper) -> Iterator[str]:
-    if not (answer.memories or answer.remains):
-        yield f"{paper.good('✓')} Nothing that is stored holds a secret."
-        return
-    verb = "Would scrub" if answer.dry_run else "Scrubbed"
-    what = "memory" if len(answer.memories) == 1 else "memories"
-    yield f"{paper.good('✓')} {verb} {len(answer.memories)} {what}: {counts(answer.removed)}"
-    for row in answer.memories:
-        became = f" → {row.copy}" if row.copy else "" if answer.dry_run else " → nothing was left"
-        yield f"  {row.memory}{became}  {', '.join(dict.fromkeys(row.removed))}"
-    if answer.remains:
-        yield f"  And what history told of {answer.remains} that were gone already."
-    if answer.dry_run:
-        yield paper.dim("  Do it, for good: engram scrub --confirm")
-        return
-    left = paper.bad(f"{answer.traces} found") if answer.traces else "none in the raw files of the store"
-    yield f"  Traces left: {left}"
-    yield from (paper.warn(f"  {place}") for place in answer.places)
-    yield paper.dim(f"  {answer.note}")
-
-
 def _brief(answer: a.Brief, paper: Paper) -> Iterator[str]:
     if not answer.text:
         yield "Nothing to begin with: no live memory fits here."
@@ -394,139 +344,6 @@ def _brief(answer: a.Brief, paper: Paper) -> Iterator[str]:
         yield answer.hint
 
 
-def _stats(answer: a.Stats, paper: Paper) -> Iterator[str]:
-    memories, events = count(answer.memories, "memory", "memories"), count(answer.events, "event")
-    yield f"{paper.bold(memories)} in {answer.store}, {events}"
-    yield f"  by standing  {counts(answer.standings) or 'none'}"
-    yield f"  live kinds   {counts(answer.kinds) or 'none'}"
-    yield f"  live scopes  {counts(answer.scopes) or 'none'}"
-    yield f"  live text    {answer.tokens:,} tokens (estimate)"
-
-
-def _report(answer: a.Report, paper: Paper) -> Iterator[str]:
-    for finding in answer.findings:
-        sign = {"error": paper.bad("✗"), "warning": paper.warn("!")}.get(finding.severity, paper.dim("·"))
-        told = "doctor --fix" in finding.hint
-        fix = paper.dim("  (engram doctor --fix)") if finding.fixable and not told else ""
-        yield f"{sign} {finding.message} {paper.dim(finding.hint)}{fix}".rstrip()
-    warned = sum(finding.severity == "warning" for finding in answer.findings)
-    if answer.healthy and warned:
-        yield f"{paper.warn('!')} Nothing is broken, but look at {'what stands' if warned == 1 else 'those'} above."
-    elif answer.healthy:
-        yield f"{paper.good('✓')} Healthy: the files, the records, the index and the history agree."
-    yield paper.dim("  " + " · ".join(f"{name} {value}" for name, value in answer.facts.items()))
-
-
-def _exported(answer: a.Exported, paper: Paper) -> Iterator[str]:
-    if answer.path == "-":
-        return
-    more = [
-        count(number, word)
-        for number, word in ((answer.sessions, "session"), (answer.relations, "relation"))
-        if number
-    ]
-    with_them = f", with {' and '.join(more)}" if more else ""
-    memories = count(answer.memories, "memory", "memories")
-    yield f"{paper.good('✓')} Wrote {memories} to {answer.path}{with_them}"
-    if answer.dropped:
-        yield f"  No place in this form for: {counts(answer.dropped)}"
-    for problem in answer.problems:
-        yield paper.warn(f"  {problem}")
-    yield paper.dim(f"  sha256 {answer.sha256}")
-
-
-def _backed_up(answer: a.BackedUp, paper: Paper) -> Iterator[str]:
-    yield f"{paper.good('✓')} Wrote a backup to {answer.path} ({answer.bytes:,} bytes): {counts(answer.counts)}"
-    yield paper.dim(f"  Look whether it is whole: engram backup verify {answer.path}")
-
-
-def _backup_report(answer: a.BackupReport, paper: Paper) -> Iterator[str]:
-    for finding in answer.findings:
-        yield f"{paper.bad('✗') if finding.severity == 'error' else paper.warn('!')} {finding.message}"
-    if answer.healthy:
-        store = "has what stands above" if answer.findings else "is healthy"
-        yield f"{paper.good('✓')} Whole: every file is as it was written, and the store in it {store}."
-    made = f"{answer.made_at:%Y-%m-%d %H:%M} UTC by engram {answer.version}"
-    yield paper.dim(f"  {answer.engine} · made {made} · {counts(answer.counts)}")
-
-
-def _backup_restored(answer: a.BackupRestored, paper: Paper) -> Iterator[str]:
-    made = f"{answer.made_at:%Y-%m-%d %H:%M} UTC"
-    yield f"{paper.good('✓')} {answer.store} is the store of {made} now: {counts(answer.counts)}"
-    if answer.kept:
-        yield paper.dim(f"  What was there is kept: {answer.kept}")
-
-
-def _imported(answer: a.Imported, paper: Paper) -> Iterator[str]:
-    verb = "Would take in" if answer.dry_run else "Took in"
-    form = f" ({answer.form})" if answer.form else ""
-    found = answer.outcomes or answer.sessions or answer.relations
-    sign = paper.good("✓") if found else paper.warn("·")
-    yield f"{sign} {verb} {answer.path}{form}: {counts(answer.outcomes) or 'no memory'}"
-    if not found and not answer.problems:
-        yield paper.dim("  Nothing in it reads as that form. Leave --form out, and it is told by looking.")
-    if answer.preview:
-        yield from table([[each.outcome, each.kind, each.text] for each in answer.preview], paper)
-    beside = {
-        "session" if answer.sessions == 1 else "sessions": answer.sessions,
-        "relation" if answer.relations == 1 else "relations": answer.relations,
-    }
-    rows = {
-        "kinds": answer.kinds,
-        "scopes": answer.scopes,
-        "beside": {name: number for name, number in beside.items() if number},
-        "taken out": answer.redacted,
-        "no place for": answer.dropped,
-        "problems": answer.faults,
-    }
-    for name, numbers in rows.items():
-        if numbers:
-            yield f"  {name:<13}{counts(numbers)}"
-    for problem in answer.problems:
-        yield paper.warn(f"  {problem}")
-    if answer.batch:
-        yield paper.dim(f"  Take it all back: engram undo {answer.batch}")
-
-
-def _kinds(answer: a.Kinds, paper: Paper) -> Iterator[str]:
-    care = {1: "unless it conflicts", 2: "unless it conflicts", 3: "when a person confirms"}
-    lines = [[row.name, care[row.tier], row.decay, row.recall.replace("_", " "), row.about] for row in answer.kinds]
-    yield from table([["kind", "goes live", "fresh for", "recalled", ""], *lines], paper)
-
-
-def _models(answer: a.Models, paper: Paper) -> Iterator[str]:
-    lines = [
-        [
-            row.name,
-            row.state,
-            f"{row.dim}",
-            f"{row.size / 1e6:.0f} MB",
-            row.licence,
-            "default" if row.default else "",
-        ]
-        for row in answer.models
-    ]
-    yield from table([["model", "state", "numbers", "size", "licence", ""], *lines], paper)
-    yield f"In use: {answer.embedder or 'none, words alone'}"
-    lacking = f", {count(answer.lacking, 'memory lacks', 'memories lack')} one" if answer.lacking else ""
-    yield f"Vectors in the store: {answer.vectors or 'none yet'}{lacking}"
-    if answer.hint:
-        yield paper.dim(answer.hint)
-
-
-def _reembedded(answer: a.Reembedded, paper: Paper) -> Iterator[str]:
-    left = f"; {count(answer.remaining, 'other')} still lack one" if answer.remaining else ""
-    yield f"{paper.good('✓')} {count(answer.memories, 'memory', 'memories')} got a vector of {answer.model}{left}."
-
-
-def _reindexed(answer: a.Reindexed, paper: Paper) -> Iterator[str]:
-    if not answer.index:
-        yield "= There is no index beside this store."
-        yield paper.dim("Name one: ENGRAM_INDEX=qdrant://HOST engram reindex.")
-        return
-    yield f"{paper.good('✓')} {answer.index} is up to date with {count(answer.events, 'event')}."
-
-
 RENDERERS: dict[type, Callable[[Any, Paper], Iterator[str]]] = {
     a.Remembered: _remembered,
     a.Recalled: _recalled,
@@ -536,22 +353,9 @@ RENDERERS: dict[type, Callable[[Any, Paper], Iterator[str]]] = {
     a.Waiting: _waiting,
     a.Chronicle: _chronicle,
     a.Undone: _undone,
-    a.Receipt: _receipt,
-    a.Hygiene: _hygiene,
-    a.Scrubbed: _scrubbed,
     a.Brief: _brief,
-    a.Stats: _stats,
-    a.Report: _report,
-    a.Exported: _exported,
-    a.BackedUp: _backed_up,
-    a.BackupReport: _backup_report,
-    a.BackupRestored: _backup_restored,
-    a.Imported: _imported,
-    a.Kinds: _kinds,
-    a.Models: _models,
-    a.Reembedded: _reembedded,
+    **store.RENDERERS,
     **look.RENDERERS,
-    a.Reindexed: _reindexed,
     **assets.RENDERERS,
     **work.RENDERERS,
     **sync.RENDERERS,

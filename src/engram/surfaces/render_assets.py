@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from engram.model import answers as a
+from engram.model import answers_assets as a
 from engram.model.event import Edit
 from engram.model.memory import Asset
 from engram.surfaces.paper import Paper, counts, plain, table

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from engram.model import answers as a
+from engram.model import answers_look as a
 from engram.surfaces.paper import Paper, ago, count, counts, cut, few, moment, table
 
 BAR = "▁▂▃▄▅▆▇█"

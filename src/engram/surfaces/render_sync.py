@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from engram.model import answers as a
+from engram.model import answers_sync as a
 from engram.surfaces.paper import Paper, count, table
 
 
@@ -17,6 +17,13 @@ def _synced(answer: a.Synced, paper: Paper) -> Iterator[str]:
         chunks = f"{count(answer.sent, 'event')} in {count(answer.wrote, 'chunk')}" if answer.wrote else "nothing"
         events = count(answer.applied, "event") if answer.applied else "nothing"
         yield f"{paper.good('✓')} {answer.place}: sent {chunks}, took in {events}  {paper.dim(answer.scope)}"
+    if answer.attachments:
+        yield f"  With {count(answer.attachments, 'attachment')}"
+    if answer.left_files:
+        stay = "stays" if answer.left_files == 1 else "stay"
+        yield paper.dim(
+            f"  {count(answer.left_files, 'attached file')} {stay} here: git is told their names alone."
+        )
     if answer.other_names:
         yield paper.dim(f"  Others call this project {' and '.join(answer.other_names)}.")
     if answer.erased:

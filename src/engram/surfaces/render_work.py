@@ -3,7 +3,8 @@
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from engram.model import answers as a
+from engram.model import answers_work as a
+from engram.model.answers import Timeline
 from engram.model.evidence import BROKEN, Check
 from engram.model.relation import judging
 from engram.model.session import Session
@@ -56,7 +57,7 @@ def _place(session: Session) -> str:
     return " · ".join(part for part in where if part)
 
 
-def timeline(answer: a.Timeline, paper: Paper) -> Iterator[str]:
+def timeline(answer: Timeline, paper: Paper) -> Iterator[str]:
     """What was remembered around a memory, itself in the middle."""
     where = f"session {answer.session.name}" if answer.session else str(answer.memory.scope)
     yield paper.dim(f"Around {answer.memory.handle} in {where}, oldest first:")
@@ -356,11 +357,14 @@ def _settled(answer: a.Settled, paper: Paper) -> Iterator[str]:
 def _minted(answer: a.Minted, paper: Paper) -> Iterator[str]:
     yield f"{paper.good('✓')} Made {paper.bold(answer.row.handle)} {answer.row.name}: it can {_can(answer.row)}"
     yield f"  {answer.key}"
+    yield paper.dim(f"  It speaks for {answer.row.owner} in the org {answer.org}; another org: ENGRAM_ORG=NAME.")
     yield paper.dim(f"  It is shown this once. End it: engram keys revoke {answer.row.handle}")
 
 
 def _keys(answer: a.Keys, paper: Paper) -> Iterator[str]:
-    yield from table([[one.handle, one.name, _can(one), _ends(one, answer)] for one in answer.keys], paper)
+    yield from table(
+        [[one.handle, one.name, one.owner, _can(one), _ends(one, answer)] for one in answer.keys], paper
+    )
     if not answer.keys:
         yield "No key. Make one: engram keys create NAME"
 
@@ -394,7 +398,7 @@ RENDERERS: dict[type, Callable[[Any, Paper], Iterator[str]]] = {
     a.Began: _began,
     a.Ended: _ended,
     a.SessionList: _session_list,
-    a.Timeline: timeline,
+    Timeline: timeline,
     a.Captured: _captured,
     a.Harvested: _harvested,
     a.Suggested: _suggested,

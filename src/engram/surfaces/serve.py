@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from engram.surfaces.http import Opens
     from engram.surfaces.telling import Counting, Metrics
     from engram.surfaces.web.app import Entrance
-    from engram.wiring import Orgs
+    from engram.wiring.orgs import Orgs
 
 PORT = 7437
 LARGEST_HEAD = 256 * 1024
@@ -42,36 +42,55 @@ OPTIONS = ("--host", "--port", "--project", "--profile", "--store", "--oidc-issu
 def run(words: list[str], *, json: bool = False) -> int:
     """Serve this memory over HTTP: to this machine, or to a team.
 
-    Usage: engram serve [--host HOST] [--port N] [--project NAME] [--profile NAME ...] [--store PATH]
-                        [--no-open | --link] [--oidc-issuer URL --audience NAME [--url URL]]
+    Usage: engram serve [OPTIONS]
 
-    Serves the page at /web, the operations under /v1 (described at /openapi.json) and MCP at /mcp until it is
-    stopped (Ctrl-C).
-
-    Alone, it serves this machine at http://127.0.0.1:7437. It prints a link to the page that works once, and opens
-    it where there is a browser. Every other request needs the token in the file that is printed at the start:
-    `Authorization: Bearer TOKEN`. Everybody who has it is the same person.
-
-    With --oidc-issuer it serves a team. Every request needs a token of that provider, or a key made by
-    `engram keys create`; what it says decides who reads and writes what. See docs/guides/server.md.
-
-      --host HOST      127.0.0.1 unless said. Another address than this machine's needs --oidc-issuer.
-      --port N         7437 unless said; 0 takes a free one.
-      --no-open        Print the link to the page, and open no browser.
-      --link           Start nothing: get a new link to the page of the server that runs at this port.
-      --oidc-issuer U  The OpenID provider whose tokens are accepted: its issuer, as it calls itself.
-      --audience NAME  What tokens must be meant for; this server's own address is accepted too.
-      --url URL        The address by which others reach this server, where something stands before it.
-      --project NAME   Where memories land and are looked for; all that holds everywhere (global) unless said, for a
-                       server has many clients and no folder of theirs.
-      --profile NAME   Serve the tools of another system: observations, records, memory-v1, keyed; native adds ours.
-      --store PATH     Use this store instead of the configured one.
+    Runs until it is stopped (Ctrl-C), at one port: the page at /web, the operations under /v1 (described at
+    /openapi.json), MCP at /mcp; and for who watches it /healthz, /readyz and /metrics.
 
     Examples:
       engram serve
-      engram serve --port 0 --json
-      engram serve --link
+          For yourself, at http://127.0.0.1:7437. Prints where its token lies, and a link to its page.
+
+      engram serve --oidc-issuer https://id.example.org --audience engram
+          For a team, tried out on this machine: whoever has a token of that provider, with memories of their own.
+
+      export ENGRAM_STORE=postgres://engram@db.example.org/engram
+      engram migrate
       engram serve --host 0.0.0.0 --oidc-issuer https://id.example.org --audience engram --url https://memory.example.org
+          For a team, in earnest: a database that was made ready, and a proxy with TLS before this port.
+
+    Safe unless you say otherwise:
+      It listens to this machine alone. Another address is refused without --oidc-issuer.
+      Memories are for those with credentials. Without --oidc-issuer that is the token in the file that is printed,
+      and everybody who has it is the same person. With it, it is a token of that provider or a key made by
+      `engram keys create`; they alone, and no argument, decide who reads and writes what.
+      Pages of other sites are refused. So is what is too large or too slow, and what one member of a team asks
+      beyond 600 requests a minute (requests_per_minute).
+      A start never changes the form of a database: an older one is told, and `engram migrate` brings it up to date.
+      Logs and counters have no word of a memory.
+
+    Where it listens:
+      --host HOST      127.0.0.1 unless said. Another address than this machine's needs --oidc-issuer and --url.
+      --port N         7437 unless said; 0 takes a free one.
+      --url URL        The address by which others reach it, where something stands before it.
+
+    Who may ask:
+      --oidc-issuer U  The OpenID provider whose tokens are accepted: its issuer, as it calls itself.
+      --audience NAME  What tokens must be meant for; this server's own address is accepted too.
+
+    What it serves:
+      --store PATH     This store instead of the configured one.
+      --project NAME   Where memories land and are looked for; all that holds everywhere (global) unless said, for a
+                       server has many clients and no folder of theirs.
+      --profile NAME   Serve the tools of another system: observations, records, memory-v1, keyed; native adds ours.
+
+    At the terminal:
+      --no-open        Print the link to the page, and open no browser.
+      --link           Start nothing: get a new link to the page of the server that runs at this port.
+      --json           Tell in JSON where it listens.
+
+    The provider, the audience and the address can stand in engram.toml or the environment instead, beside what has
+    no option: orgs, workspaces, who is a member of what, and limits. See `engram config` and docs/guides/server.md.
     """
     asked = _read(words)
     if asked.link:
@@ -109,14 +128,14 @@ def _serve_machine(asked: "Asked", home: Scope, *, json: bool) -> int:
 
 def _serve_team(asked: "Asked", home: Scope, *, json: bool) -> int:
     from engram.surfaces.telling import to_stream  # noqa: PLC0415 - for servers only
-    from engram.wiring import Orgs  # noqa: PLC0415 - the same
+    from engram.wiring.orgs import Orgs  # noqa: PLC0415 - the same
 
     listening = _bound(asked.host, asked.port)
     try:
         url = asked.url or _address(listening)
         orgs = Orgs(asked.store, home=home)
-        app = team(orgs, asked, url)
         to_stream()
+        app = team(orgs, asked, url)
         _announce(
             {"url": f"{url}/mcp", "issuer": asked.issuer, "page": f"{url}{PAGES}"},
             [
@@ -199,6 +218,10 @@ class Asked:
                 f"{self.host} is not this machine, and without identity nobody else is served.",
                 f"Use one of: {', '.join(LOOPBACK)}; or say who vouches for callers: --oidc-issuer URL.",
             )
+        if self.issuer:
+            from engram.surfaces.fetching import checked_url  # noqa: PLC0415 - for a team's server only
+
+            checked_url(self.issuer, "oidc_issuer")
         if self.issuer and self.host not in LOOPBACK and not self.url:
             raise Invalid("A team's server needs its address.", "Say how others reach it: --url https://….")
         if self.issuer and not self.audience and not self.url:
@@ -237,7 +260,8 @@ def application(held: Held, token: str, profiles: list[Profile], port: int) -> "
     from engram.surfaces.mcp.server import build  # noqa: PLC0415 - the same
     from engram.surfaces.telling import Counting, Metrics  # noqa: PLC0415 - the same
     from engram.surfaces.web import local  # noqa: PLC0415 - the same
-    from engram.wiring import desk_at, seat_of  # noqa: PLC0415 - the same
+    from engram.wiring import desk_at  # noqa: PLC0415 - the same
+    from engram.wiring.places import seat_of  # noqa: PLC0415 - the same
 
     # Agents work elsewhere; the person at the page sits in the folder that the server was started in.
     desk, seat, metrics = desk_at(), seat_of(held.engram()), Metrics()
@@ -261,7 +285,7 @@ def team(orgs: "Orgs", asked: Asked, url: str) -> "Counting":
     from engram.model.grants import Grants  # noqa: PLC0415 - heavy; for servers only
     from engram.surfaces.http_assets import is_upload  # noqa: PLC0415 - the same
     from engram.surfaces.identity import Claims, Identity  # noqa: PLC0415 - the same
-    from engram.surfaces.issuer import Issuer, bad_token  # noqa: PLC0415 - the same
+    from engram.surfaces.issuer import BadToken, Issuer  # noqa: PLC0415 - the same
     from engram.surfaces.limits import Limits  # noqa: PLC0415 - the same
     from engram.surfaces.mcp.server import build  # noqa: PLC0415 - the same
     from engram.surfaces.team import Door  # noqa: PLC0415 - the same
@@ -270,11 +294,12 @@ def team(orgs: "Orgs", asked: Asked, url: str) -> "Counting":
 
     get, metrics = asked.settings.get, Metrics()
     issuer = Issuer(asked.issuer, [asked.audience, url, f"{url}/mcp", f"{url}/v1"])
+    issuer.check()
 
     def opens_key(key: str) -> "Caller":
         found = orgs.opened_by(key)
         if found is None:
-            raise bad_token()
+            raise BadToken("key")
         return found
 
     def speaks(request: "Request") -> "Engram":
@@ -322,10 +347,12 @@ def _served(
 ) -> "App":
     """What stands behind a guard. With `alone`, requests of MCP stand for themselves: none joins another's."""
     from mcp.server.transport_security import TransportSecuritySettings  # noqa: PLC0415 - heavy; for servers only
+    from starlette.exceptions import HTTPException  # noqa: PLC0415 - the same
     from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse  # noqa: PLC0415 - the same
     from starlette.routing import Mount, Route  # noqa: PLC0415 - the same
 
     from engram.surfaces import http  # noqa: PLC0415 - the same
+    from engram.surfaces.telling import note  # noqa: PLC0415 - the same
     from engram.surfaces.web import app as web  # noqa: PLC0415 - the same
 
     def health(request: "Request") -> JSONResponse:
@@ -333,10 +360,10 @@ def _served(
         return JSONResponse({"status": "ok", "version": __version__})
 
     def readiness(request: "Request") -> JSONResponse:
-        del request
         try:
             ready()
         except EngramError as error:
+            note(request.scope, error)
             return JSONResponse(error.body(), Unavailable.http_status)
         return JSONResponse({"status": "ready"})
 
@@ -362,6 +389,7 @@ def _served(
         custom_starlette_routes=cast("list[Route]", routes),
         stateless_http=alone,
     )
+    app.add_exception_handler(HTTPException, http.unrouted)
     return _counted(_mounted(http.BASE, http.application(speaks), app))
 
 

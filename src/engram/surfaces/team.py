@@ -11,9 +11,9 @@ from engram.errors import EngramError, Forbidden, Throttled, Unauthenticated
 from engram.model.caller import Caller
 from engram.surfaces.guard import MOST_BYTES, App, check_length, is_page, never
 from engram.surfaces.identity import SCOPES, Denied, Identity
-from engram.surfaces.issuer import bad_token
+from engram.surfaces.issuer import BadToken
 from engram.surfaces.limits import Limits, throttled
-from engram.surfaces.telling import CALLER
+from engram.surfaces.telling import CALLER, note
 
 METADATA = "/.well-known/oauth-protected-resource"
 OPEN = ("/health", "/healthz", "/readyz")
@@ -51,6 +51,7 @@ class Door:
             if not self._longer(scope):
                 check_length(headers.get("content-length", "0"), MOST_BYTES)
         except EngramError as error:
+            note(scope, error)
             await _answer(send, error.http_status, error.body(), **self._challenge(error, headers))
             return
         await self._app(scope, receive, send)
@@ -61,7 +62,7 @@ class Door:
         try:
             scheme, _, credentials = headers.get("authorization", "").partition(" ")
             if scheme.lower() != "bearer" or not credentials.strip():
-                raise bad_token()
+                raise BadToken("none given")
             look = partial(self._identity.caller, credentials.strip(), headers)
             caller = await anyio.to_thread.run_sync(look)
         except (Unauthenticated, Denied):

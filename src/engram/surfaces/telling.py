@@ -12,7 +12,9 @@ from collections import Counter
 from collections.abc import MutableMapping
 from typing import Any, TextIO
 
+from engram.errors import EngramError, Unavailable
 from engram.model.caller import Caller
+from engram.service import OPERATIONS
 from engram.surfaces.guard import App
 
 log = logging.getLogger("engram.requests")
@@ -20,14 +22,16 @@ log = logging.getLogger("engram.requests")
 CALLER = "engram.caller"
 """Where a request carries who speaks, from the door to what answers and what tells of it."""
 
+NOTES = "engram.notes"
+"""Where a request carries what is to stand in its line beside the rest."""
+
 BOUNDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 """Seconds up to which answers are counted apart."""
 
 ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 """What a request may be called by who sends it."""
 
-_KNOWN = ("memories", "recall", "context", "review", "queue", "sync", "history", "undo", "sessions", "stats",
-          "doctor", "kinds", "keys", "apikeys", "relations", "projects", "models")  # fmt: skip
+_KNOWN = frozenset(each.route.split("/")[2] for each in OPERATIONS.values())
 
 _PAGES = ("inbox", "memory", "history", "undo", "static", "search", "timeline", "graph", "files", "next", "health",
           "stats")  # fmt: skip
@@ -41,6 +45,12 @@ def route_of(path: str) -> str:
     if parts[0] == "web":  # pages by their first name: those of memories are one
         return f"/web/{parts[1]}" if len(parts) > 1 and parts[1] in _PAGES else "/web"
     return path if path in ("/mcp", "/healthz", "/readyz", "/metrics", "/health", "/openapi.json") else "other"
+
+
+def note(scope: MutableMapping[str, Any], error: EngramError) -> None:
+    """Have the line of a request say why it was refused: its kind alone, and what it is that is unavailable."""
+    why = error.message if isinstance(error, Unavailable) else getattr(error, "why", error.code)
+    scope.get(NOTES, {})["why"] = why
 
 
 class Metrics:
@@ -103,6 +113,7 @@ class Counting:
             return
         given = next((value.decode("latin-1") for name, value in scope["headers"] if name == b"x-request-id"), "")
         id = given if ID.fullmatch(given) else secrets.token_hex(8)
+        scope[NOTES] = {}
         status, began = 500, time.perf_counter()
 
         async def told(message: MutableMapping[str, Any]) -> None:
@@ -131,6 +142,7 @@ def _line(scope: MutableMapping[str, Any], id: str, route: str, status: int, sec
         "status": status,
         "ms": round(seconds * 1000, 1),
         **{name: value for name, value in who.items() if value},
+        **scope[NOTES],
     }
 
 

@@ -13,7 +13,8 @@ from engram.surfaces.paper import count, plain
 from engram.surfaces.showing import agreed, complain, diff_of, told
 
 if TYPE_CHECKING:
-    from engram.model.answers import Brief, Routed
+    from engram.model.answers import Brief
+    from engram.model.answers_work import Routed
     from engram.service import Engram
 
 PRIVATE = 0o600
@@ -90,7 +91,7 @@ def with_views(engram: "Engram", routed: "Routed") -> "Routed":
 
     Only files that carry a block already are touched, and nobody is asked.
     """
-    from engram.model.answers import Drift  # noqa: PLC0415 - start-up
+    from engram.model.answers_work import Drift  # noqa: PLC0415 - start-up
     from engram.operations.routing import agent_view, next_step  # noqa: PLC0415 - start-up
 
     coming = [] if routed.applied else [one.memory for one in routed.routes if one.action == "append"]
@@ -173,7 +174,7 @@ def _told(store: str) -> "Brief":
 
 
 def _working_folder() -> str:
-    from engram.wiring import working_folder  # noqa: PLC0415 - start-up
+    from engram.wiring.places import working_folder  # noqa: PLC0415 - start-up
 
     return os.path.realpath(working_folder())
 

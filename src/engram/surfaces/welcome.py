@@ -3,14 +3,17 @@
 import os
 from typing import NamedTuple
 
-from engram import config, wiring
+from engram import config
 from engram.surfaces.cli import paper
 from engram.surfaces.journal import Journal
 from engram.surfaces.paper import count, table
+from engram.wiring import open
+from engram.wiring.stores import is_there
 
 FIRST = 'remember "We deploy on Fridays"', "Save what was learned; a person or an agent may"
 ASK = 'recall "when do we deploy?"', "Find it again, in other words too"
 REVIEW = "review", "Decide about what waits"
+DEMO = "demo", "See in thirty seconds what else it does, on a throw-away store"
 CONNECT = "setup", "Connect the agents on this machine: every change is shown first"
 IMPORT = "import PATH", "Bring along what another memory holds"
 CHECK = "doctor", "Check the store from the disk up"
@@ -48,7 +51,7 @@ class Here(NamedTuple):
         """What to do next, the most useful first."""
         connect = [] if self.connected else [CONNECT]
         if not self.some:
-            return [FIRST, ASK, *connect, IMPORT, HELP]
+            return [FIRST, ASK, DEMO, *connect, IMPORT, HELP]
         return [*([REVIEW] if self.waiting else []), *connect, ASK, CHECK, HELP]
 
 
@@ -64,9 +67,9 @@ def run() -> int:
 
 def _look() -> Here:
     connected = bool(Journal(os.path.join(config.data_folder(os.environ), "setup")).records)
-    if not wiring.is_there():
+    if not is_there():
         return Here(connected=connected)
-    with wiring.open() as engram:
+    with open() as engram:
         waiting = engram.list(standing=("pending",), everywhere=True, limit=MOST_COUNTED + 1).memories
         some = bool(engram.list(standing=("all",), everywhere=True, limit=1).memories)
         return Here(engram.store, str(engram.home), some, len(waiting), connected)

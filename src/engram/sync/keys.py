@@ -1,11 +1,11 @@
 """Who signs and whose signature counts: an Ed25519 key for each store, and how a key is shown to a person."""
 
 import os
-from contextlib import suppress
 
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
+from engram.drafts import whole_file
 from engram.errors import Corrupt, Unavailable
 from engram.model.hashing import sha256
 
@@ -63,15 +63,9 @@ def _load(path: str) -> bytes | None:
 
 
 def _keep(path: str, raw: bytes) -> None:
-    draft = f"{path}.{os.getpid()}.new"
     try:
         os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
-        with suppress(FileNotFoundError):
-            os.unlink(draft)
-        with os.fdopen(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "wb") as file:
+        with whole_file(path) as file:
             file.write(raw)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(draft, path)
     except OSError as error:
         raise Unavailable(f"{path} cannot be written: {error.strerror}.", "Mend that, and sync again.") from None

@@ -6,9 +6,10 @@ Losing it costs time and asks a person again whom to accept; it loses no memory.
 import json
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from engram.drafts import whole_file
 from engram.errors import Corrupt, Unavailable
 
 if TYPE_CHECKING:
@@ -89,16 +90,9 @@ class Ledger:
         if not self._folder:
             return
         at = os.path.join(self._folder, "ledger.json")
-        draft = f"{at}.{os.getpid()}.new"
         try:
-            with suppress(FileNotFoundError):
-                os.unlink(draft)
-            flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY
-            with os.fdopen(os.open(draft, flags, 0o600), "w", encoding="utf-8") as file:
-                json.dump(self._facts, file, ensure_ascii=False, indent=1)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(draft, at)
+            with whole_file(at) as file:
+                file.write(json.dumps(self._facts, ensure_ascii=False, indent=1).encode())
         except OSError as error:
             raise Unavailable(f"{at} cannot be written: {error.strerror}.", "Mend that, and sync again.") from None
 

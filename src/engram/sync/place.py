@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from typing import NamedTuple
 
+from engram.drafts import whole_file
 from engram.errors import Corrupt, Invalid, Unavailable
 from engram.sync import chunks
 from engram.sync.chunks import Chunk, Header, Verify, Written
@@ -205,19 +206,12 @@ class Place:
             Unavailable: when it cannot be written.
         """
         at = os.path.join(self.path, *parts)
-        draft = f"{at}.{os.getpid()}.new"
         try:
             os.makedirs(os.path.dirname(at), mode=0o700, exist_ok=True)
             if os.path.islink(os.path.dirname(at)):
                 raise Corrupt(f"{os.path.dirname(at)} is a symbolic link.", "Replace it by a folder.")
-            flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_NOFOLLOW
-            with suppress(FileNotFoundError):
-                os.unlink(draft)
-            with os.fdopen(os.open(draft, flags, 0o600), "wb") as file:
+            with whole_file(at) as file:
                 file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(draft, at)
         except OSError as error:
             raise Unavailable(f"{at} cannot be written: {error.strerror}.", "Mend that, and sync again.") from None
 

@@ -6,9 +6,10 @@ from typing import NamedTuple
 from urllib.parse import quote, urlencode
 
 from engram.errors import Forbidden, Invalid, NotFound, Unauthenticated, Unavailable
+from engram.model.memory import Asset
 from engram.sync import chunks
 from engram.sync.chunks import digest
-from engram.transport import NOTHING, Answer, Web
+from engram.transport import LARGEST, NOTHING, Answer, Web
 
 TIMEOUT = 60.0
 FILE = "application/octet-stream"
@@ -25,15 +26,22 @@ class Listed(NamedTuple):
 class Server:
     """One scope on a server. Every call stands alone, so that what was broken off can go on anywhere."""
 
-    def __init__(self, url: str, scope: str, token: str, *, private: bool = False) -> None:
+    def __init__(
+        self, url: str, scope: str, token: str, *, private: bool = False, timeout: float = TIMEOUT
+    ) -> None:
         """Check the address; nothing is asked yet. Private memories of a scope lie apart from the shared ones.
 
         Raises:
             Invalid: when it is none, or would send memories over the network in the clear.
         """
         secret = "the token of the remote"  # noqa: S105 - what it is called, not what it is
-        self._web = Web(url, "/sync", key=token, timeout=TIMEOUT, setting="the remote's address", secret=secret)
+        self._web = Web(url, "/sync", key=token, timeout=timeout, setting="the remote's address", secret=secret)
+        base = url.rstrip("/").removesuffix("/sync")
+        self._memories = Web(
+            base, "/memories", key=token, timeout=timeout, setting="the remote's address", secret=secret
+        )
         self._scope, self._private = scope, private
+        self._address = base.removesuffix("/v1")
         self.shown = self._web.shown
 
     def listed(self, after: int = 0) -> Iterator[Listed]:
@@ -80,6 +88,48 @@ class Server:
         if stored != digest(content):
             raise Unavailable(f"{self.shown} did not confirm {name[:20]}.", "Push again: what was confirmed stays.")
 
+    # attachments, which lie beside the memories that name them
+
+    def lacks(self, memory: str) -> frozenset[str] | None:
+        """The hashes that a memory names there and whose bytes are not there; None where there is no such memory.
+
+        A server that keeps chunks alone has no memories.
+
+        Raises:
+            Unavailable, Unauthenticated, Forbidden: when the server does not tell.
+        """
+        answer = self._memories.ask("GET", f"/{quote(memory)}/assets")
+        if _has_not(answer):
+            return None
+        try:
+            rows = json.loads(self._done(answer).body)["assets"]
+            return frozenset(str(row["sha256"]) for row in rows if not row["here"])
+        except (ValueError, KeyError, TypeError):
+            return None
+
+    def give(self, memory: str, asset: Asset, content: bytes) -> None:
+        """Send the bytes of an attachment that a memory names there.
+
+        Raises:
+            Invalid: when the server refuses them.
+            Unavailable, Unauthenticated, Forbidden, NotFound: when it takes nothing.
+        """
+        query, path = urlencode({"name": asset.name}), f"/{quote(memory)}/assets"
+        answer = self._memories.ask("POST", path, content, query=query, kind=asset.media_type or FILE)
+        if answer.status == 415:
+            raise Invalid(self._memories.said(answer.body) or "its type is not taken there")
+        self._done(answer)
+
+    def bytes_of(self, memory: str, asset: Asset) -> bytes | None:
+        """The bytes of an attachment; None where the server has them not.
+
+        Raises:
+            Unavailable, Unauthenticated, Forbidden: when the server does not give them.
+        """
+        path = f"/{quote(memory)}/assets/{asset.sha256}"
+        answer = self._memories.ask("GET", path, kind=FILE, largest=max(asset.size, LARGEST))
+        return None if _has_not(answer) else self._done(answer).body
+
     def _path(self, name: str) -> str:
         return f"/files/{quote(name)}"
 
@@ -91,7 +141,10 @@ class Server:
         if status == NOTHING:
             raise Unavailable(f"{shown} cannot be reached: {answer.why}.", "Try again: what was confirmed stays.")
         if status == 401:
-            raise Unauthenticated(f"{shown} wants a token, or another one.", "See engram remote add --help.")
+            raise Unauthenticated(
+                f"{shown} wants a token, or another one.",
+                f"Sign in: engram login {self._address}, or see engram remote add --help.",
+            )
         if status == 403:
             raise Forbidden(f"{shown} does not give you {self._scope}.", "Ask who runs it.")
         if status == 404:
@@ -104,3 +157,8 @@ class Server:
             said = self._web.said(answer.body) or f"it answers {status}"
             raise Unavailable(f"{shown} cannot be used: {said}.", "Try again: what was confirmed stays.")
         return answer
+
+
+def _has_not(answer: Answer) -> bool:
+    """Whether a server says, in whatever way, that it has nothing there: now, and with this token."""
+    return 400 <= answer.status < 500 and answer.status not in (401, 429)

@@ -27,8 +27,14 @@ FIX = "Mend it: engram doctor --fix"
 _LEFT = r"(?: \(.*conflict.*\)|\.sync-conflict-.*|[-_ ]conflict(?:ed)?.*| \d+| \(\d+\)|~.*| copy.*)"
 """What sync tools call the other side of a conflict: Dropbox, Syncthing, iCloud, Nextcloud and others."""
 
-_COPY = re.compile(rf"(?P<stem>memory|memory-log|audit|events){_LEFT}(?P<ending>\.md|\.jsonl)", re.IGNORECASE)
-_QUEUED_COPY = re.compile(rf"mem-\d+{_LEFT}\.json", re.IGNORECASE)
+_DEVICE = r"(?-i:-(?=[A-Z0-9-]*[A-Z])[A-Z0-9][A-Z0-9-]{1,14}|-[^/]*(?:MacBook|iMac|Mac)[^/]*)"
+"""The name of a device, as OneDrive appends it. Other files may be called so, too: what is in one has to tell."""
+
+_COPY = re.compile(
+    rf"(?P<stem>memory-log|memory|audit|events)(?:{_LEFT}|(?P<device>{_DEVICE}))(?P<ending>\.md|\.jsonl)",
+    re.IGNORECASE,
+)
+_QUEUED_COPY = re.compile(rf"mem-\d+(?:{_LEFT}|{_DEVICE})\.json", re.IGNORECASE)
 
 _ENTRY = re.compile(r"- \[.*|- .*<!-- id: .*|- .*, id mem-\d+\)\s*")
 """A line of the log's list, ours or another program's; an item of its frontmatter is none."""
@@ -352,7 +358,19 @@ def _write_log(folder: Folder, text: str) -> None:
 
 def copies(folder: Folder) -> list[str]:
     """Conflict copies that a sync tool left beside our files."""
-    return [name for name in folder.names("") if _COPY.fullmatch(name) and not os.path.islink(folder.at(name))]
+    found = [name for name in folder.names("") if not os.path.islink(folder.at(name))]
+    return [
+        name
+        for name in found
+        if (match := _COPY.fullmatch(name)) and (not match["device"] or _is_ours(folder, name))
+    ]
+
+
+def _is_ours(folder: Folder, name: str) -> bool:
+    """Whether a file begins as the one does that it would be a copy of."""
+    begins = 2 if name.lower().endswith(".md") else 1
+    copy, ours = ((folder.read(each) or b"").splitlines()[:begins] for each in (name, target_of(name)))
+    return bool(copy) and copy == ours
 
 
 def target_of(name: str) -> str:

@@ -7,6 +7,7 @@ from contextlib import suppress
 
 from engram.engines.files import history
 from engram.engines.files.folder import AUDIT, DONE, EVENTS, LOCK, LOG, QUEUE, REGISTRY, SNAPSHOTS, Folder
+from engram.engines.folders import make_folder, sync_folder
 from engram.errors import EngramError
 from engram.model.codec import RecordType
 
@@ -87,7 +88,7 @@ def put(folder: str, path: str, aside: str) -> None:
         OSError: when the folder around cannot be written.
     """
     path = os.path.realpath(path)
-    os.makedirs(os.path.dirname(path), exist_ok=True, mode=0o700)
+    make_folder(os.path.dirname(path))
     if os.path.isdir(path):
         with Folder(path).locked():
             os.rename(path, aside or f"{path}.empty")
@@ -96,6 +97,7 @@ def put(folder: str, path: str, aside: str) -> None:
         if os.path.lexists(path):
             os.rename(path, aside)
         os.rename(os.path.join(folder, STORE), path)
+    sync_folder(os.path.dirname(path))
     if not aside:
         _remove(f"{path}.empty")
 

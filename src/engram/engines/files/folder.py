@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import NamedTuple
 
+from engram.engines.folders import make_folder, sync_folder
 from engram.errors import Corrupt, Invalid, Unavailable
 
 REGISTRY, LOG, EVENTS, AUDIT, LOCK = "memory.md", "memory-log.md", "events.jsonl", "audit.jsonl", ".lock"
@@ -62,7 +63,7 @@ class Folder:
             Unavailable: when it cannot be made.
         """
         try:
-            os.makedirs(self.path, mode=0o700, exist_ok=True)
+            make_folder(self.path)
         except FileExistsError:
             raise Invalid(f"{self.path} is no folder.", "Give the path of a folder: files:PATH.") from None
         except OSError as error:
@@ -157,7 +158,7 @@ class Folder:
                 stamp = _stamp(os.fstat(file.fileno()))
             os.replace(draft, path)
             if durable:
-                _sync(folder)
+                sync_folder(folder)
         except OSError as error:
             with suppress(OSError):
                 os.unlink(draft)
@@ -189,7 +190,7 @@ class Folder:
                     raise
                 stamp = _stamp(os.fstat(file.fileno()))
             if new and durable:
-                _sync(self.path)
+                sync_folder(self.path)
         except OSError as error:
             raise self._refused(path, error) from None
         return stamp
@@ -248,7 +249,7 @@ class Folder:
         if os.path.islink(folder):
             raise Corrupt(f"{folder} is a symbolic link.", "Replace it by a folder of its own.")
         try:
-            os.makedirs(folder, mode=0o700, exist_ok=True)
+            make_folder(folder)
         except OSError as error:
             raise self._refused(folder, error) from None
 
@@ -341,14 +342,6 @@ def _stamp(told: os.stat_result) -> Stamp:
 
 def _busy(path: str) -> Unavailable:
     return Unavailable(f"The store {path} is locked by another process.", "Try again; nothing was written.")
-
-
-def _sync(folder: str) -> None:
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def _write_all(handle: int, content: bytes) -> None:

@@ -4,12 +4,12 @@ import json
 import os
 import re
 from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from engram.engines.files.folder import EVENTS, Folder
 from engram.engines.files.history import Journal, Line, State, Step
 from engram.model.change import noted_at
-from engram.model.codec import encode
+from engram.model.codec import encode, strings
 
 TELLING = ("text", "summary", "key", "tags", "citations")
 """The fields that hold a person's words; the others are ours, and occur all over the store."""
@@ -51,11 +51,11 @@ def erased(lines: Iterable[Line], steps: Iterable[Step], ids: Iterable[str]) -> 
     for line in lines:
         for edit in line.event.payload.edits if line.event.payload else ():
             if edit.id in gone and edit.field in TELLING:
-                told.update(_strings([edit.old, edit.new]))
+                told.update(strings([edit.old, edit.new]))
     for step in steps:
         if step.id in gone:
             handles.add(step.handle)
-            told.update(_strings([encode(step.before).get(name) for name in TELLING] if step.before else []))
+            told.update(strings([encode(step.before).get(name) for name in TELLING] if step.before else []))
     pieces = _pieces(json.dumps(text, ensure_ascii=False)[1:-1] for text in told)
     return Erased(gone, frozenset(handles), pieces, _pieces(" ".join(text.split()) for text in told))
 
@@ -117,12 +117,3 @@ def _pieces(texts: Iterable[str]) -> frozenset[str]:
     """Pieces of texts, long enough to be telling."""
     pieces = {text[at : at + 48] for text in texts for at in range(0, max(len(text) - 11, 1), 48)}
     return frozenset(piece for piece in pieces if len(piece) >= SHORTEST)
-
-
-def _strings(value: Any) -> Iterator[str]:  # noqa: ANN401 - any JSON
-    """Every text in a JSON value."""
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, dict | list):
-        for part in value.values() if isinstance(value, dict) else value:
-            yield from _strings(part)

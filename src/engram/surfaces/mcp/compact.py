@@ -50,6 +50,8 @@ def row(memory: Memory, at: datetime) -> dict[str, Any]:
     stands = standing(memory, at)
     if stands != "live":
         shown["standing"] = stands
+    if stands == "pending" and memory.held_for:
+        shown["held_for"] = memory.held_for
     shown["created"] = memory.created_at.date().isoformat()
     if memory.verified_at:
         shown["verified"] = memory.verified_at.date().isoformat()

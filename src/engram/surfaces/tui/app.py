@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Protocol, cast
 from rich.text import Text
 from textual import work
 from textual.app import App, ComposeResult
-from textual.binding import BindingType
+from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
 from textual.screen import Screen
 from textual.widgets import ContentSwitcher, Footer, Header, Input, Static, Tab, Tabs
@@ -17,7 +17,7 @@ from textual.widgets import ContentSwitcher, Footer, Header, Input, Static, Tab,
 from engram.errors import EngramError, Unconfirmed
 from engram.model.answers import Changed, Remembered
 from engram.model.event import Event
-from engram.model.memory import Memory
+from engram.model.memory import Memory, standing
 from engram.service import Engram
 from engram.surfaces.paper import Paper, cut
 from engram.surfaces.render import DONE, OUTCOMES, render
@@ -41,6 +41,15 @@ Line, Words, Keys { align: center middle; }
 Search Input { border: tall $primary-darken-2; }
 """
 
+FITTING = {
+    "approve": ("pending",),
+    "merge": ("pending",),
+    "reject": ("pending",),
+    "verify": ("live", "stale", "staged"),
+    "forget": ("live", "stale", "staged", "pending", "expired", "scheduled", "replaced"),
+}
+"""What can be done about a memory only as it stands so; the keys of everything else are told at any time."""
+
 NAMES = {"inbox": "1 Inbox", "search": "2 Search", "history": "3 History"}
 
 
@@ -62,8 +71,8 @@ class MemoryPage(Screen[None]):
         ("v", "app.verify", "Still holds"),
         ("f", "app.forget", "Forget"),
         ("p", "app.pin", "Pin"),
-        ("j", "down", "Down"),
-        ("k", "up", "Up"),
+        Binding("j", "down", "Down", show=False),
+        Binding("k", "up", "Up", show=False),
         ("escape", "app.leave", "Back"),
     ]
 
@@ -96,6 +105,7 @@ class MemoryPage(Screen[None]):
         except EngramError as error:
             self.memory, parts = None, [error.message]
         self.query_one(".said", Static).update(Text.from_ansi("\n\n".join(parts)))
+        self.app.refresh_bindings()
 
     def action_down(self) -> None:
         """Read on."""
@@ -113,13 +123,13 @@ class Twin(App[None]):
     CSS = STYLE
     ENABLE_COMMAND_PALETTE = False
     BINDINGS: ClassVar[list[BindingType]] = [
-        ("1", "show('inbox')", "Inbox"),
-        ("2", "show('search')", "Search"),
-        ("3", "show('history')", "History"),
-        ("slash", "show('search')", "Search"),
+        Binding("1", "show('inbox')", "Inbox", show=False),  # the tabs say these
+        Binding("2", "show('search')", "Search", show=False),
+        Binding("3", "show('history')", "History", show=False),
+        Binding("slash", "show('search')", "Search", show=False),
         ("u", "undo", "Take back"),
         ("question_mark", "keys", "Keys"),
-        ("escape", "leave", "Back"),
+        Binding("escape", "leave", "Back", show=False),
         ("q", "quit", "Quit"),
     ]
 
@@ -187,6 +197,15 @@ class Twin(App[None]):
         """The memory of the page, or the one the pane stands on, as it was shown."""
         return self.screen.memory if isinstance(self.screen, MemoryPage) else self.pane.memory()
 
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Whether a key does something here: what does not fit the memory one stands on is not offered."""
+        del parameters
+        fitting = FITTING.get(action)
+        if fitting is None or not self.screen_stack or not self.screen_stack[0].query(Pane):
+            return True
+        memory = self.current()
+        return memory is not None and standing(memory, self.engram.now, self.engram.caller.view) in fitting
+
     # What is done about a memory. Each passes the revision that was shown: who looked at older words is refused.
 
     @work
@@ -237,9 +256,19 @@ class Twin(App[None]):
 
     @work
     async def action_verify(self) -> None:
-        """Say that it still holds."""
-        if memory := self.current():
-            await self._do(memory, lambda **how: self.engram.verify(memory.id, **how))
+        """Say that it still holds; where what it cites has changed, once more beside what changed."""
+        if not (memory := self.current()):
+            return
+        done = self.refused_by(lambda: self.engram.verify(memory.id))
+        if done is None or done.event or any(check.verdict == "gone" for check in done.evidence[0]):
+            if done:
+                self._tell(done)
+            self._reload()
+            return
+        changed = "\n".join(check.diff for check in done.evidence[0] if check.diff)
+        sure = await self.push_screen_wait(Line(f"{changed}\n\nIt still holds, cited as it is now? y or n", "y"))
+        if (sure or "").lower() in ("y", "yes"):
+            await self._do(memory, lambda **how: self.engram.verify(memory.id, repin=True, **how))
 
     @work
     async def action_forget(self) -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, ClassVar, cast
 from rich.text import Text
 from textual import on, work
 from textual.app import ComposeResult
-from textual.binding import BindingType
+from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
@@ -38,7 +38,10 @@ BAR = 24
 class Rows(OptionList):
     """A list that j and k walk through."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [("j", "cursor_down", "Down"), ("k", "cursor_up", "Up")]
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("j", "cursor_down", "Down", show=False),
+        Binding("k", "cursor_up", "Up", show=False),
+    ]
 
 
 class Pane(Vertical):
@@ -114,6 +117,7 @@ class Pane(Vertical):
     def _stand(self) -> None:
         if key := self.key():
             self.show(self.about(key))
+        self.app.refresh_bindings()
 
     @on(OptionList.OptionSelected)
     def _open(self) -> None:

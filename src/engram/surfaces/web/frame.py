@@ -19,8 +19,9 @@ from engram.service import Engram
 from engram.surfaces.guard import PAGES
 from engram.surfaces.paper import ago, count, moment
 from engram.surfaces.render_assets import assets_edited, bytes_in_words, moved
+from engram.surfaces.web.leading import led
 from engram.surfaces.web.visits import Visit
-from engram.surfaces.web.wording import compared, marked, said, shown
+from engram.surfaces.web.wording import compared, marked, said, short, shown, sides, worded
 
 BASE = PAGES
 
@@ -164,11 +165,13 @@ def templates() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters.update(ago=ago, moment=moment, marked=marked, shown=shown, said=said)
+    made.filters.update(ago=ago, moment=moment, marked=marked, shown=shown, said=said, short=short, led=led)
     made.globals.update(
         address=address,
         static=static,
         compared=compared,
+        sides=sides,
+        worded=worded,
         count=count,
         standing=standing,
         BASE=BASE,

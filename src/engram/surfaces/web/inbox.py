@@ -1,6 +1,6 @@
 """The inbox: what waits for a person, beside what it would change, and one key for each decision."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from starlette.responses import HTMLResponse, Response
@@ -8,9 +8,12 @@ from starlette.responses import HTMLResponse, Response
 from engram.errors import Conflict, EngramError, Invalid, NotFound, Unconfirmed
 from engram.model.answers import Candidate, Changed
 from engram.model.memory import Memory
+from engram.model.session import Session
+from engram.service import Engram
 from engram.surfaces.paper import count, cut
 from engram.surfaces.render import HELD
 from engram.surfaces.web.frame import HEADERS, Asked, Page, Tab, address
+from engram.surfaces.web.sessions import sessions_of
 
 TABS = (Tab("inbox", "/inbox", "Inbox", "i"),)
 
@@ -24,6 +27,7 @@ class Group(NamedTuple):
 
     session: str
     candidates: list[Candidate]
+    known: Session | None = None
 
 
 def show(asked: Asked) -> Response:
@@ -31,7 +35,7 @@ def show(asked: Asked) -> Response:
     found = asked.engram.review(limit=PAGE, scope=asked.said("scope"), after=asked.said("after") or None)
     after = address("/inbox", after=found.next, scope=asked.said("scope")) if found.next else ""
     template = "inbox_groups.html" if asked.part else "inbox.html"
-    groups = list(grouped(found.candidates))
+    groups = grouped(asked.engram, found.candidates)
     return asked.show(
         template,
         at=found.at,
@@ -45,13 +49,13 @@ def show(asked: Asked) -> Response:
     )
 
 
-def grouped(candidates: Sequence[Candidate]) -> Iterator[Group]:
+def grouped(engram: Engram, candidates: Sequence[Candidate]) -> list[Group]:
     """Candidates by session, in the order in which a session first appears."""
     groups: dict[str, list[Candidate]] = {}
     for each in candidates:
         groups.setdefault(each.memory.session, []).append(each)
-    for session, members in groups.items():
-        yield Group(session, members)
+    known = sessions_of(engram, groups)
+    return [Group(session, members, known.get(session)) for session, members in groups.items()]
 
 
 def waiting(asked: Asked) -> Response:
@@ -79,6 +83,11 @@ def card(asked: Asked) -> Response:
 def beside(asked: Asked) -> Response:
     """What says nearly the same as one that waits: asked for when a reader comes near it."""
     return asked.show("inbox_near.html", candidate=_candidate(asked))
+
+
+def evidence(asked: Asked) -> Response:
+    """What one that waits rests on, as it was and as it is now: asked for as above."""
+    return asked.show("inbox_evidence.html", candidate=_candidate(asked))
 
 
 def _candidate(asked: Asked) -> Candidate:
@@ -213,6 +222,7 @@ PAGES = (
     Page("POST", "/inbox/bulk", bulk),
     Page("GET", "/inbox/{memory}", card),
     Page("GET", "/inbox/{memory}/near", beside),
+    Page("GET", "/inbox/{memory}/evidence", evidence),
     Page("POST", "/inbox/{memory}/approve", approve),
     Page("POST", "/inbox/{memory}/reject", reject),
 )

@@ -6,10 +6,11 @@ from typing import Any
 from starlette.responses import Response
 
 from engram.errors import Conflict, NotFound
-from engram.model.answers import Relatives
+from engram.model.answers_work import Relatives
 from engram.surfaces.http_assets import as_file
 from engram.surfaces.shapes import shape
 from engram.surfaces.web.frame import Asked, Page, Tab
+from engram.surfaces.web.history import told_of
 
 TABS: tuple[Tab, ...] = ()
 
@@ -32,7 +33,7 @@ WORDS = {
 
 def show(asked: Asked) -> Response:
     """Text, citations with verdicts, relations, history, neighbours in time, and the record itself."""
-    shown = asked.engram.get(asked.path["memory"], around=AROUND)
+    shown = asked.engram.get(asked.path["memory"], around=AROUND, diffs=True)
     memory = shown.memories[0]
     before = asked.said("before")
     history = asked.engram.history(memory.id, limit=STEPS, before=int(before) if before.isdecimal() else None)
@@ -43,13 +44,18 @@ def show(asked: Asked) -> Response:
         "history": history,
         "found": history,
         "of": memory,
+        "told_of": told_of,
     }
+    checks = shown.evidence[0] if shown.evidence else ()
     if asked.part and before:
         return asked.show("memory_steps.html", at=shown.at, **values)
+    named = {id: history.handles.get(id) or id[:13] for id in (memory.replaced_by, memory.amends)}
     return asked.show(
         "memory.html",
+        names=named,
         at=shown.at,
-        evidence=shown.evidence[0] if shown.evidence else (),
+        evidence=checks,
+        verdicts={check.verdict for check in checks},
         marks=shown.marks.get(memory.id, ()),
         around=shown.around[0],
         raw=json.dumps(shape(memory, shown.at), indent=2, ensure_ascii=False),
@@ -62,7 +68,9 @@ def relations(asked: Asked) -> Response:
     """What has to do with it: asked for after the page is there, for it searches."""
     found: Relatives = asked.engram.related(asked.path["memory"], limit=EDGES)
     edges = [(one.memory, [_said(edge) for edge in one.edges]) for one in found.relatives]
-    return asked.show("memory_relations.html", at=found.at, edges=edges, truncated=found.truncated)
+    return asked.show(
+        "memory_relations.html", at=found.at, memory=found.memory, edges=edges, truncated=found.truncated
+    )
 
 
 def download(asked: Asked) -> Response:

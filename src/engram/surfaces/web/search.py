@@ -8,7 +8,7 @@ from starlette.responses import Response
 from engram.errors import EngramError, Invalid
 from engram.model.memory import STANDINGS
 from engram.surfaces.render import FACTORS
-from engram.surfaces.web import drawing
+from engram.surfaces.web import plots
 from engram.surfaces.web.frame import Asked, Page, Tab
 
 TABS = (Tab("search", "/search", "Search", "s"),)
@@ -46,7 +46,7 @@ def show(asked: Asked) -> Response:
         most=most,
         parts_of=_parts,
         factors=FACTORS,
-        bar=drawing.bar,
+        bar=plots.bar,
         ages=AGES,
         standings=(*STANDINGS, "all"),
         kinds=[row.name for row in engram.kinds().kinds],

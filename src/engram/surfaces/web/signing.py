@@ -23,6 +23,7 @@ from engram.surfaces.fetching import checked_url, document, exchange
 from engram.surfaces.identity import SCOPES, Denied, Identity
 from engram.surfaces.limits import Limits, throttled
 from engram.surfaces.team import origin_of
+from engram.surfaces.telling import note
 from engram.surfaces.web.app import Cookie, Entrance, onward
 from engram.surfaces.web.frame import BASE, HEADERS, templates
 from engram.surfaces.web.visits import Visit, Visits
@@ -105,7 +106,7 @@ class Login:
         token = self._token(said["code"], begun.verifier)
         caller = self._identity.caller(token, {"engram-workspace": begun.workspace})
         if not caller.human:  # what a program may do, it does elsewhere
-            raise Denied
+            raise Denied("not a person")
         return caller
 
     def _token(self, code: str, verifier: str) -> str:
@@ -167,6 +168,7 @@ def entrance(identity: Identity, client: Client, opens: Callable[[Caller], Engra
         try:
             caller = await anyio.to_thread.run_sync(login.end, said, state)
         except (Unauthenticated, Denied) as error:
+            note(request.scope, error)
             return page(error, error.http_status)
         answer = cookie.welcome(visits.begin(caller))
         answer.delete_cookie(STATE, path=HOME)

@@ -2,7 +2,7 @@
 
 from starlette.responses import Response
 
-from engram.surfaces.web import drawing
+from engram.surfaces.web import plots as draw
 from engram.surfaces.web.frame import Asked, Page, Tab
 
 TABS = (Tab("stats", "/stats", "Stats", "a"),)
@@ -16,7 +16,7 @@ def show(asked: Asked) -> Response:
 def plots(asked: Asked) -> Response:
     """What was counted."""
     found = asked.engram.trends()
-    return asked.show("stats_plots.html", at=found.at, found=found, draw=drawing)
+    return asked.show("stats_plots.html", at=found.at, found=found, draw=draw)
 
 
 PAGES = (Page("GET", "/stats", show), Page("GET", "/stats/plots", plots))

@@ -1,16 +1,17 @@
 """The timeline page: what was remembered, day by day and session by session."""
 
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import NamedTuple
 
 from starlette.responses import Response
 
-from engram.errors import Invalid, NotFound
+from engram.errors import Invalid
 from engram.model.memory import Memory
 from engram.model.session import Session
 from engram.service import Engram
 from engram.surfaces.web.frame import Asked, Page, Tab
+from engram.surfaces.web.sessions import sessions_of
 
 TABS = (Tab("timeline", "/timeline", "Timeline", "t"),)
 
@@ -25,6 +26,11 @@ class Stretch(NamedTuple):
     session: str
     known: Session | None
     memories: Sequence[Memory]
+
+    @property
+    def title(self) -> str:
+        """The day as people say it."""
+        return f"{date.fromisoformat(self.day):%A, %-d %B %Y}"
 
 
 def show(asked: Asked) -> Response:
@@ -66,15 +72,8 @@ def _stretches(engram: Engram, memories: Sequence[Memory]) -> list[Stretch]:
     groups: dict[tuple[str, str], list[Memory]] = {}
     for one in memories:
         groups.setdefault((f"{one.created_at:%Y-%m-%d}", one.session), []).append(one)
-    known = {name: _session(engram, name) for name in {session for _, session in groups} if name}
+    known = sessions_of(engram, (session for _, session in groups))
     return [Stretch(day, name, known.get(name), found) for (day, name), found in groups.items()]
-
-
-def _session(engram: Engram, name: str) -> Session | None:
-    try:
-        return engram.session_list(session=name).sessions[0]
-    except NotFound:
-        return None
 
 
 PAGES = (Page("GET", "/timeline", show),)

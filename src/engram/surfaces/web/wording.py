@@ -3,6 +3,7 @@
 import difflib
 import re
 from collections.abc import Iterator, Sequence
+from datetime import datetime
 from functools import lru_cache
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
@@ -12,6 +13,9 @@ from markdown_it.renderer import RendererHTML
 from markdown_it.token import Token
 from markdown_it.utils import EnvType, OptionsDict
 from markupsafe import Markup, escape
+
+from engram.model.evidence import cited_as
+from engram.surfaces.paper import moment
 
 MOST_MARKED = 20_000
 """Letters beyond which a text is shown as it stands."""
@@ -135,6 +139,42 @@ def _spans(before: list[str], after: list[str]) -> Iterator[Span]:
             yield Span("gone", "".join(before[left:right]))
         if low < high:
             yield Span("new", "".join(after[low:high]))
+
+
+def short(text: str, most: int) -> str:
+    """The beginning of a text; where something is left out, that is seen."""
+    return text if len(text) <= most else f"{text[: most - 1].rstrip()}…"
+
+
+class Sides(NamedTuple):
+    """Some lines as they were cited and as they are now."""
+
+    old: str
+    new: str
+
+
+def sides(diff: str) -> Sides | None:
+    """The two sides of a unified diff; None where the lines are the same on both."""
+    old: list[str] = []
+    new: list[str] = []
+    for line in diff.splitlines()[2:]:
+        if line.startswith("@@"):
+            separator = ["⋯"] if old or new else []
+            old, new = old + separator, new + separator
+        elif line[:1] in ("-", " "):
+            old.append(line[1:])
+        if line[:1] in ("+", " "):
+            new.append(line[1:])
+    return Sides("\n".join(old), "\n".join(new)) if old or new else None
+
+
+def worded(field: str, value: Any) -> str:  # noqa: ANN401 - any value of a field
+    """The value of a field in history, as a reader would write it."""
+    if field == "citations" and isinstance(value, list):
+        return said([cited_as(one["kind"], one["ref"], one.get("locator", "")) for one in value])
+    if isinstance(value, str) and (field.endswith("_at") or field.startswith("valid_")):
+        return moment(datetime.fromisoformat(value))
+    return said(value)
 
 
 def said(value: Any) -> str:  # noqa: ANN401 - any value of a field

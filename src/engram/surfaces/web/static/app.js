@@ -162,6 +162,12 @@
       folded.open = false;
       one('summary', folded).focus();
     }
+    const shut = target.dataset.fold && one(target.dataset.fold);
+    if (shut) {
+      event.preventDefault();
+      shut.replaceChildren();
+      one('#bulk button')?.focus();
+    }
     if (target.matches('[data-help]')) help();
     else if (target.matches('[data-dismiss]')) target.closest('[data-toast]').remove();
     else if (target.matches('[data-theme-switch]')) switchTheme();
@@ -241,7 +247,7 @@
   });
 
   // Where the form that did something has gone meanwhile, htmx tells the document; lists listen at the body.
-  for (const name of ['engram-done', 'engram-undone']) {
+  for (const name of ['engram-done', 'engram-undone', 'engram-counted']) {
     document.addEventListener(name, (event) => {
       if (event.target === document) document.body.dispatchEvent(new CustomEvent(name));
     });
@@ -282,6 +288,24 @@
     const room = () => root.style.setProperty('--toasts', toasts.childElementCount ? `${toasts.offsetHeight + 24}px` : '0px');
     new ResizeObserver(room).observe(toasts);
     new MutationObserver(room).observe(toasts, { childList: true });
+  }
+
+  // On a narrow screen the pages stand in a row that scrolls: the one that is open stays in sight.
+
+  const here = one('.top nav [aria-current]');
+  if (here) {
+    const row = here.closest('nav');
+    new ResizeObserver(() => {
+      row.scrollLeft = here.parentElement.offsetLeft - row.offsetLeft - (row.clientWidth - here.offsetWidth) / 2;
+    }).observe(row);
+  }
+
+  // How many wait is asked for after the page is there; until then stands what was said last, so that nothing jumps.
+
+  const waiting = one('#waiting');
+  if (waiting) {
+    waiting.textContent = sessionStorage.getItem('engram-waiting') || '';
+    new MutationObserver(() => sessionStorage.setItem('engram-waiting', waiting.textContent)).observe(waiting, { childList: true });
   }
 
   stand(one('[data-item]'), { focus: false });

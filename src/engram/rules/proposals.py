@@ -1,0 +1,204 @@
+"""What a client asks to be remembered: as it was said, and with all out of it that must not be stored."""
+
+import functools
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from engram.errors import Invalid
+from engram.model.change import Request
+from engram.model.limits import check_text
+from engram.model.memory import (
+    NOWHERE,
+    Asset,
+    Citation,
+    Context,
+    LearnedBy,
+    Memory,
+    Origin,
+    Visibility,
+    check_kind,
+    clean_tags,
+)
+from engram.model.scope import GLOBAL, Scope
+from engram.rules import kinds as table
+from engram.rules.access import is_confirmed
+from engram.rules.capture import without_recalled
+from engram.rules.insights import require_wanted
+from engram.rules.redact import redact
+
+UNTRUSTED = ("web:", "output:", "transcript:")
+"""Beginnings of a source whose text nobody vouches for."""
+
+MOST_READ = 1024 * 1024
+"""More than this is not even looked through for secrets; what may be stored is less (see `model.limits`)."""
+
+CLEARED: Mapping[str, tuple[str, Any]] = {
+    "summary": ("summary", ""),
+    "tag": ("tags", ()),
+    "valid_from": ("valid_from", None),
+    "valid_until": ("valid_until", None),
+}
+"""What a revision may empty: the name it goes by → the field, and what it is when empty."""
+
+
+class Policy(NamedTuple):
+    """What configuration lets admission decide by."""
+
+    autopromote: bool = True
+    review_all: bool = False
+    kinds: Mapping[str, table.Kind] | None = None
+    staging: bool = True  # whether what is learned on an unmerged branch stays there for now
+    visibility: Visibility = "private"  # of new memories in a project
+    insights: bool = True  # whether what is noticed about a person may be kept
+
+    def kind(self, name: str) -> table.Kind:
+        """The row of a kind in the table as configured."""
+        return table.lookup(name, self.kinds or table.KINDS)
+
+
+class Proposal(NamedTuple):
+    """What a client says. None means "not said": a new memory takes the default, a revision keeps what it had."""
+
+    text: str
+    key: str = ""
+    scope: Scope = GLOBAL
+    session: str = ""
+    summary: str | None = None
+    kind: str | None = None
+    tags: tuple[str, ...] | None = None
+    citations: tuple[Citation, ...] | None = None
+    assets: tuple[Asset, ...] | None = None
+    origin: Origin | None = None
+    source: str | None = None
+    learned_by: LearnedBy = "remember"
+    confidence: float | None = None
+    visibility: Visibility | None = None
+    context: Context = NOWHERE
+    importance: int | None = None
+    pinned: bool | None = None
+    decay: str | None = None
+    valid_from: datetime | None = None
+    valid_until: datetime | None = None
+    branch: str = ""
+    apart: bool = False
+    kind_if_new: bool = False  # the kind is meant for a new memory, and leaves a known one as it is
+    trusted: bool = True
+    redacted: tuple[str, ...] = ()
+    cleared: tuple[str, ...] = ()  # fields a revision empties
+
+    def said(self) -> dict[str, Any]:
+        """The fields of a memory that the client spoke of."""
+        names = (
+            *("summary", "kind", "tags", "citations", "assets", "visibility", "confidence", "importance"),
+            *("pinned", "decay", "valid_from", "valid_until"),
+        )
+        values = {name: getattr(self, name) for name in names}
+        return {name: value for name, value in values.items() if value is not None}
+
+
+def prepare(proposal: Proposal, request: Request, policy: Policy) -> Proposal:
+    """The proposal as it may be stored: private spans and credentials out, kind checked, discoveries cited.
+
+    Raises:
+        Invalid: when nothing is left to remember, or a discovery has no citation.
+    """
+    check_text("text", proposal.text, limit=MOST_READ, lines=True)
+    proposal = proposal._replace(text=unrecalled(proposal.text))
+    changes, removed = scrubbed(proposal)
+    kind = policy.kind(proposal.kind or "fact")
+    check_kind(kind.name)
+    require_wanted(kind, wanted=policy.insights)
+    require_cited(kind, proposal.citations)
+    require_left(changes["text"], removed)
+    return proposal._replace(
+        **changes,
+        origin="inferred" if kind.cited else proposal.origin,
+        apart=proposal.apart or kind.apart,
+        trusted=proposal.trusted and not _from_outside(proposal, request),
+        redacted=removed,
+    )
+
+
+def unrecalled(text: str) -> str:
+    """What is said beside what was recalled: a memory that comes round again is no news.
+
+    Raises:
+        Invalid: when nothing else is said.
+    """
+    said = without_recalled(text)
+    if said != text and not said.strip():
+        raise Invalid("Nothing is left to remember: all of it was recalled from here.", "Say what is new.")
+    return said
+
+
+def require_cited(kind: table.Kind, citations: tuple[Citation, ...] | None) -> None:
+    """Law 10: no discovery without a citation.
+
+    Raises:
+        Invalid: when it has none.
+    """
+    if kind.cited and not citations:
+        raise Invalid(
+            f"A {kind.name} needs at least one citation.", "Say what it rests on, such as --cite src/api.py:10-20."
+        )
+
+
+def require_left(text: str, removed: tuple[str, ...]) -> None:
+    """Something has to be left when what is private is out.
+
+    Raises:
+        Invalid: when nothing is.
+    """
+    if removed and not any(part.strip(" .\n") for part in _without_marks(text, removed)):
+        raise Invalid("Nothing is left to remember: all of the text is private or a credential.", "Say it without.")
+
+
+def scrubbed(said: Proposal | Memory) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """Every string that would be stored, without private spans and credentials; and what was taken out."""
+    removed: list[str] = []
+
+    def clean(text: str) -> str:
+        if not isinstance(text, str):
+            raise Invalid(f"{text!r} is no text.", "Give text.")
+        if not text:
+            return text
+        redaction = redact(text)
+        removed.extend(redaction.kinds)
+        return redaction.text
+
+    if said.scope.name and _is_private(said.scope.name):
+        raise Invalid("The scope's name holds something private or a credential.", "Choose another name.")
+    changes: dict[str, Any] = {"text": clean(said.text), "key": clean(said.key).strip()}
+    for name in ("summary", "source", "session"):
+        if value := getattr(said, name):
+            changes[name] = clean(value)
+    if said.tags:
+        changes["tags"] = clean_tags(clean(tag) for tag in said.tags)
+    if said.citations:
+        changes["citations"] = tuple(
+            Citation(each.kind, *map(clean, (each.ref, each.locator, each.pin, each.excerpt)))
+            for each in said.citations
+        )
+    if said.context is not NOWHERE:
+        changes["context"] = Context(**{name: clean(value) for name, value in said.context.__dict__.items()})
+    return changes, tuple(removed)
+
+
+@functools.lru_cache(maxsize=256)
+def _is_private(name: str) -> bool:
+    return bool(redact(name).kinds)
+
+
+def _from_outside(proposal: Proposal, request: Request) -> bool:
+    if proposal.learned_by == "harvest":
+        return True
+    if proposal.learned_by == "import":
+        return not is_confirmed(request)
+    return (proposal.source or "").startswith(UNTRUSTED)
+
+
+def _without_marks(text: str, kinds: tuple[str, ...]) -> list[str]:
+    for kind in kinds:
+        text = text.replace(f"[redacted:{kind}]", "\n")
+    return text.split("\n")

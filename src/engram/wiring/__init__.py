@@ -1,0 +1,207 @@
+"""The only place where parts meet: settings, engine, caller, clock and chance become an Engram.
+
+`open` brings them together; what it needs of each part is made by the functions below it and by the modules beside.
+"""
+
+import functools
+import os
+from collections.abc import Callable, Mapping
+
+from engram import config
+from engram.errors import Invalid
+from engram.inference.lazy import Asked, Judging
+from engram.inference.shelf import Shelf
+from engram.interop.cursors import CursorFile
+from engram.model.caller import Caller
+from engram.model.memory import NOWHERE, Context, Visibility
+from engram.model.scope import GLOBAL, Scope
+from engram.operations.absent import Nowhere
+from engram.ports import Attaching, Blobs, Clock, Engine, Evidence, Harvesting, Syncing, Usage
+from engram.projects.detect import Whereabouts, root_of, tip_of
+from engram.rules.kinds import extended
+from engram.rules.media import TAKEN
+from engram.rules.proposals import Policy
+from engram.service import Engram
+from engram.usage import UsageFile
+from engram.wiring.clock import new_id, now
+from engram.wiring.embedders import embedder_of
+from engram.wiring.places import holds, home_scope, working_folder
+from engram.wiring.stores import beside, engine_of, indexed, place_of, sync_folder
+from engram.wiring.vault import StoreVault
+
+
+def open(
+    store: str | os.PathLike[str] = "",
+    *,
+    caller: Caller | None = None,
+    folder: str | os.PathLike[str] = "",
+    home: Scope | None = None,
+    channel: str = "api",
+    agent: str = "",
+    lenient: bool = False,
+    apart: bool = False,
+    environment: Mapping[str, str] | None = None,
+    clock: Clock | None = None,
+) -> Engram:
+    """Open a memory: the configured store, or the one given.
+
+    A store is a path, `sqlite:PATH`, `files:PATH`, `postgres://…` or `ram:`. `folder` tells the current project; it
+    is the working directory unless given. `home` is where memories land when no folder shall tell it. `lenient`
+    opens what others may read, so that it can be mended; `apart` opens none. `agent` is who speaks where no setting
+    names one: without either, a person does. `clock` is the wall clock unless given; old notes get dates by it.
+
+    Raises:
+        Invalid, Corrupt, Unavailable: when the settings or the store cannot be used.
+    """
+    variables = os.environ if environment is None else environment
+    place = os.path.abspath(folder) if folder else working_folder()
+    settings = config.read(variables, place)
+    agent = settings.get("agent") or agent
+    policy, shelf = _policy(settings), Shelf(config.data_folder(variables))
+    embedder = embedder_of(settings, variables, shelf.folders)
+    # Last, so that whatever is wrong with the settings leaves no store behind.
+    name = os.fspath(store) or settings.get("store")
+    engine, shown = engine_of("ram:" if apart else name, variables, settings, policy, lenient=lenient)
+    engine = indexed(engine, settings, variables, embedder)
+    vault = StoreVault(place_of(name, variables), variables, settings, policy)
+    speaker = caller or Caller(org=settings.get("org"), agent=agent, human=not agent)
+    # Whom no folder tells where he is has no working tree either: a server for clients elsewhere.
+    around = None if home else Whereabouts(place, settings.get("default_branch"))
+    taken = functools.partial(holds, engine, speaker)
+    return Engram(
+        engine,
+        caller=speaker,
+        clock=clock or now,
+        new_id=new_id,
+        policy=policy,
+        home=home or (lambda: home_scope(settings, variables, place, taken)),
+        budget=settings.get("budget"),
+        store=vault.shown if apart else shown,
+        channel=channel,
+        embedder=embedder,
+        shelf=shelf,
+        context=Context(agent=agent) if agent else NOWHERE,
+        harvesting=_harvesting(settings, variables),
+        vault=vault,
+        evidence=_evidence(around, place, variables),
+        view=around.view if around else str,
+        syncing=_syncing(settings, variables, shown, place, taken),
+        usage=_usage(variables, shown),
+        attaching=_attaching(settings, engine, shown),
+    )
+
+
+def _usage(environment: Mapping[str, str], store: str) -> Usage:
+    """Who counts what is recalled of a store, in a private file of the cache; or in memory, where the store is."""
+    if store == "ram:":
+        return UsageFile()
+    name = "".join(each if each.isalnum() else "-" for each in store)[-120:]
+    return UsageFile(os.path.join(config.cache_folder(environment), "used", f"{name}.used"))
+
+
+def _policy(settings: config.Settings) -> Policy:
+    """What configuration lets admission decide by."""
+    kinds = settings.get("kinds")
+    return Policy(
+        autopromote=settings.get("autopromote"),
+        review_all=settings.get("review_all"),
+        kinds=extended(kinds) if kinds else None,
+        staging=settings.get("staging"),
+        visibility=visibility_of(settings),
+        insights=settings.get("insights"),
+    )
+
+
+def _evidence(around: Whereabouts | None, folder: str, environment: Mapping[str, str]) -> Callable[[], Evidence]:
+    """What looks at citations from a folder; loaded on first need, for most questions cite nothing."""
+
+    def desk() -> Evidence:
+        if around is None:
+            return Nowhere()
+        from engram.evidence.desk import Desk  # noqa: PLC0415 - start-up
+
+        return Desk(folder, around.look, tip_of, config.cache_folder(environment))
+
+    return desk
+
+
+def desk_at(folder: str = "") -> Callable[[], Evidence]:
+    """What looks at citations for a person who sits at this machine: from the working directory unless given."""
+    place = os.path.abspath(folder) if folder else working_folder()
+    around = Whereabouts(place, config.read(os.environ, place).get("default_branch"))
+    return _evidence(around, place, os.environ)
+
+
+def visibility_of(settings: config.Settings) -> Visibility:
+    """Who may see a new memory of a project, unless said.
+
+    Raises:
+        Invalid: when it is neither private nor shared.
+    """
+    said = settings.get("visibility")
+    if said == "shared":
+        return "shared"
+    if said == "private":
+        return "private"
+    raise Invalid(f"visibility cannot be {said!r}.", "It is private or shared.")
+
+
+def _harvesting(settings: config.Settings, environment: Mapping[str, str]) -> Harvesting:
+    """What a harvest needs: how far it came, the configured model, and which project a talk took place in."""
+
+    def place(folder: str) -> Scope:
+        if folder and not os.path.isdir(folder):  # it is gone; what it was called is still told
+            return Scope("project", os.path.basename(folder)) if os.path.basename(folder) else GLOBAL
+        return home_scope(settings, environment, folder or working_folder())
+
+    url, model = settings.get("extractor_url"), settings.get("extractor_model")
+    key, patience = environment.get("ENGRAM_EXTRACTOR_KEY", ""), max(settings.get("extractor_timeout"), 1)
+    most = settings.get("extractor_budget")
+    return Harvesting(
+        cursors=CursorFile(os.path.join(config.data_folder(environment), "harvest.jsonl")),
+        extractor=Asked(url, model, key, timeout=patience, most_tokens=most) if url and model else None,
+        judge=Judging(url, model, key, timeout=patience) if url and model else None,
+        place=place,
+    )
+
+
+def _attaching(settings: config.Settings, engine: Engine, store: str) -> Attaching:
+    """What attachments need: in the database itself, in a folder beside the store, or in this process."""
+
+    @functools.cache
+    def blobs() -> Blobs:
+        if store == "ram:":
+            from engram.engines.blobs_ram import RamBlobs  # noqa: PLC0415 - start-up
+
+            return RamBlobs()
+        from engram.engines.blobs_folder import FolderBlobs  # noqa: PLC0415 - start-up
+
+        return FolderBlobs(beside(store))
+
+    own: Callable[[], Blobs] = getattr(engine, "blobs", blobs)
+    types = tuple(settings.get("asset_types")) or TAKEN
+    return Attaching(own, settings.get("asset_bytes"), types, settings.get("asset_days"))
+
+
+def _syncing(
+    settings: config.Settings, environment: Mapping[str, str], store: str, here: str, taken: Callable[[str], bool]
+) -> Syncing:
+    """What an exchange needs: keys and what is known of others, in a folder beside the store."""
+    folder, ledger = sync_folder(store, environment)
+
+    def secret(remote: str, url: str) -> str:
+        from engram.surfaces.login import token_for  # noqa: PLC0415 - start-up
+
+        name = f"ENGRAM_REMOTE_TOKEN_{remote.upper().replace('-', '_')}"
+        said = environment.get(name, "") or config.secret_of(environment, remote)
+        return said or token_for(url, environment)
+
+    return Syncing(
+        ledger=ledger,
+        place=lambda folder: home_scope(settings, environment, folder, taken),
+        root=lambda folder: root_of(folder, environment.get("HOME") or "/"),
+        device=os.uname().nodename,
+        folder=folder,
+        here=here,
+        secret=secret,
+    )

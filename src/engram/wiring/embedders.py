@@ -1,0 +1,64 @@
+"""What finds by meaning, as configured: a model of ours, an endpoint, or nothing."""
+
+from collections.abc import Mapping, Sequence
+
+from engram import config
+from engram.errors import Invalid
+from engram.inference.lazy import Lazy, Loaded
+from engram.inference.models import MODELS
+from engram.model.query import Space
+from engram.ports import Embedder
+
+
+def embedder_of(
+    settings: config.Settings, environment: Mapping[str, str], folders: Sequence[str]
+) -> Embedder | None:
+    """What finds by meaning, as configured: a model of ours, an endpoint, or nothing. Nothing is loaded yet.
+
+    Raises:
+        Invalid: when there is no such model, or the endpoint lacks a setting.
+    """
+    name = settings.get("embedder")
+    if name == "none":
+        return None
+    if name == "endpoint":
+        return _endpoint(settings, environment)
+    if name not in MODELS:
+        raise Invalid(
+            f"There is no embedding model {name!r}.",
+            "Set embedder to one of: " + ", ".join(MODELS) + ", endpoint, none.",
+        )
+    model = MODELS[name]
+
+    def load() -> Loaded:
+        from engram.inference.embed import load  # noqa: PLC0415 - numpy and onnxruntime, on first need
+
+        return load(name, folders)
+
+    def lean() -> bytes:
+        from engram.inference.leans import lean_of  # noqa: PLC0415 - needed beside a vector, never before
+
+        return lean_of(name)
+
+    return Lazy(Space(model.id, model.dim), latin=model.latin, floor=model.floor, load=load, lean=lean)
+
+
+def _endpoint(settings: config.Settings, environment: Mapping[str, str]) -> Embedder:
+    wanted = ("embedder_url", "embedder_model", "embedder_dim")
+    if missing := [name for name in wanted if not settings.get(name)]:
+        raise Invalid(f"An endpoint needs {', '.join(missing)}.", "Set it in engram.toml; see docs/models.md.")
+    url, model, dim = (settings.get(name) for name in wanted)
+    prefix = settings.get("embedder_document")
+
+    def load() -> Loaded:
+        from engram.inference.endpoint import Endpoint  # noqa: PLC0415 - http and ssl, on first need
+
+        return Endpoint(
+            url,
+            model,
+            dim,
+            query_instruction=settings.get("embedder_query"),
+            key=environment.get("ENGRAM_EMBEDDER_KEY", ""),
+        )
+
+    return Lazy(Space(f"endpoint/{model}", dim, prefix), latin=False, floor=0.2, load=load, local=False)

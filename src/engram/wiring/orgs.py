@@ -1,0 +1,77 @@
+"""The memories of every org that a server serves, each opened when it is first asked for."""
+
+import os
+import threading
+from collections.abc import Mapping
+
+from engram import config
+from engram.errors import Invalid
+from engram.model.caller import Caller
+from engram.model.scope import Scope
+from engram.operations.keys import opened, spelled
+from engram.service import Engram
+from engram.wiring import open
+from engram.wiring.clock import now
+from engram.wiring.places import working_folder
+from engram.wiring.stores import sync_folder
+
+
+class Orgs:
+    """The memories of every org that a server serves, each opened when it is first asked for.
+
+    A database holds any number of orgs; every other store holds the configured one alone.
+    """
+
+    def __init__(self, store: str, *, home: Scope, environment: Mapping[str, str] | None = None) -> None:
+        """Open the configured org's.
+
+        Raises:
+            Invalid, Corrupt, Unavailable: when the settings or the store cannot be used.
+        """
+        self._environment = os.environ if environment is None else environment
+        settings = config.read(self._environment, working_folder())
+        self.org = str(settings.get("org"))
+        self._lock = threading.Lock()
+        self._first = open(store, home=home, caller=Caller(org=self.org), channel="http", environment=environment)
+        self._known = {self.org: self._first}
+
+    def serves(self, org: str) -> bool:
+        """Whether there is a place for this org here."""
+        return org == self.org or hasattr(self._first.engine, "of")
+
+    def engram(self, org: str) -> Engram:
+        """The memory of an org, for nobody in particular: ask it to speak for a caller.
+
+        Raises:
+            Invalid: when it is not served here.
+        """
+        with self._lock:
+            if org not in self._known:
+                if not self.serves(org):
+                    raise Invalid("This org is not served here.", "Serve a database for several: postgres://….")
+                engine = self._first.engine.of(org)  # type: ignore[attr-defined] # a database's, by the line above
+                shown = f"{self._first.store.rpartition('#')[0]}#{org}"
+                self._known[org] = self._first.resting_in(engine, shown, *sync_folder(shown, self._environment))
+            return self._known[org]
+
+    def opened_by(self, key: str) -> Caller | None:
+        """Who an API key speaks for now; None where it opens nothing."""
+        try:
+            org = spelled(key)[0]
+        except ValueError:
+            return None
+        return opened(self.engram(org).engine, key, now()) if self.serves(org) else None
+
+    def check(self) -> None:
+        """Look whether the store answers.
+
+        Raises:
+            Unavailable: when it does not.
+        """
+        engine = self._first.engine
+        getattr(engine, "probe", lambda: engine.events(limit=1))()
+
+    def close(self) -> None:
+        """Let go of all of them."""
+        for one in list(self._known.values())[::-1]:
+            one.close()

@@ -1,0 +1,227 @@
+"""Which engine a store is of, where it lies, and what opens it."""
+
+import functools
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from typing import TYPE_CHECKING, Any, cast
+
+from engram import config
+from engram.errors import Invalid, Unavailable
+from engram.ports import Embedder, Engine, Ledger, Progress
+from engram.rules.proposals import Policy
+from engram.wiring.clock import new_id, now
+from engram.wiring.places import working_folder
+
+if TYPE_CHECKING:
+    from engram.engines.files.index import Index
+    from engram.engines.files.joining import Side
+
+POSTGRES = ("postgres", "postgresql")
+
+_STORES = "Use a file path, sqlite:PATH, files:FOLDER, postgres://… or ram: for ENGRAM_STORE."
+
+
+def place_of(name: str, environment: Mapping[str, str]) -> tuple[str, str]:
+    """Which engine a store is of, and where it lies.
+
+    Raises:
+        Invalid: when no engine of ours knows it.
+    """
+    scheme, colon, rest = name.partition(":")
+    if name == "ram:":
+        return "ram", ""
+    plain = rest.removeprefix("//") if scheme == "files" and colon else ""
+    if plain or os.path.exists(os.path.join(os.path.expanduser(name), "memory.md")):
+        return "files", os.path.abspath(os.path.expanduser(plain or name))
+    if scheme in POSTGRES:
+        return "postgres", name
+    if colon and len(scheme) > 1 and scheme != "sqlite" and scheme.isalnum() and not os.path.exists(name):
+        raise Invalid(f"{name!r} is no store.", _STORES)
+    given = rest.removeprefix("//") if scheme == "sqlite" and colon else name
+    path = given or os.path.join(config.data_folder(environment), "engram.db")
+    return "sqlite", os.path.abspath(os.path.expanduser(path))
+
+
+def is_there() -> bool:
+    """Whether the configured store has been made; a server's is taken to be."""
+    form, path = place_of(config.read(os.environ, working_folder()).get("store"), os.environ)
+    return os.path.exists(path) if form in ("sqlite", "files") else form != "ram"
+
+
+def engine_of(
+    name: str, environment: Mapping[str, str], settings: config.Settings, policy: Policy, *, lenient: bool
+) -> tuple[Engine, str]:
+    """The engine of a store, opened, and what answers call the store.
+
+    Raises:
+        Invalid, Corrupt, Unavailable: when it cannot be used.
+    """
+    form, path = place_of(name, environment)
+    if form == "ram":
+        from engram.engines.ram import RamEngine  # noqa: PLC0415 - only the engine in use is loaded
+
+        return RamEngine(new_id()), "ram:"
+    if form == "files":
+        return _plain_files(path, environment, settings, policy, lenient=lenient), f"files:{path}"
+    if form == "postgres":
+        return _postgres(path, settings.get("org"))
+    from engram.engines.sqlite import SqliteEngine  # noqa: PLC0415 - only the engine in use is loaded
+
+    engine = SqliteEngine(
+        path,
+        new_replica=new_id,
+        private_folder=name in ("", "sqlite:", "sqlite://"),
+        anywhere=settings.get("network_store"),
+        lenient=lenient,
+    )
+    return engine, path
+
+
+def _plain_files(
+    path: str, environment: Mapping[str, str], settings: config.Settings, policy: Policy, *, lenient: bool
+) -> Engine:
+    from engram.engines.files.engine import FilesEngine  # noqa: PLC0415 - only the engine in use is loaded
+    from engram.rules.changes import claims_of  # noqa: PLC0415 - the same
+    from engram.rules.proposals import scrubbed  # noqa: PLC0415 - the same
+
+    def lasting(at: str) -> "Index":
+        from engram.engines.sqlite import SqliteEngine  # noqa: PLC0415 - the same
+
+        return SqliteEngine(at, new_replica=new_id, anywhere=True)
+
+    def scratch() -> "Index":
+        from engram.engines.ram import RamEngine  # noqa: PLC0415 - where the cache cannot be written
+
+        return RamEngine(new_id())
+
+    return FilesEngine(
+        path,
+        cache=config.cache_folder(environment),
+        open_index=lasting,
+        scratch_index=scratch,
+        clock=now,
+        new_id=new_id,
+        claims_of=claims_of,
+        scrub=scrubbed,
+        kind_of=lambda name: policy.kind(name)[1:3],
+        merged=lambda: _merged(path),
+        snapshots=settings.get("snapshots"),
+        lenient=lenient,
+    )
+
+
+def _merged(path: str) -> "Sequence[Side]":
+    """The other sides of the merge that a folder of plain files stands on, where git knows of one."""
+    from engram.engines.files.folder import EVENTS, REGISTRY  # noqa: PLC0415 - only a check of plain files asks
+    from engram.engines.files.joining import Side  # noqa: PLC0415 - the same
+    from engram.evidence.git import merged_into  # noqa: PLC0415 - the same
+
+    return [Side(*each) for each in merged_into(path, (EVENTS, REGISTRY))]
+
+
+def _postgres(url: str, org: str) -> tuple[Engine, str]:
+    with _driver():
+        from engram.engines.postgres import PostgresEngine  # noqa: PLC0415 - only the engine in use is loaded
+        from engram.engines.postgres_database import Database  # noqa: PLC0415 - the same
+
+    return PostgresEngine(Database(url), org, new_replica=new_id, sole=True), _shown(url, org)
+
+
+@contextmanager
+def _extra(name: str, what: str, *packages: str) -> Iterator[None]:
+    """What comes with an extra of ours is imported within: say so where it is missing."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in packages:
+            raise
+        raise Unavailable(
+            f"{what} is not installed.", f"Install it: pip install '.[{name}]' in a clone of Engram."
+        ) from None
+
+
+def _driver() -> AbstractContextManager[None]:
+    return _extra("postgres", "The driver for PostgreSQL", "psycopg", "psycopg_pool")
+
+
+def _shown(url: str, org: str) -> str:
+    """A database's name for answers: where it is and whose part, without user and password."""
+    place = url.partition("://")[2].rpartition("@")[2].partition("?")[0]
+    return f"postgres://{place}#{org}"
+
+
+def migrate(progress: Progress, environment: Mapping[str, str] | None = None) -> tuple[str, int, int]:
+    """Bring the schema of the configured database up to date, and index what has grown large.
+
+    Answers with its name, the steps that took, and the indexes made.
+
+    Raises:
+        Invalid: when the configured store is no database: the others migrate by themselves.
+        Corrupt, Unavailable: see `postgres_schema.migrate`.
+    """
+    settings = config.read(os.environ if environment is None else environment, working_folder())
+    store = settings.get("store")
+    if store.partition(":")[0] not in POSTGRES:
+        raise Invalid(
+            "The store is no database: it is brought up to date whenever it is opened.",
+            "Name a database: ENGRAM_STORE=postgres://host/name engram migrate.",
+        )
+    with _driver():
+        from engram.engines.postgres_nearest import index_vectors  # noqa: PLC0415 - only the engine in use is loaded
+        from engram.engines.postgres_schema import migrate  # noqa: PLC0415 - the same
+
+    steps = migrate(store, progress)
+    return _shown(store, settings.get("org")), steps, index_vectors(store, progress)
+
+
+def indexed(
+    engine: Engine, settings: config.Settings, environment: Mapping[str, str], embedder: Embedder | None
+) -> Engine:
+    """An engine with the configured index beside it, if there is one.
+
+    Raises:
+        Invalid: when the address is none, or the store cannot feed an index.
+        Unavailable: when the client is not installed, or the folder is in use.
+    """
+    address, space = settings.get("index"), embedder.space if embedder else None
+    if not address:
+        return engine
+    if address.partition(":")[0] not in ("qdrant", "qdrants") or not address.partition(":")[2].strip("/"):
+        raise Invalid(f"{address!r} is no index.", "Use qdrant://HOST, qdrants://HOST or qdrant:FOLDER.")
+    if not hasattr(engine, "feed"):
+        raise Invalid("Plain files have no index beside them.", "Leave ENGRAM_INDEX out, or use another store.")
+    with _extra("qdrant", "The client of Qdrant", "qdrant_client"):
+        from engram.indexes.indexed import Indexed  # noqa: PLC0415 - only where one is configured
+        from engram.indexes.qdrant import QdrantIndex, connect  # noqa: PLC0415 - the same
+    from engram.interop.records_rows import record  # noqa: PLC0415 - the same
+
+    scheme, _, rest = address.partition(":")
+    shown = f"{scheme}:{'//' if rest.startswith('//') else ''}{rest.removeprefix('//').rpartition('@')[2]}"
+    client = connect(address, environment.get("ENGRAM_INDEX_KEY", ""))
+    index = QdrantIndex(client, settings.get("org"), space, name=shown, record=record)
+    return cast("Engine", Indexed(cast("Any", engine), index, space))
+
+
+def beside(store: str) -> str:
+    """The folder for the attachments of a store in files."""
+    return f"{os.path.realpath(store.removeprefix('files:'))}.assets"
+
+
+def sync_folder(store: str, environment: Mapping[str, str]) -> tuple[str, Callable[[], Ledger]]:
+    """Where a store keeps what it knows of others, "" for nowhere; a database's lies in the data folder."""
+    if "://" in store:
+        from engram.model.hashing import sha256  # noqa: PLC0415 - start-up
+
+        mark = sha256(store.encode()).hexdigest()[:16]
+        folder = os.path.join(config.data_folder(environment), "sync", mark)
+    else:
+        folder = "" if store == "ram:" else f"{store.removeprefix('files:')}.sync"
+
+    @functools.cache
+    def ledger() -> Ledger:
+        from engram.sync.ledger import Ledger  # noqa: PLC0415 - start-up
+
+        return Ledger(folder)
+
+    return folder, ledger

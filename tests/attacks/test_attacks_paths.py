@@ -1,0 +1,244 @@
+"""Names that lead elsewhere and files that unfold: what is read stays where it is meant, and within its bounds."""
+
+import gzip
+import itertools
+import json
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from attacks.doors import House, house
+from attacks.ledger import tried
+from surfaces.driving import Driver
+
+HIDDEN = "The vault is behind the quokka"
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
+    folder = tmp_path_factory.mktemp("paths")
+    (folder / "secret.txt").write_text(HIDDEN)
+    with house(folder) as one:
+        yield one
+
+
+def files(folder: Path) -> set[Path]:
+    return {path for path in folder.rglob("*") if path.is_file()}
+
+
+# --- names ---
+
+NAMES = (
+    "../../out.txt",
+    "/etc/out.txt",
+    "..\\..\\out.txt",
+    "C:\\out.txt",
+    "out\u202etxt.exe.txt",
+    ".bashrc.txt",
+    "a/../out.txt",
+)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_attachment_is_fetched_into_this_folder_whatever_it_is_called(engram: Driver, name: str):
+    one = engram.remember("The deploy is on Fridays")["memory"]["handle"]
+    done = engram("attach", one, "-", "--name", name, "--json", stdin=b"plain words")
+    here = engram.folder / "within" / "here"
+    here.mkdir(parents=True)
+    engram._patch.chdir(here)
+    before = files(engram.folder.parent)
+    called = done.json["asset"]["name"]
+    assert engram("fetch", one, called).code == 0
+
+    (new,) = files(engram.folder.parent) - before
+    assert new.parent == here
+    assert not new.name.startswith(".")
+    tried("An attachment whose name leads out of the folder", "CLI", "stays in the folder")
+
+
+PATHS = (
+    "/web/static/../../../secret.txt",
+    "/web/static/..%2f..%2f..%2fsecret.txt",
+    "/web/static/%2e%2e/%2e%2e/secret.txt",
+    "/web/static//etc/passwd",
+    "/v1/../secret.txt",
+    "/v1/memories/..%2f..%2fsecret.txt",
+    "/v1/memories/%00",
+)
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_no_address_leads_out_of_what_is_served(home: House, path: str):
+    answer = home.ask("GET", path)
+    surface = "web" if path.startswith("/web") else "HTTP"
+
+    assert answer.status in (404, 422)
+    assert "quokka" not in answer.body
+    assert "root:" not in answer.body
+    tried("An address that leads out of what is served", surface, answer.status)
+
+
+@pytest.mark.parametrize("path", ["secret.txt", "/etc/passwd", "../../etc/passwd", "-"])
+def test_no_file_of_the_server_is_taken_for_an_attachment_or_an_import(home: House, path: str):
+    one = home.ask("POST", "/v1/memories", json.dumps({"text": f"About {path}"})).json["memory"]["handle"]
+    attached = home.ask(
+        "POST", f"/v1/memories/{one}/assets", json.dumps({"file": path}), content_type="application/json"
+    )
+    imported = home.ask("POST", "/v1/import", json.dumps({"path": path}), content_type="application/json")
+    shown = home.ask("GET", f"/v1/memories/{one}/assets").json["assets"]
+
+    assert imported.status == 404
+    assert attached.status != 200 or shown[0]["size"] == len(json.dumps({"file": path}))
+    tried("A file of the server, named by who asks", "HTTP", "not read")
+
+
+def test_an_export_does_not_write_through_a_link(engram: Driver):
+    engram.remember("The deploy is on Fridays")
+    target = engram.folder / "precious.txt"
+    target.write_text("precious")
+    (engram.folder / "out.jsonl").symlink_to(target)
+    engram("export", str(engram.folder / "out.jsonl"))
+    done = engram("export", str(engram.folder / "out.jsonl"), "--overwrite")
+
+    assert done.code in (0, 2, 5), done
+    assert target.read_text() == "precious"
+    tried("A link where a file is to be written", "CLI", "not followed")
+
+
+def test_a_link_out_of_a_folder_is_not_followed(engram: Driver):
+    secret = engram.folder / "secret.md"
+    secret.write_text(f"- {HIDDEN}\n")
+    folder = engram.folder / "notes"
+    folder.mkdir()
+    (folder / "page.md").symlink_to(secret)
+    (folder / "more").symlink_to(engram.folder)
+    engram("import", str(folder))
+
+    assert "quokka" not in engram("list", "--everywhere", "--standing", "all", "--json").out
+    tried("A link that leads out of a folder", "import", "not followed")
+
+
+# --- archives ---
+
+
+def archive(path: Path, **members: bytes) -> Path:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as zipped:
+        for name, content in members.items():
+            zipped.writestr(name, content)
+    return path
+
+
+@pytest.mark.parametrize("name", ["../../conversations.json", "/conversations.json", "a/../../conversations.json"])
+def test_an_archive_writes_nothing_wherever_its_names_lead(engram: Driver, name: str):
+    bomb = archive(engram.folder / "export.zip", **{name: b"[]", "conversations.json": b"[]"})
+    before = files(engram.folder.parent)
+    assert engram("import", str(bomb)).code in (0, 2)
+
+    new = {path for path in files(engram.folder.parent) - before if "store.db" not in path.name}
+    assert not {path for path in new if path.name == "conversations.json"}
+    tried("An archive whose names lead elsewhere", "import", "nothing is unpacked")
+
+
+def manifest(*packed: dict[str, object]) -> bytes:
+    told = {
+        "format": "engram.backup.v1",
+        "created_at": "2026-05-01T09:00:00Z",
+        "version": "0.1.0",
+        "engine": "sqlite",
+        "schema": "1",
+        "counts": {},
+        "files": list(packed),
+    }
+    return json.dumps(told).encode()
+
+
+BACKUPS = {
+    "a name that leads out": ({"name": "../out.db", "bytes": 4, "sha256": "0" * 64}, b"evil"),
+    "a name from the root": ({"name": "/var/out.db", "bytes": 4, "sha256": "0" * 64}, b"evil"),
+    "more than it says": ({"name": "store.db", "bytes": 4, "sha256": "0" * 64}, b"\x00" * (64 << 20)),
+}
+
+
+@pytest.mark.parametrize("trick", BACKUPS)
+def test_a_backup_that_lies_is_not_restored(engram: Driver, trick: str):
+    packed, content = BACKUPS[trick]
+    path = archive(engram.folder / "b.zip", **{"manifest.json": manifest(packed), str(packed["name"]): content})
+    before = files(engram.folder.parent)
+    done = engram("backup", "restore", str(path))
+
+    assert (done.code, "manifest" in done.err or "backup" in done.err) == (8, True), done
+    assert {one for one in files(engram.folder.parent) - before if one.parent != engram.folder} == set()
+    assert engram("stats", "--json").json["memories"] == 0
+    tried("A backup that lies about what is in it", "import", "refused")
+
+
+# --- what unfolds ---
+
+
+def test_an_archive_that_unfolds_without_end_is_refused(engram: Driver):
+    bomb = archive(engram.folder / "export.zip", **{"conversations.json": b"[" + b" " * (256 << 20) + b"]"})
+    done = engram("import", str(bomb), "--json")
+
+    assert done.code != 0 or done.json["new"] == 0
+    assert engram("stats", "--json").json["memories"] == 0
+    tried("An archive that unfolds without end", "import", "nothing of it is kept")
+
+
+def nested(marks: int) -> str:
+    rows = ["a: &a [x, x, x, x, x, x, x, x, x]"]
+    names = "abcdefghijklmnop"[:marks]
+    rows += [f"{new}: &{new} [{', '.join([f'*{old}'] * 9)}]" for old, new in itertools.pairwise(names)]
+    return "\n".join(rows)
+
+
+@pytest.mark.parametrize("door", ["store", "import"])
+def test_a_document_of_nested_references_is_refused(engram: Driver, door: str):
+    folder = engram.folder / "old"
+    folder.mkdir()
+    head = "schema: memory.v1\n" if door == "store" else "tags: *i\n"
+    (folder / "memory.md").write_text(
+        f"---\n{head if door == 'store' else ''}{nested(9)}\n{head if door == 'import' else ''}---\nWords\n"
+    )
+    (folder / ".obsidian").mkdir()
+    words = ("list", "--store", f"files:{folder}") if door == "store" else ("import", str(folder), "--json")
+    done = engram(*words)
+
+    assert done.code in (0, 2, 8), done
+    assert "x, x" not in done.out
+    assert len(done.out) < 10_000
+    tried("A document of nested references", door, "not unfolded")
+
+
+@pytest.mark.parametrize("deep", ["[" * 200_000, '{"a":' * 200_000, '[{"observations":' * 50_000])
+def test_a_document_that_is_deep_gets_a_plain_word(engram: Driver, deep: str):
+    path = engram.folder / "deep.json"
+    path.write_text(deep)
+    done = engram("import", str(path))
+
+    assert done.code in (2, 3, 8), done
+    assert "Traceback" not in done.err
+    tried("A document that is nested without end", "import", "refused")
+
+
+@pytest.mark.parametrize("deep", ["[" * 200_000, '{"text":' * 200_000])
+def test_a_request_that_is_deep_gets_a_plain_word(home: House, deep: str):
+    answer = home.ask("POST", "/v1/memories", deep, content_type="application/json")
+    told = home.ask(
+        "POST", "/mcp", deep, content_type="application/json", accept="application/json, text/event-stream"
+    )
+
+    assert answer.status in (400, 422)
+    assert told.status == 400
+    assert home.ask("GET", "/health").status == 200
+    tried("A document that is nested without end", "HTTP", answer.status)
+    tried("A document that is nested without end", "MCP", told.status)
+
+
+def test_a_packed_request_is_not_unpacked(home: House):
+    packed = gzip.compress(b'{"text": "' + b"x" * (64 << 20) + b'"}')
+    answer = home.ask("POST", "/v1/memories", packed, content_type="application/json", content_encoding="gzip")
+
+    assert 400 <= answer.status < 500
+    tried("A packed request that unfolds without end", "HTTP", answer.status)

@@ -1,0 +1,67 @@
+"""A disk that is really full: writes are refused in plain words, all is readable, and with room it goes on."""
+
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from faults.clusters import given, open_folder, template
+from faults.harness import ENGINES, TIMES, assert_nothing_lost, child, tell
+
+ROOM = 400_000
+
+
+@contextmanager
+def small_disk(size: int) -> Iterator[Path]:
+    """A file system of so many bytes."""
+    with open_folder() as around:
+        words = ["mount", "-t", "tmpfs", "-o", f"size={size},mode=0755", "none", str(around)]
+        if subprocess.run(words, capture_output=True, check=False).returncode:
+            pytest.skip("a file system may only be mounted by root")
+        try:
+            yield around
+        finally:
+            subprocess.run(["umount", "-l", str(around)], check=True)
+
+
+@contextmanager
+def on(engine: str, disk: Path) -> Iterator[Path]:
+    """A store on the disk."""
+    if engine != "postgres":
+        (disk / "home").mkdir(mode=0o700)
+        yield disk / "home" / {"sqlite": "store.db", "files": "store"}[engine]
+        return
+    shutil.copytree(template(), disk / "data")
+    made = given(disk / "data").start()
+    os.environ["DATABASE"] = made.url
+    try:
+        yield Path("org") / "full"
+    finally:
+        made.stop()
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_disk_that_is_full_refuses_and_loses_nothing(tmp_path, engine):
+    taken = sum(each.stat().st_size for each in template().rglob("*")) if engine == "postgres" else 0
+    acks = tmp_path / "acks"
+    for run in range(1, TIMES + 1):
+        acks.unlink(missing_ok=True)
+        with small_disk(taken + 60_000_000) as disk, on(engine, disk) as store:
+            child("stumble", store, acks, 1, 6).wait()
+            ballast = disk / "ballast"
+            ballast.write_bytes(bytes(shutil.disk_usage(disk).free - ROOM - 10_000 * run))
+            told, errors = child("stumble", store, acks, 2, 90).communicate(timeout=280)
+            assert errors == ""
+            refused = json.loads(told)
+            assert refused
+            assert all("full" in each or "No space left" in each for each in refused), set(refused)
+            ballast.unlink()
+            told, _ = child("stumble", store, acks, 3, 6).communicate(timeout=120)
+            assert json.loads(told) == []
+            assert_nothing_lost(store, acks)
+    tell("a disk that is really full, then has room again", engine, TIMES)

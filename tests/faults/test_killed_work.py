@@ -1,0 +1,212 @@
+"""Long work that is killed at any of its calls (import, re-embedding, migration, sync): the next one goes on."""
+
+import gzip
+import json
+import os
+import random
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from engines.laws import near
+from engines.samples import EAST, MINE, SPACE, Story, everything
+from engines.stores import open_any, open_files, open_store, wrong
+from engines.test_files_format import DATA, JUNE
+from engram.engines.postgres_schema import migrate
+from faults.harness import CHILD, ENGINES, TIMES, WORKER, new_database, opened, place_of, store_of, tell, texts
+from faults.tracing import hurt
+from surfaces.mcp_clients import serving
+from sync.devices import Device, exchange, trusting
+from sync.test_served import swap, trusting_the_server
+
+CALLS = {"sqlite": "pwrite64,fdatasync", "files": "write,fsync,rename,pwrite64", "postgres": "sendto"}
+"""How each engine keeps something: on the disk, or by asking its server."""
+
+
+NEVER = 60_000
+
+
+def killed(engine: str, at: int, *command: object) -> bool:
+    """Run a process that is killed before so many-th of its calls; False when it came to its end first."""
+    words = hurt([sys.executable, *map(str, command)], CALLS[engine], "signal=KILL", str(at))
+    done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=120)
+    assert done.returncode in (0, -9), done.stderr
+    return done.returncode != 0
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_an_import_that_is_killed_is_made_up_for_by_importing_again(tmp_path, engine):
+    place, path, dice = place_of(engine, tmp_path), tmp_path / "all.jsonl", random.Random(engine)
+    wanted = {f"Line {n} of an export of the quiet house" for n in range(60)}
+    with opened("ram:", tmp_path) as other:
+        for text in sorted(wanted):
+            other.remember(text)
+        other.export(str(path))
+    kills = 0
+    for _ in range(3 * TIMES):
+        kills += killed(engine, dice.randrange(1, 150), WORKER, place, tmp_path, "import", path)
+        with opened(place, tmp_path) as memory:
+            assert texts(memory) <= wanted
+            assert memory.doctor().healthy
+    with opened(place, tmp_path) as memory:
+        memory.import_(str(path), trust=True)
+        assert texts(memory) == wanted
+        assert len(memory.list(everywhere=True, limit=1000).memories) == len(wanted)
+    assert kills
+    tell("`kill -9` during an import, then the same import again", engine, kills)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_re_embedding_that_is_killed_leaves_every_vector_whole_or_absent(tmp_path, engine):
+    store, acks, dice = store_of(engine, tmp_path), tmp_path / "acks", random.Random(engine)
+    made = open_any(store)
+    story = Story(made)
+    for n in range(40):
+        story.remember(f"number {n}")
+    made.close()
+    kills = 0
+    for at in [dice.randrange(5, 60) for _ in range(3 * TIMES)] + [NEVER]:
+        kills += killed(engine, at, CHILD, "batches", store, SPACE.model, acks)
+        made = open_any(store)
+        there = set(near(made, EAST, limit=1000))
+        assert there >= set(acks.read_text().split() if acks.exists() else ())
+        assert len(there) + len(made.lacking(SPACE, MINE, limit=1000)) == 40
+        assert wrong(made.check()) == []
+        made.close()
+    assert len(there) == 40
+    tell("`kill -9` during a re-embedding, which goes on", engine, kills)
+
+
+# --- migration ---
+
+
+def old_sqlite(folder: Path) -> tuple[list[object], object]:
+    """A store of the first schema, and what opens it."""
+    store = folder / "store.db"
+    store.write_bytes(gzip.decompress((Path(CHILD).with_name("data") / "schema-1.db.gz").read_bytes()))
+    store.chmod(0o600)
+    return [CHILD, "open", store], lambda: open_store(store)
+
+
+def old_files(folder: Path) -> tuple[list[object], object]:
+    """A folder of the program that plain files come from, and what takes it over."""
+    shutil.copytree(DATA / "june", folder / "store")
+    for each in ((folder / "store"), *(folder / "store").rglob("*")):
+        each.chmod(0o700 if each.is_dir() else 0o600)
+    return [CHILD, "open", folder / "store"], lambda: open_files(folder / "store", clock=lambda: JUNE)
+
+
+def old_postgres(folder: Path) -> tuple[list[object], object]:
+    """A database without our schema."""
+    url = new_database(schema=False)
+    os.environ["DATABASE"] = url
+
+    def opens() -> object:
+        migrate(url, lambda *_: None)
+        return open_any(Path("org") / "migrated")
+
+    return [WORKER, url, folder, "migrate"], opens
+
+
+@pytest.mark.parametrize(
+    ("engine", "older", "most"),
+    [("sqlite", old_sqlite, 60), ("files", old_files, 40), ("postgres", old_postgres, 120)],
+)
+def test_a_migration_that_is_killed_is_resumed(tmp_path, engine, older, most):
+    dice, kills = random.Random(engine), 0
+    (tmp_path / "whole").mkdir(mode=0o700)
+    _, opens = older(tmp_path / "whole")
+    whole = opens()
+    wanted = {each.text for each in everything(whole)}
+    whole.close()
+    for n in range(3 * TIMES):
+        (folder := tmp_path / f"{n}").mkdir(mode=0o700)
+        command, opens = older(folder)
+        for _ in range(2):
+            kills += killed(engine, dice.randrange(1, most), *command)
+        found = opens()
+        assert {each.text for each in everything(found)} == wanted
+        assert [each for each in found.check(repair=engine == "files") if each.severity == "error"] == []
+        Story(found, name="after", start=500).remember("It goes on")
+        found.close()
+    assert kills
+    tell("`kill -9` during a migration from the oldest schema, which is resumed", engine, kills)
+
+
+# --- sync ---
+
+
+def device(folder: Path, engine: str, name: str) -> Device:
+    """A machine whose store is of the engine."""
+    made = Device(folder, name, store="ram:", clock=lambda: datetime.now(UTC))
+    made._path = place_of(engine, folder / name)
+    made.open()
+    return made
+
+
+def killed_there(made: Device, engine: str, at: int, *words: str) -> bool:
+    """Let another process of the machine sync, and kill it."""
+    made.memory.close()
+    told = json.dumps(made.environment)
+    try:
+        return killed(engine, at, WORKER, made._path, made.clone, "exchange", told, *words)
+    finally:
+        made.open()
+
+
+@contextmanager
+def by_git(folder: Path, engine: str) -> Iterator[tuple[Device, Device, list[tuple[str, ...]], object]]:
+    """Two machines that exchange by the files of a repository, and one round of that."""
+    one, two = device(folder, engine, "one"), device(folder, "sqlite", "two")
+    one.say("The one speaks first")
+    two.say("The two speaks first")
+    trusting(one, two)
+
+    def meet() -> None:
+        two.sync()
+        one.fetch(two)
+
+    yield one, two, [("git", str(one.clone))], meet
+    exchange(one, two)
+    assert one.state() == two.state()
+
+
+@contextmanager
+def by_server(folder: Path, engine: str) -> Iterator[tuple[Device, Device, list[tuple[str, ...]], object]]:
+    """Two machines that exchange by a server, and one round of that."""
+    (folder / "served").mkdir()
+    with serving(folder / "served", ENGRAM_EMBEDDER="none") as served:
+        one, two = device(folder, engine, "one"), device(folder, "sqlite", "two")
+        for each in (one, two):
+            each.environment["ENGRAM_REMOTE_TOKEN_TEAM"] = served.token
+            each.memory.remote_add("team", f"http://127.0.0.1:{served.port}")
+            each.memory.remote_enrol("team", "project:acme")
+        trusting_the_server(one, two)
+        yield one, two, [("push", "team"), ("pull", "team")], lambda: two.memory.remote_push("team")
+        swap(one, two)
+        assert one.state() == two.state()
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("way", [by_git, by_server])
+def test_a_sync_that_is_killed_loses_nothing_and_the_next_one_goes_on(tmp_path, engine, way):
+    dice, kills, said = random.Random(f"{engine} {way.__name__}"), 0, set()
+    with way(tmp_path, engine) as (one, two, works, meet):
+        for n in range(TIMES):
+            said |= {f"Said by one in round {n}", f"Said by two in round {n}"}
+            one.say(f"Said by one in round {n}")
+            two.say(f"Said by two in round {n}")
+            meet()
+            for words in works:
+                kills += killed_there(one, engine, dice.randrange(1, 30), *words)
+                assert one.memory.doctor().healthy
+    assert said <= set(one.texts())
+    assert kills
+    told = {by_git: "git", by_server: "a server"}[way]
+    tell(f"`kill -9` during a sync by {told}, and the next one", engine, kills)

@@ -1,0 +1,112 @@
+"""A PostgreSQL server that is killed, restarted or refused by its disk while it is written to: nothing is lost."""
+
+import os
+import random
+import subprocess
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from engines.test_crashes import notes_so_far
+from engines.test_postgres import wait_for
+from engram.errors import Corrupt
+from faults.clusters import Cluster, cluster
+from faults.harness import TIMES, assert_nothing_lost, child, opened, tell, texts
+from faults.tracing import hurt
+
+STORE = Path("org") / "hurt"
+
+
+def a_backend_killed(made: Cluster, dice: random.Random) -> None:
+    """`kill -9` of a process of the server that serves a writer"""
+    made.kill_one(dice)
+
+
+def the_postmaster_killed(made: Cluster, dice: random.Random) -> None:
+    """`kill -9` of the first process of the server beside a writer, then a start"""
+    del dice
+    made.kill()
+    made.start()
+
+
+def a_restart(made: Cluster, dice: random.Random) -> None:
+    """the server restarted in the middle of commits"""
+    made.stop(dice.choice(["fast", "immediate"]))
+    made.start()
+
+
+def calls_that_fail(made: Cluster, dice: random.Random) -> None:
+    """calls of the server to its disk that fail (EIO) beside a writer"""
+    when = f"{dice.randrange(1, 20)}+{dice.randrange(2, 20)}"
+    command = hurt(["-p", str(made.pid)], "pwrite64,pwritev,fdatasync,fsync", "error=EIO", when)
+    tracer = subprocess.Popen(command, stderr=subprocess.DEVNULL)
+    wait_for(lambda: "TracerPid:\t0" not in Path(f"/proc/{made.pid}/status").read_text())
+    made.kill_one(dice)  # so that those who serve clients are new, and watched
+    wait_for(lambda: "Input/output error" in (made.data / "server.log").read_text())
+    tracer.terminate()
+    tracer.wait()
+    made.stop()
+    made.start()
+
+
+def two_checkpointers(made: Cluster, dice: random.Random) -> None:
+    """two checkpointers beside a writer"""
+    with psycopg.connect(made.url, autocommit=True) as one, psycopg.connect(made.url, autocommit=True) as two:
+        for _ in range(dice.randrange(5, 10)):
+            with ThreadPoolExecutor(2) as both:
+                list(both.map(lambda each: each.execute("CHECKPOINT"), (one, two)))
+
+
+@pytest.mark.parametrize(
+    "fault", [a_backend_killed, the_postmaster_killed, a_restart, calls_that_fail, two_checkpointers]
+)
+def test_a_server_that_is_hurt_while_it_is_written_to_loses_nothing(tmp_path, fault):
+    dice, acks = random.Random(fault.__name__), tmp_path / "acks"
+    with cluster() as made:
+        os.environ["DATABASE"] = made.start().url
+        for run in range(1, TIMES + 1):
+            writer = child("stumble", STORE, acks, run, 100_000)
+            more(acks, dice.randrange(10, 60))
+            fault(made, dice)
+            more(acks, 20)  # it goes on
+            writer.kill()
+            writer.wait()
+            assert_nothing_lost(STORE, acks)
+    tell(fault.__doc__, "postgres", TIMES, simulated=fault is calls_that_fail)
+
+
+def test_a_page_that_was_damaged_is_named_and_never_answered_from(tmp_path):
+    """The server's own check sums see it; what matters here is that it is told as damage, and in our words."""
+    dice, named = random.Random(7), 0
+    with cluster() as made:
+        with opened(made.start().url, tmp_path) as memory, psycopg.connect(made.url) as db:
+            wanted = {memory.remember(f"Fact {n} of the quiet house").memory.text for n in range(30)}
+            (path,) = db.execute("SELECT pg_relation_filepath('engram.memory')").fetchone()
+        for _ in range(TIMES):
+            made.stop("fast")
+            content = bytearray((made.data / path).read_bytes())
+            whole = bytes(content)
+            content[dice.randrange(len(content))] ^= 1 << dice.randrange(8)
+            (made.data / path).write_bytes(content)
+            with opened(made.start().url, tmp_path) as memory:
+                try:
+                    assert texts(memory) == wanted
+                except Corrupt as error:
+                    named += "damaged" in str(error)
+            made.stop("fast")
+            (made.data / path).write_bytes(whole)
+            made.start()
+    assert named
+    tell("bits flipped: named by an error or `doctor`, the rest rescued", "postgres", TIMES, damaged=True)
+
+
+def more(acks: Path, wanted: int) -> None:
+    """Wait until so much more was acknowledged."""
+    known = done(acks)
+    wait_for(lambda: done(acks) >= known + wanted, seconds=120)
+
+
+def done(acks: Path) -> int:
+    return sum(line.startswith('["done"') for line in notes_so_far(acks))

@@ -1,0 +1,44 @@
+"""Keys for programs, as a rule: whose they are, how long they last, and how they end."""
+
+from datetime import timedelta
+
+import pytest
+
+from engram.errors import Forbidden, Invalid
+from engram.model.apikey import ApiKey
+from engram.model.caller import Caller
+from engram.rules.keys import LONGEST_DAYS, mint, revoke
+from rules.world import PERSON, START, request
+
+
+def minted(caller: Caller = PERSON, *, days: int = 30, owner: str = "") -> ApiKey:
+    change = mint("ci", request(caller), digest="d" * 64, can=("write",), days=days, owner=owner)
+    (key,) = change.puts
+    assert isinstance(key, ApiKey)
+    return key
+
+
+@pytest.mark.parametrize("days", [1, LONGEST_DAYS])
+def test_a_key_lasts_from_one_day_to_a_year(days):
+    assert minted(days=days).expires_at == START + timedelta(days=days)
+    for wrong in (days - 1, days + 1):
+        if not 1 <= wrong <= LONGEST_DAYS:
+            with pytest.raises(Invalid):
+                minted(days=wrong)
+
+
+def test_a_key_is_for_who_makes_it_and_the_operator_names_its_owner():
+    assert minted(owner=PERSON.owner).owner == minted().owner == PERSON.owner
+    assert minted(Caller(), owner="kim").owner == "kim"
+    with pytest.raises(Forbidden):
+        minted(owner="kim")
+    with pytest.raises(Invalid):
+        minted(Caller())
+
+
+def test_a_key_ends_one_revision_on_and_never_before_it_began():
+    key = minted()
+    (ended,) = revoke(key, request(now=START - timedelta(days=1))).puts
+
+    assert isinstance(ended, ApiKey)
+    assert (ended.revoked_at, ended.revision) == (key.created_at, key.revision + 1)

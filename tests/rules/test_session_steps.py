@@ -1,0 +1,19 @@
+"""Sessions begin, end, and are taken up again, one revision at a time."""
+
+from datetime import timedelta
+
+from engram.model.memory import NOWHERE
+from engram.model.scope import GLOBAL
+from engram.model.session import Session
+from engram.rules.sessions import begin, end
+from rules.world import PERSON, START, request
+
+
+def test_a_session_ends_and_goes_on_one_revision_at_a_time():
+    known = Session(id="s", name="monday", scope=GLOBAL, owner=PERSON.owner, started_at=START, revision=3)
+    (ended,) = end(known, request(now=START - timedelta(hours=1))).puts
+    taken_up = begin(ended, "monday", GLOBAL, NOWHERE, request())  # type: ignore[arg-type] # a session, as it was
+
+    assert (ended.ended_at, ended.revision) == (START, 4)  # type: ignore[union-attr] # the same
+    assert taken_up is not None
+    assert [(one.ended_at, one.revision) for one in taken_up.puts] == [(None, 5)]  # type: ignore[union-attr]

@@ -1,0 +1,28 @@
+"""What `engram serve --help` says: every option, and examples that would start."""
+
+import re
+import shlex
+
+import pytest
+
+from engram.surfaces.serve import FLAGS, OPTIONS, _read, run
+
+HELP = run.__doc__ or ""
+EXAMPLES = re.findall(r"^ +engram (serve .*|serve)$", HELP, re.MULTILINE)
+
+
+def test_help_tells_of_every_option_under_a_heading():
+    told = re.findall(r"^ {6}(--[a-z-]+) ", HELP, re.MULTILINE)
+    assert sorted(told) == sorted([*OPTIONS, *FLAGS, "--json"])
+
+
+def test_the_examples_are_for_oneself_for_a_trial_and_for_a_team():
+    assert len(EXAMPLES) == 3
+
+
+@pytest.mark.parametrize("example", EXAMPLES)
+def test_an_example_is_one_that_would_start(example: str, tmp_path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    asked = _read(shlex.split(example)[1:])
+    assert bool(asked.issuer) == ("oidc" in example)

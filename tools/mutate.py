@@ -1,0 +1,339 @@
+"""Changes the rules a little, one place at a time, and names the changes that no test notices: `make mutate`.
+
+mutmut says what to change: operators, comparisons, conditions, numbers, and what leaves a loop. Words and missing
+values are left alone, since the type check and the tests of the pages see to those. The tests are collected once;
+each change is made in a process of its own, which runs the tests that came by the changed function, the quickest
+first, until one fails.
+"""
+
+import argparse
+import ast
+import importlib
+import json
+import os
+import signal
+import sys
+import time
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+from types import CodeType, FunctionType
+from typing import Any, NamedTuple
+
+import libcst
+import pytest
+from _pytest.runner import runtestprotocol
+from coverage import Coverage
+from hypothesis import HealthCheck, Phase, settings
+from libcst.metadata import CodeRange, MetadataWrapper, PositionProvider
+from mutmut.mutation import mutators
+
+ROOT = Path(__file__).resolve().parents[1]
+RULES = ROOT / "src" / "engram" / "rules"
+RESULTS = ROOT / "build" / "mutants.jsonl"
+TESTS = ("tests/rules", "tests/operations")
+LEFT_OUT = "not vectors and not backups and not thousands and not hostile_text_costs and not postgres"
+"""Tests that wait, or that take long and say nothing of a rule that others do not."""
+
+WATCHED = ROOT / "build" / "watched.json"
+PATIENCE = 3
+"""Seconds of work beyond ten times its own after which a test that goes on and on is taken for failed."""
+
+LATE = 255
+
+TRIED = {
+    mutators.operator_number,
+    mutators.operator_name,
+    mutators.operator_augmented_assignment,
+    mutators.operator_remove_unary_ops,
+    mutators.operator_symmetric_string_methods_swap,
+    mutators.operator_unsymmetrical_string_methods_swap,
+    mutators.operator_keywords,
+    mutators.operator_swap_op,
+    mutators.operator_match,
+    mutators.operator_if_exp,
+}
+
+
+class Place(NamedTuple):
+    """Where a statement is: the function it is in, and the lines of it that are not those of others within."""
+
+    function: str
+    first: int
+    last: int
+
+
+class Mutant(NamedTuple):
+    """One change of one function: where it is, and the line before and after."""
+
+    module: str
+    place: Place
+    line: int
+    before: str
+    after: str
+    source: str
+
+    @property
+    def name(self) -> str:
+        """What is printed and remembered: the same for as long as the line and the change are."""
+        return f"{self.module}.{self.place.function}: {self.before}  ->  {self.after}"
+
+
+def mutants(module: str) -> Iterator[Mutant]:
+    """Every change of the functions of a module of the rules."""
+    source = (RULES / f"{module}.py").read_text(encoding="utf-8")
+    wrapper = MetadataWrapper(libcst.parse_module(source), unsafe_skip_copy=True)
+    places = wrapper.resolve(PositionProvider)
+    functions = dict(_functions(ast.parse(source)))
+    lines = source.splitlines(keepends=True)
+    for node in _nodes(wrapper.module):
+        place = places.get(node)
+        within = functions.get(place.start.line) if place else None
+        if within is None:
+            continue
+        for kind, operator in mutators.mutation_operators:
+            if operator in TRIED and isinstance(node, kind):
+                for new in operator(node):
+                    yield _mutant(module, within, lines, place, wrapper.module.code_for_node(new))
+
+
+def _mutant(module: str, within: Place, lines: list[str], place: CodeRange, new: str) -> Mutant:
+    """The module with other words at one place."""
+    first, last = place.start.line - 1, place.end.line
+    old = "".join(lines[first:last])
+    tail = len(lines[last - 1]) - place.end.column
+    changed = old[: place.start.column] + new + old[len(old) - tail :]
+    before, after = (" ".join(some.split()) for some in (old, changed))
+    return Mutant(module, within, first + 1, before, after, "".join([*lines[:first], changed, *lines[last:]]))
+
+
+def _nodes(node: libcst.CSTNode) -> Iterator[libcst.CSTNode]:
+    yield node
+    for child in node.children:
+        if not isinstance(child, libcst.Annotation):
+            yield from _nodes(child)
+
+
+def _functions(tree: ast.AST, within: str = "") -> Iterator[tuple[int, Place]]:
+    """The lines of bodies of functions, each with its statement and the outermost function around it."""
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.ClassDef):
+            yield from _functions(node, f"{within}{node.name}.")
+        elif isinstance(node, ast.FunctionDef):
+            told = isinstance(node.body[0], ast.Expr) and isinstance(node.body[0].value, ast.Constant)
+            for one in node.body[told:]:
+                yield from _statements(one, within + node.name)
+
+
+def _statements(node: ast.stmt, function: str) -> Iterator[tuple[int, Place]]:
+    """The lines of a statement, and then those of the statements within it, which are nearer."""
+    last = node.end_lineno or node.lineno
+    inner = [one for one in ast.walk(node) if isinstance(one, ast.stmt) and one is not node]
+    head = min((one.lineno - 1 for one in inner), default=last)
+    for line in range(node.lineno, last + 1):
+        yield line, Place(function, node.lineno, max(head, node.lineno))
+    for one in ast.iter_child_nodes(node):
+        if isinstance(one, ast.stmt):
+            yield from _statements(one, function)
+        elif isinstance(one, ast.ExceptHandler | ast.match_case):
+            for each in one.body:
+                yield from _statements(each, function)
+
+
+# --- running ---
+
+
+class Test(NamedTuple):
+    """A test, and how long it takes."""
+
+    seconds: float
+    item: pytest.Item
+
+
+class Runner:
+    """Takes the place of pytest's own loop: the tests once, to see what they come by, then each mutant."""
+
+    def __init__(self, modules: list[str], workers: int, budget: float) -> None:
+        self.modules = modules
+        self.budget = budget
+        self.workers = workers
+        self.tests: dict[tuple[str, int], set[Test]] = {}
+        self.killers: dict[str, list[str]] = defaultdict(list)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_collection(self) -> None:
+        """Few examples, always the same, and no search for the smallest that fails."""
+        settings.register_profile(
+            "mutants",
+            deadline=None,
+            max_examples=30,
+            derandomize=True,
+            database=None,
+            phases=[Phase.explicit, Phase.generate],
+            suppress_health_check=list(HealthCheck),
+        )
+        settings.load_profile("mutants")
+
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        """Try what was not tried before, or not noticed then."""
+        self._watch(session.items)
+        known = results()
+        asked = [one for module in self.modules for one in mutants(module) if known.get(one.name) != "killed"]
+        children = []
+        for worker in range(self.workers):
+            child = os.fork()
+            if not child:
+                self._try(asked[worker :: self.workers])
+                os._exit(0)
+            children.append(child)
+        for child in children:
+            os.waitpid(child, 0)
+        return True
+
+    def _watch(self, items: list[pytest.Item]) -> None:
+        """Which lines of the rules each test comes by; what was seen of files that are as they were is kept."""
+        known = json.loads(WATCHED.read_text()) if WATCHED.exists() else {}
+        rules = max(path.stat().st_mtime for path in RULES.glob("*.py"))
+        seen: dict[tuple[str, int], set[Test]] = defaultdict(set)
+        for item in items:
+            stamp = max(item.path.stat().st_mtime, rules)
+            if known.get(item.nodeid, [0])[0] != stamp:
+                known[item.nodeid] = [stamp, *_watched(item)]
+            _, seconds, lines = known[item.nodeid]
+            for module, passed in lines.items():
+                for line in passed:
+                    seen[module, line].add(Test(seconds, item))
+        WATCHED.write_text(json.dumps(known))
+        self.tests = dict(seen)
+        print(f"{len(items)} tests come by {len(seen)} lines", flush=True)
+
+    def _try(self, asked: list[Mutant]) -> None:
+        """Write down what came of each, one line after the other, so that a run can be ended at any time."""
+        with RESULTS.open("a", encoding="utf-8") as file:
+            for mutant in asked:
+                outcome = self._outcome(mutant)
+                file.write(json.dumps([mutant.name, outcome, mutant.line]) + "\n")
+                file.flush()
+
+    def _outcome(self, mutant: Mutant) -> str:
+        lines = range(mutant.place.first, mutant.place.last + 1)
+        passing = set().union(*(self.tests.get((mutant.module, line), ()) for line in lines))
+        code, function = _code(mutant), _function(mutant)
+        if not passing or code is None or function is None:
+            return "untested"
+        killers = self.killers[mutant.module]  # who noticed one is likely to notice the next
+        tests = sorted(passing, key=lambda one: (one.item.nodeid not in killers[-20:], one.seconds))
+        child = os.fork()
+        if not child:
+            _work(function, code, tests, self.budget)
+        failed = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        if 0 < failed <= min(len(tests), LATE - 1):
+            killers.append(tests[failed - 1].item.nodeid)
+        return "killed" if failed else "survived"
+
+
+def results() -> dict[str, str]:
+    """What came of each mutant when it was tried last."""
+    if not RESULTS.exists():
+        return {}
+    return {name: outcome for name, outcome, _ in map(json.loads, RESULTS.read_text().splitlines())}
+
+
+def _watched(item: pytest.Item) -> tuple[float, dict[str, list[int]]]:
+    """How long a test takes, and the lines of the rules that it comes by."""
+    started = time.process_time()
+    watching = Coverage(data_file=None, include=[f"{RULES}/*"])
+    with watching.collect():
+        reports = runtestprotocol(item, log=False)
+    if any(report.failed for report in reports):
+        raise pytest.UsageError(f"{item.nodeid} fails as it is")
+    data = watching.get_data()
+    lines = {Path(file).stem: sorted(data.lines(file) or ()) for file in data.measured_files()}
+    return round(time.process_time() - started, 4), lines
+
+
+def _work(function: FunctionType, code: CodeType, tests: list[Test], budget: float) -> None:
+    """In a process of its own: make the change, and end with the place of the first test that fails."""
+    signal.signal(signal.SIGVTALRM, lambda *_: os._exit(LATE))
+    silent = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(silent, 1)
+    os.dup2(silent, 2)
+    function.__code__ = code
+    ends = time.process_time() + budget
+    for at, test in enumerate(tests, 1):
+        if time.process_time() > ends:
+            break
+        signal.setitimer(signal.ITIMER_VIRTUAL, PATIENCE + 10 * test.seconds)
+        try:
+            failed = any(report.failed for report in runtestprotocol(test.item, log=False))
+        except BaseException:  # noqa: BLE001 - whatever it was, it was noticed
+            failed = True
+        if failed:
+            os._exit(min(at, LATE - 1))
+    os._exit(0)
+
+
+def _code(mutant: Mutant) -> CodeType | None:
+    """The changed function, as it is compiled; None where the change is no Python."""
+    try:
+        whole = compile(mutant.source, str(RULES / f"{mutant.module}.py"), "exec")
+    except SyntaxError:
+        return None
+    waiting = [whole]
+    while waiting:
+        for one in waiting.pop().co_consts:
+            if isinstance(one, CodeType):
+                if one.co_qualname == mutant.place.function:
+                    return one
+                waiting.append(one)
+    return None
+
+
+def _function(mutant: Mutant) -> FunctionType | None:
+    found: Any = importlib.import_module(f"engram.rules.{mutant.module}")
+    for name in mutant.place.function.split("."):
+        found = vars(found).get(name) if isinstance(found, type) else getattr(found, name, None)
+    found = getattr(found, "fget", found)
+    found = getattr(found, "__func__", found)
+    found = getattr(found, "__wrapped__", found)
+    return found if isinstance(found, FunctionType) else None
+
+
+def main(words: list[str]) -> int:
+    """Try the named modules of the rules, or all; what was tried before and noticed is not tried again."""
+    os.chdir(ROOT)
+    RESULTS.parent.mkdir(exist_ok=True)
+    known = sorted(path.stem for path in RULES.glob("*.py") if path.stem != "__init__")
+    asked = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    asked.add_argument("module", nargs="*", help="modules of the rules; all of them by default")
+    asked.add_argument("--budget", type=float, default=30, help="seconds of tests for each change")
+    asked.add_argument("--tests", nargs="+", default=TESTS, help="where to look for tests")
+    asked.add_argument("--workers", type=int, default=os.cpu_count() or 1)
+    asked.add_argument("--report", action="store_true", help="only tell what came of it")
+    said = asked.parse_args(words)
+    modules = said.module or known
+    ended = 0
+    if not said.report:
+        runner = Runner(modules, said.workers, said.budget)
+        ended = int(pytest.main(["-q", "-p", "no:cacheprovider", "-k", LEFT_OUT, *said.tests], plugins=[runner]))
+    report(modules)
+    return ended
+
+
+def report(modules: list[str]) -> None:
+    """Print what no test noticed, and how many were noticed, by module."""
+    known = results()
+    for module in modules:
+        mine = [(one, known.get(one.name, "untried")) for one in mutants(module)]
+        counted = Counter(outcome for _, outcome in mine)
+        print(
+            f"{module}: {counted.pop('killed', 0)} of {len(mine)} noticed"
+            + (f", {dict(counted)}" if counted else "")
+        )
+        for mutant, outcome in mine:
+            if outcome != "killed":
+                print(f"  {outcome} {mutant.line}: {mutant.before}\n      -> {mutant.after}")
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
