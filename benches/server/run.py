@@ -32,7 +32,7 @@ import psycopg  # noqa: E402 - after the path
 import stores  # noqa: E402
 import texts  # noqa: E402
 import vectors  # noqa: E402
-from driver import CACHE, MCP_MEMORY_SERVICE, OFFLINE, Failed, _install  # noqa: E402
+from driver import CACHE, MCP_MEMORY_SERVICE, OFFLINE, Failed, install  # noqa: E402
 from filling import ORG, filled  # noqa: E402
 
 from common import DOCS, Bar, dated, machine, table, write_between  # noqa: E402
@@ -228,7 +228,7 @@ def _ours(name: str, folder: Path, variables: dict[str, str], held: Callable[[],
 def theirs(folder: Path, size: int) -> Iterator[Server]:
     """Its HTTP server on its SQLite storage, open to anybody, as it is asked by its own page."""
     home = MCP_MEMORY_SERVICE.home(CACHE)
-    _install(MCP_MEMORY_SERVICE, home)
+    install(MCP_MEMORY_SERVICE, home)
     kept = home / f"load-{size}-{texts.fingerprint()}.db"
     if not kept.exists():
         _fill_theirs(home, folder, size, kept)
