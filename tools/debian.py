@@ -1,4 +1,4 @@
-"""Put the programs in place that tests drive and no Python package brings: Chromium and strace.
+"""Put the programs in place that tests drive and no Python package brings: Chromium, strace and the shells.
 
 Run as `python tools/debian.py`. Where they are there, nothing is done. What is not there is installed with apt if
 that may be done without asking (as root, or in CI); else the tests that need it skip, with this word. In CI a
@@ -10,7 +10,12 @@ import shutil
 import subprocess
 import sys
 
-PROGRAMS = {"chromium": ("chromium", "chromium-browser", "google-chrome"), "strace": ("strace",)}
+PROGRAMS = {
+    "chromium": ("chromium", "chromium-browser", "google-chrome"),
+    "strace": ("strace",),
+    "zsh": ("zsh",),
+    "fish": ("fish",),
+}
 """Package → what its program may be called."""
 
 OPTIONS = ("-y", "-q", "--no-install-recommends")
