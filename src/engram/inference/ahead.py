@@ -1,7 +1,7 @@
 """Something computed on a second core, while whoever needs it later goes on with what can be done before."""
 
 import os
-from _thread import allocate_lock, start_new_thread
+from _thread import LockType, allocate_lock, start_new_thread
 from collections.abc import Callable
 from typing import TypeVar
 
@@ -9,9 +9,57 @@ T = TypeVar("T")
 
 CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
-_beside = allocate_lock()
-"""Held while something is made beside: one at a time in a process. Where several questions are answered at once,
-the cores have work enough, and whoever finds this held makes theirs when it is needed."""
+
+class _Beside:
+    """A thread that does one thing at a time and waits for the next: starting one takes longer than waking it."""
+
+    def __init__(self) -> None:
+        self.free = allocate_lock()
+        self._work: Callable[[], None] | None = None
+        self._handed = _held()
+        self._started = False
+
+    def hand(self, work: Callable[[], None]) -> None:
+        """Have something done; only for whoever holds `free`, which is released when it is done.
+
+        Raises:
+            RuntimeError: when there may be no more threads.
+        """
+        if not self._started:
+            start_new_thread(self._run, ())
+            self._started = True
+        self._work = work
+        self._handed.release()
+
+    def _run(self) -> None:
+        while True:
+            self._handed.acquire()
+            work, self._work = self._work, None
+            if work:
+                work()
+            del work  # what was made must not stay until the next question
+            self.free.release()
+
+
+def _held() -> LockType:
+    lock = allocate_lock()
+    lock.acquire()
+    return lock
+
+
+_beside = _Beside()
+"""One at a time in a process. Where several questions are answered at once, the cores have work enough, and whoever
+finds it busy makes theirs when it is needed."""
+
+
+def _anew() -> None:
+    """A process that was forked off has the thread's locks without the thread."""
+    global _beside  # noqa: PLW0603 - the fork took the other one's thread
+    _beside = _Beside()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_anew)
 
 
 def ahead(make: Callable[[], T]) -> Callable[[], T]:
@@ -19,11 +67,10 @@ def ahead(make: Callable[[], T]) -> Callable[[], T]:
 
     It is made once, here or there; what making raised is raised where it is waited for.
     """
-    if CORES < 2 or not _beside.acquire(blocking=False):
+    beside = _beside
+    if CORES < 2 or not beside.free.acquire(blocking=False):
         return make
-    begun, done = allocate_lock(), allocate_lock()
-    begun.acquire()
-    done.acquire()
+    begun, done = _held(), _held()
     made: list[T] = []
     failed: list[BaseException] = []
 
@@ -34,7 +81,6 @@ def ahead(make: Callable[[], T]) -> Callable[[], T]:
         except BaseException as error:  # noqa: BLE001 - raised where it is waited for
             failed.append(error)
         finally:
-            _beside.release()
             done.release()
 
     def wait() -> T:
@@ -44,9 +90,9 @@ def ahead(make: Callable[[], T]) -> Callable[[], T]:
             return made[0]
 
     try:
-        start_new_thread(begin, ())
+        beside.hand(begin)
     except RuntimeError:  # there may be no more threads
-        _beside.release()
+        beside.free.release()
         return make
     # One thread of an interpreter runs at a time, and whoever has the turn keeps it for milliseconds. Waiting gives
     # it up until the making computes, which needs none: without this line nothing is gained.

@@ -1,6 +1,6 @@
 """Finding again: recall answers a question, context prepares a session."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import cast
 
@@ -17,6 +17,7 @@ from engram.operations.citing import checked
 from engram.operations.marks import marks
 from engram.operations.scopes import in_view, unplaced
 from engram.recall.brief import Section, brief
+from engram.recall.meaning import begin
 from engram.recall.pipeline import Asked
 from engram.recall.pipeline import recall as look_up
 from engram.rules.insights import apart, require_memories
@@ -58,6 +59,7 @@ def recall(
     """
     require_between("limit", limit, 1, MOST_HITS)
     noted = call.usage.begin()
+    asked = asked_by(call, question, limit=limit, as_of=as_of, words=words, weak=weak)
     kinds, table = tuple(each(kind, MOST_KINDS)), call.policy.kinds or KINDS
     require_memories(kinds, table)
     where = Filter(
@@ -69,8 +71,7 @@ def recall(
         until=until,
         view=call.caller.view,
     )
-    asked = asked_by(call, question, where, limit=limit, as_of=as_of, words=words, weak=weak)
-    answer = _without_amended(look_up(call.engine, asked))
+    answer = _without_amended(look_up(call.engine, asked(where)))
     if as_of is None and (told := marks(call, [hit.memory for hit in answer.hits])):
         hits = (hit._replace(marks=told.get(hit.memory.id, ())) for hit in answer.hits)
         answer = answer._replace(hits=tuple(hits))
@@ -139,21 +140,26 @@ def context(
 
 
 def asked_by(
-    call: Call, question: str, where: Filter, *, limit: int, as_of: datetime | None, words: bool, weak: bool
-) -> Asked:
-    """A caller's question with everything that bounds its answer; of a moment in the past nothing is checked now.
+    call: Call, question: str, *, limit: int, as_of: datetime | None, words: bool, weak: bool
+) -> Callable[[Filter], Asked]:
+    """A caller's question, to be bounded by a filter; of a moment in the past nothing is checked now.
+
+    Its vector is begun here: it takes longest, and whoever asks can do everything else meanwhile.
 
     Raises:
         Invalid: when it is empty or too long, or the moment is still to come.
     """
     _check_question(call, question, as_of)
-    return Asked(
+    embedder = None if words else call.embedder
+    making = begin(embedder, question) if embedder else None
+    return lambda where: Asked(
         question,
         where,
         call.access,
         now=call.now,
         limit=limit,
-        embedder=None if words else call.embedder,
+        embedder=embedder,
+        making=making,
         moment=as_of,
         weak=weak,
         evidence=None if as_of else lambda memories: checked(call, memories),

@@ -72,8 +72,8 @@ def search(
     asked = standings(standing)
     if not question.strip() and as_of is None:
         return _listed(call, where._replace(standings=asked), limit, after, unused=unused)
-    asking = asked_by(call, question, where, limit=limit, as_of=as_of, words=words, weak=weak)
-    return _found(call, asking._replace(standings=asked), unused=unused)
+    asking = asked_by(call, question, limit=limit, as_of=as_of, words=words, weak=weak)
+    return _found(call, asking(where)._replace(standings=asked), unused=unused)
 
 
 def _found(call: Call, asking: Asked, *, unused: bool) -> Found:

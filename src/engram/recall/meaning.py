@@ -41,7 +41,12 @@ class Meaning:
             return b""
 
 
-def meaning_of(engine: Engine, embedder: Embedder, question: str, access: Access) -> Meaning:
+def begin(embedder: Embedder, question: str) -> Callable[[], bytes] | None:
+    """Begin the vector of a question, which takes longest of all; None where the model cannot read it."""
+    return None if embedder.latin and not is_latin(question) else embedder.begin(question)
+
+
+def meaning_of(engine: Engine, embedder: Embedder, making: Callable[[], bytes] | None, access: Access) -> Meaning:
     """What a question can be compared by, its vector having been begun, where the store can be asked with it.
 
     A few memories that lack vectors get theirs first. Where the model or endpoint fails, words alone must do.
@@ -53,9 +58,9 @@ def meaning_of(engine: Engine, embedder: Embedder, question: str, access: Access
     require_same(backlog, embedder.space)
     if backlog.active not in (None, embedder.space):
         return Meaning(behind=backlog.remaining, why="The vectors of the new model are still being made.")
-    if embedder.latin and not is_latin(question):
+    if making is None:
         return Meaning(why="The model reads Latin script only.")
-    meaning = Meaning(embedder.begin(question), behind=backlog.lacking)
+    meaning = Meaning(making, behind=backlog.lacking)
     if (backlog.active is None or backlog.lacking) and meaning.vector():
         # A text that cannot be embedded must not keep a question from being answered.
         with suppress(Unavailable):

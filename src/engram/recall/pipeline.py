@@ -14,7 +14,7 @@ from engram.model.query import Census, Hit, Query, cosine, says_all
 from engram.model.text import NEGATIONS, is_latin, terms
 from engram.ports import Embedder, Engine
 from engram.recall.lexical import Words, read
-from engram.recall.meaning import Meaning, embed, meaning_of
+from engram.recall.meaning import Meaning, begin, embed, meaning_of
 from engram.recall.timewords import asked
 from engram.recall.weigh import WIDTH, Asking, Candidate, weigh
 from engram.rules.past import as_of
@@ -54,6 +54,7 @@ class Asked(NamedTuple):
     now: datetime
     limit: int
     embedder: Embedder | None = None  # None: words alone
+    making: Callable[[], bytes] | None = None  # the question's vector, where the embedder has begun it already
     moment: datetime | None = None  # what was known then
     weak: bool = False  # also what is not relevant
     standings: tuple[Standing, ...] = ("live",)  # a person may look through others; none is recalled otherwise
@@ -67,7 +68,7 @@ def recall(engine: Engine, ask: Asked) -> Recalled:
         Conflict: when the store's vectors are of another model than the embedder's.
     """
     # The vector is begun first. All that can do without it comes before it is waited for, in the engine's search.
-    meaning = meaning_of(engine, ask.embedder, ask.question, ask.access) if ask.embedder else Meaning()
+    meaning = _meaning(engine, ask)
     words = read(engine, ask.question, ask.access)
     if not (words.terms or words.phrases):
         meaning = Meaning()  # marks alone mean nothing, and would be near to anything
@@ -96,6 +97,12 @@ def recall(engine: Engine, ask: Asked) -> Recalled:
         time=time.said,
         hint=_hint(words, meaning, weak, found=bool(kept)),
     )
+
+
+def _meaning(engine: Engine, ask: Asked) -> Meaning:
+    if ask.embedder is None:
+        return Meaning()
+    return meaning_of(engine, ask.embedder, ask.making or begin(ask.embedder, ask.question), ask.access)
 
 
 def _gather(engine: Engine, ask: Asked, words: Words, meaning: Meaning) -> list[Candidate]:
