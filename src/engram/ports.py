@@ -306,8 +306,11 @@ class Embedder(Protocol):
         """The vector of a question: little-endian float32, of unit length."""
         ...
 
-    def begin(self, text: str) -> Callable[[], bytes]:
-        """Begin the vector of a question, if it is of use; what is returned waits for it, and raises as `query`."""
+    def begin(self, text: str) -> Callable[[], bytes] | None:
+        """Begin the vector of a question beside its asker; what is returned waits for it, and raises as `query`.
+
+        None where nothing was begun, since the asker can do no better than to call `query`.
+        """
         ...
 
     def documents(self, texts: Sequence[str]) -> list[bytes]:

@@ -69,13 +69,22 @@ class UsageFile:
             self._lines.append(line)
             return
         with suppress(OSError):  # a count is not worth failing an answer
-            os.makedirs(os.path.dirname(self._path), mode=0o700, exist_ok=True)
-            flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW
-            with os.fdopen(os.open(self._path, flags, 0o600), "ab", buffering=0) as file:
-                file.write(line.encode() + b"\n")
-                size = os.fstat(file.fileno()).st_size
+            file = self._open()
+            try:
+                os.write(file, line.encode() + b"\n")
+                size = os.fstat(file).st_size
+            finally:
+                os.close(file)
             if size > LARGEST:
                 self._fold()
+
+    def _open(self) -> int:
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW
+        try:
+            return os.open(self._path, flags, 0o600)
+        except FileNotFoundError:  # the first time; to look for the folder at each would take longer than the line
+            os.makedirs(os.path.dirname(self._path), mode=0o700, exist_ok=True)
+            return os.open(self._path, flags, 0o600)
 
     def _told(self) -> "_Told":
         if not self._path:

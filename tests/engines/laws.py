@@ -931,11 +931,11 @@ class EngineLaws:
         engine.commit(change(*records))
         embed(engine, *zip(records, WAYS, strict=False))
         ready = Query(("zebra",), every=False, vector=WAYS[2], space=SPACE)
-        coming = ready._replace(vector=b"", coming=lambda: WAYS[2])
+        coming = ready._replace(vector=b"", coming=lambda _: WAYS[2])
         for query in (ready, ready._replace(terms=()), ready._replace(ranked=False)):
             asked = coming._replace(terms=query.terms, ranked=query.ranked)
             assert engine.search(asked, MINE) == engine.search(query, MINE)
-        never = engine.search(coming._replace(coming=bytes), MINE)
+        never = engine.search(coming._replace(coming=lambda _: b""), MINE)
         assert [(hit.memory.id, hit.cosine) for hit in never] == [("id-0", None)]
 
     def test_e3_a_space_that_is_not_the_stores_leaves_the_words(self, engine):

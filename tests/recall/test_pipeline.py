@@ -1,11 +1,14 @@
 """One question, answered: only what is live and readable, once, with a word where nothing is relevant."""
 
+import functools
 from collections.abc import Callable
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 
-from engram.errors import Unavailable
+from engram.engines.sqlite import SqliteEngine
+from engram.errors import Invalid, Unavailable
 from engram.inference.lazy import Lazy, Loaded
 from engram.model.answers import Recalled
 from engram.model.scope import Scope
@@ -469,3 +472,44 @@ def test_a_model_that_fails_for_the_question_alone_leaves_words(world: World):
 
     assert texts(answer) == ["The harbour is small"]
     assert "It stumbled. Try again." in answer.hint
+
+
+# --- a vector that is made beside ---
+
+
+class Beside(Concepts):
+    """Its vectors are begun before they are needed, and say what was asked for first: they or the words."""
+
+    def begin(self, text: str) -> Callable[[], bytes]:
+        self.begun = text
+        return functools.partial(self.query, text)
+
+
+@pytest.mark.parametrize(
+    "question", ["harbour", "haven lunch", '"the harbour"', "Which port is open?", "?!", "squid"]
+)
+def test_a_vector_that_is_made_beside_answers_as_one_that_is_not(tmp_path: Path, question: str):
+    answers = []
+    for embedder in (Concepts(SEA), Beside(SEA)):
+        engine = SqliteEngine(tmp_path / f"{type(embedder).__name__}.db", new_replica=lambda: "replica")
+        world = World(embedder=embedder, engine=engine)
+        for number in range(60):
+            world.person.remember(f"The harbour number {number} is an anchorage")
+        world.person.remember("A port is open all night")
+        world.person.remember("Lunch is at noon")
+        world.person.reembed()
+        answers.append(world.person.recall(question, weak=True, limit=20))
+        world.person.close()
+
+    assert answers[0] == answers[1]
+    assert answers[0].hits or question == "?!"
+
+
+def test_a_vector_is_begun_before_the_place_of_the_question_is_known():
+    embedder = Beside(SEA)
+    world = World(embedder=embedder)
+    with pytest.raises(Invalid, match="scope"):
+        world.person.recall("haven", scope="no such:thing")
+
+    assert embedder.begun == "haven"
+    assert embedder.asked == []  # and nobody waited for it

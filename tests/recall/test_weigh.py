@@ -34,10 +34,8 @@ def line(number: int, text: str = "We deploy on Fridays", *, words: float = POOR
     return one(id, text, words=words, **({"session": "s1", "handle": f"mem-{number:04}"} | said))
 
 
-def weighed(
-    *pool: Candidate, question: str = "when do we deploy", time: Asked = NOTHING, by_meaning: bool = False
-) -> list[Recollection]:
-    return list(weigh(pool, Asking(question, NOW, time, by_meaning)))
+def weighed(*pool: Candidate, question: str = "when do we deploy", time: Asked = NOTHING) -> list[Recollection]:
+    return list(weigh(pool, Asking(question, NOW, time)))
 
 
 def order(*pool: Candidate, **asked: object) -> list[str]:
@@ -56,7 +54,7 @@ def test_more_of_the_words_comes_first():
 
 
 def test_nearer_in_meaning_comes_first():
-    assert order(one("a", meaning=0.4), one("b", meaning=0.5), by_meaning=True) == ["b", "a"]
+    assert order(one("a", meaning=0.4), one("b", meaning=0.5)) == ["b", "a"]
 
 
 def test_neither_words_nor_meaning_rules_alone():
@@ -64,15 +62,15 @@ def test_neither_words_nor_meaning_rules_alone():
     meant = one("meaning", words=0.0, meaning=1.0)
     both = one("zz-both", words=0.6, meaning=0.8)
 
-    assert order(said, meant, both, by_meaning=True)[0] == "zz-both"
-    assert order(said, one("m", words=0.0, meaning=0.9), by_meaning=True)[0] == "m"
-    assert order(one("w", words=0.9, meaning=0.5), one("m", words=0.0, meaning=0.6), by_meaning=True)[0] == "w"
+    assert order(said, meant, both)[0] == "zz-both"
+    assert order(said, one("m", words=0.0, meaning=0.9))[0] == "m"
+    assert order(one("w", words=0.9, meaning=0.5), one("m", words=0.0, meaning=0.6))[0] == "w"
 
 
 def test_what_is_below_the_floor_of_meaning_takes_nothing_away():
     below, at_it = one("b", meaning=-0.5), one("a", meaning=0.0)
 
-    scores = [hit.score for hit in weighed(below, at_it, by_meaning=True)]
+    scores = [hit.score for hit in weighed(below, at_it)]
 
     assert scores[0] == scores[1] > 0
 
@@ -80,7 +78,7 @@ def test_what_is_below_the_floor_of_meaning_takes_nothing_away():
 def test_where_the_meaning_is_not_known_yet_words_speak_for_it():
     lacking, at_it = one("b", meaning=None), one("a", meaning=0.0)
 
-    assert [hit.memory.id for hit in weighed(lacking, at_it, by_meaning=True)] == ["b", "a"]
+    assert [hit.memory.id for hit in weighed(lacking, at_it)] == ["b", "a"]
 
 
 # --- who speaks ---
@@ -175,7 +173,7 @@ def test_the_neighbour_of_what_fits_comes_before_another_of_its_session():
 def test_a_neighbour_by_meaning_counts_too():
     pool = (line(1, words=0.0, meaning=FIT), line(9, id="a-far", meaning=0.1), line(2, id="b-beside", meaning=0.1))
 
-    assert order(*pool, by_meaning=True) == ["line-0001", "b-beside", "a-far"]
+    assert order(*pool) == ["line-0001", "b-beside", "a-far"]
 
 
 def test_both_neighbours_gain():
@@ -196,7 +194,7 @@ def test_the_line_after_a_fitting_question_is_taken_for_its_answer():
     asked = line(1, "When do we deploy the api?", meaning=0.9)
     said = line(11, "When we deploy the api we sing", meaning=0.9)
     pool = (asked, line(12, id="a-after-a-statement", meaning=0.1), line(2, id="b-after-the-question", meaning=0.1))
-    found = order(*pool, said, by_meaning=True)
+    found = order(*pool, said)
 
     assert found.index("b-after-the-question") < found.index("a-after-a-statement")
 
@@ -204,7 +202,7 @@ def test_the_line_after_a_fitting_question_is_taken_for_its_answer():
 def test_the_line_before_a_question_is_not_taken_for_its_answer():
     asked = line(2, "When do we deploy the api?", meaning=0.9)
     pool = (line(1, meaning=0.1), asked, line(3, meaning=0.1))
-    before, after = (reason(id, "neighbours", *pool, by_meaning=True) for id in ("line-0001", "line-0003"))
+    before, after = (reason(id, "neighbours", *pool) for id in ("line-0001", "line-0003"))
 
     assert after > before > 0
 
@@ -212,7 +210,7 @@ def test_the_line_before_a_question_is_not_taken_for_its_answer():
 def test_the_answer_to_a_question_about_something_else_gains_nothing():
     pool = (line(1, "What is for lunch?", meaning=0.0, words=0.0), line(2, meaning=0.1))
 
-    assert reason("line-0002", "neighbours", *pool, by_meaning=True) == 0
+    assert reason("line-0002", "neighbours", *pool) == 0
 
 
 def test_the_session_of_what_fits_comes_before_a_stranger():
@@ -407,11 +405,9 @@ def drawn(rows: Sequence[tuple]) -> list[Candidate]:
 
 
 @settings(max_examples=150)
-@given(CANDIDATES, st.booleans(), st.sampled_from(["", "newest", "oldest"]))
-def test_scores_and_relevance_lie_between_0_and_1_and_the_best_comes_first(rows, by_meaning, ages):
-    hits = weighed(
-        *drawn(rows), question="What did Ada say?", time=LAST_WEEK._replace(order=ages), by_meaning=by_meaning
-    )
+@given(CANDIDATES, st.sampled_from(["", "newest", "oldest"]))
+def test_scores_and_relevance_lie_between_0_and_1_and_the_best_comes_first(rows, ages):
+    hits = weighed(*drawn(rows), question="What did Ada say?", time=LAST_WEEK._replace(order=ages))
     scores = [hit.score for hit in hits]
 
     assert scores == sorted(scores, reverse=True)
@@ -419,12 +415,12 @@ def test_scores_and_relevance_lie_between_0_and_1_and_the_best_comes_first(rows,
 
 
 @settings(max_examples=80)
-@given(CANDIDATES, st.booleans(), st.integers(0, 99))
-def test_the_order_of_the_candidates_changes_nothing(rows, by_meaning, seed):
+@given(CANDIDATES, st.integers(0, 99))
+def test_the_order_of_the_candidates_changes_nothing(rows, seed):
     pool = drawn(rows)
     mixed = random.Random(seed).sample(pool, len(pool))
 
-    assert weighed(*pool, by_meaning=by_meaning) == weighed(*mixed, by_meaning=by_meaning)
+    assert weighed(*pool) == weighed(*mixed)
 
 
 def test_equals_come_by_their_id():
@@ -460,7 +456,7 @@ def test_a_question_that_names_what_nobody_knows_needs_a_very_good_fit():
 @settings(max_examples=60)
 @given(CANDIDATES)
 def test_the_parts_that_are_told_add_up_to_the_score(rows):
-    for hit in weighed(*drawn(rows), by_meaning=True):
+    for hit in weighed(*drawn(rows)):
         total = sum(value for name, value in hit.reasons.items() if name not in FACTORS)
         for name in FACTORS:
             total *= hit.reasons.get(name, 1.0)

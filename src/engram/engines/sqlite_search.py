@@ -48,15 +48,15 @@ class Searcher:
             return _any(db, query, places, where)
         space = self._space(db, query.space)
         documents = _Documents(db, where, space[0] if space else None)
-        worded = _Candidates(
+        carrying = _Candidates(
             lambda count: self._words.matches(db, query, count, places, readable),
             AHEAD * query.limit,
         )
-        by_words = worded.best(query.limit, documents, lambda row: documents.say(row[0], query.phrases))
-        documents.make(by_words)
+        by_words = carrying.best(query.limit, documents, lambda row: documents.say(row[0], query.phrases))
+        worded = [Hit(documents.memory(n), share) for n, share in by_words.items()]
         room = self._room(db, query, places, space) if space else None
         # Up to here the vector was not needed, and may have been on its way.
-        query = query.arrived()
+        query = query.arrived(worded)
         meaning = _Meaning.of(query, room) if query.vector and room else None
         near = _near(db, query, meaning)
         by_meaning = near.best(query.limit, documents, lambda row: documents.have(row[0], row[2]))
@@ -155,11 +155,6 @@ class _Documents:
         sql = f"SELECT n, v FROM vector INDEXED BY vector_by_memory WHERE n {these} AND s = ?"
         for n, v in fetch(self._db, sql, *numbered, self._s):
             self.vectors.setdefault(n, []).append(v)
-
-    def make(self, numbers: Iterable[int]) -> None:
-        """Read these documents into memories, which are asked for later."""
-        for n in numbers:
-            self.memory(n)
 
     def memory(self, n: int) -> Memory:
         """One that was let through."""

@@ -20,7 +20,7 @@ class _Beside:
         self._started = False
 
     def hand(self, work: Callable[[], None]) -> None:
-        """Have something done; only for whoever holds `free`, which is released when it is done.
+        """Have something done; only for whoever holds `free`, which whatever is done must release at its end.
 
         Raises:
             RuntimeError: when there may be no more threads.
@@ -38,7 +38,6 @@ class _Beside:
             if work:
                 work()
             del work  # what was made must not stay until the next question
-            self.free.release()
 
 
 def _held() -> LockType:
@@ -62,14 +61,15 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_anew)
 
 
-def ahead(make: Callable[[], T]) -> Callable[[], T]:
+def ahead(make: Callable[[], T]) -> Callable[[], T] | None:
     """Begin to make something that mostly computes outside Python; what is returned waits for it.
 
-    It is made once, here or there; what making raised is raised where it is waited for.
+    It is made once; what making raised is raised where it is waited for. None where it was not begun, since there
+    is no core for it.
     """
     beside = _beside
     if CORES < 2 or not beside.free.acquire(blocking=False):
-        return make
+        return None
     begun, done = _held(), _held()
     made: list[T] = []
     failed: list[BaseException] = []
@@ -81,6 +81,7 @@ def ahead(make: Callable[[], T]) -> Callable[[], T]:
         except BaseException as error:  # noqa: BLE001 - raised where it is waited for
             failed.append(error)
         finally:
+            beside.free.release()
             done.release()
 
     def wait() -> T:
@@ -93,7 +94,7 @@ def ahead(make: Callable[[], T]) -> Callable[[], T]:
         beside.hand(begin)
     except RuntimeError:  # there may be no more threads
         beside.free.release()
-        return make
+        return None
     # One thread of an interpreter runs at a time, and whoever has the turn keeps it for milliseconds. Waiting gives
     # it up until the making computes, which needs none: without this line nothing is gained.
     begun.acquire()

@@ -74,10 +74,9 @@ class Lazy:
         self._failed = None
         return vector
 
-    def begin(self, text: str) -> Callable[[], bytes]:
-        """See `ports.Embedder.begin`. What is still to be loaded is loaded by who waits for it."""
-        making = functools.partial(self.query, text)
-        return ahead(making) if self.ready else making
+    def begin(self, text: str) -> Callable[[], bytes] | None:
+        """See `ports.Embedder.begin`. What is still to be loaded is loaded by who asks for the vector."""
+        return ahead(functools.partial(self.query, text)) if self.ready else None
 
     def documents(self, texts: Sequence[str]) -> list[bytes]:
         """See `ports.Embedder.documents`."""

@@ -38,7 +38,8 @@ class Query(NamedTuple):
     one that ends in `*` stands for every term that begins so. Each phrase must be said, in a row (see `says_all`).
     By meaning, where a vector is given: the nearest. Beside phrases it finds nothing by itself, since what does not
     say them is no candidate; it then only tells the cosines of what was found by words. A vector that is still
-    being made is `coming`: an engine asks for it by `arrived` when it needs it, and may look for words before.
+    being made is `coming`: an engine asks for it by `arrived` when it needs it, and may look for words before, and
+    tell what these found to whoever makes it.
     """
 
     terms: tuple[str, ...] = ()
@@ -46,16 +47,16 @@ class Query(NamedTuple):
     variants: Mapping[str, tuple[str, ...]] = NO_VARIANTS
     phrases: tuple[str, ...] = ()
     vector: bytes = b""  # little-endian float32, of unit length
-    coming: Callable[[], bytes] | None = None  # waits for the vector; nothing, where none could be made
+    coming: Callable[[Sequence["Hit"]], bytes] | None = None  # waits for the vector; empty where none could be made
     space: Space | None = None  # where the vector lives
     lean: bytes = b""  # what to take away from it before codes are compared; see `ports.Embedder.lean`
     where: Filter = ANYTHING
     limit: int = 50  # how many by words, and as many by meaning
     ranked: bool = True  # False: any that match by words, each with a share of 1
 
-    def arrived(self) -> "Query":
-        """The same query with its vector, once that is made."""
-        return self._replace(vector=self.coming(), coming=None) if self.coming else self
+    def arrived(self, worded: Sequence["Hit"] = ()) -> "Query":
+        """The same query with its vector, once that is made; `worded` is what words found meanwhile, best first."""
+        return self._replace(vector=self.coming(worded), coming=None) if self.coming else self
 
 
 class Hit(NamedTuple):

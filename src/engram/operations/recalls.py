@@ -151,7 +151,7 @@ def asked_by(
     """
     _check_question(call, question, as_of)
     embedder = None if words else call.embedder
-    making = begin(embedder, question) if embedder else None
+    begun = begin(embedder, question) if embedder else None
     return lambda where: Asked(
         question,
         where,
@@ -159,7 +159,7 @@ def asked_by(
         now=call.now,
         limit=limit,
         embedder=embedder,
-        making=making,
+        begun=begun,
         moment=as_of,
         weak=weak,
         evidence=None if as_of else lambda memories: checked(call, memories),

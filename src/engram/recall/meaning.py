@@ -22,11 +22,13 @@ class Meaning:
     """What can be compared by meaning now: the question's vector, which may still be in the making, or nothing.
 
     How many memories lack a vector is told by `behind`; why there is none for the question, by `why`, once `vector`
-    was asked for.
+    was asked for. Where it is made `beside`, who waits for it has time for something else.
     """
 
-    def __init__(self, making: Callable[[], bytes] | None = None, *, behind: int = 0, why: str = "") -> None:
-        self.making, self.behind, self.why = making, behind, why
+    def __init__(
+        self, making: Callable[[], bytes] | None = None, *, beside: bool = False, behind: int = 0, why: str = ""
+    ) -> None:
+        self.making, self.beside, self.behind, self.why = making, beside, behind, why
 
     def vector(self) -> bytes:
         """The vector, which is waited for; where the model or endpoint fails, nothing."""
@@ -41,13 +43,16 @@ class Meaning:
             return b""
 
 
-def begin(embedder: Embedder, question: str) -> Callable[[], bytes] | None:
-    """Begin the vector of a question, which takes longest of all; None where the model cannot read it."""
-    return None if embedder.latin and not is_latin(question) else embedder.begin(question)
+def begin(embedder: Embedder, question: str) -> Meaning:
+    """Begin the vector of a question, which takes longest of all, where the model can read it."""
+    if embedder.latin and not is_latin(question):
+        return Meaning(why="The model reads Latin script only.")
+    begun = embedder.begin(question)
+    return Meaning(begun or functools.partial(embedder.query, question), beside=begun is not None)
 
 
-def meaning_of(engine: Engine, embedder: Embedder, making: Callable[[], bytes] | None, access: Access) -> Meaning:
-    """What a question can be compared by, its vector having been begun, where the store can be asked with it.
+def meaning_of(engine: Engine, embedder: Embedder, begun: Meaning, access: Access) -> Meaning:
+    """What was begun for a question, where the store can be asked with it.
 
     A few memories that lack vectors get theirs first. Where the model or endpoint fails, words alone must do.
 
@@ -58,15 +63,15 @@ def meaning_of(engine: Engine, embedder: Embedder, making: Callable[[], bytes] |
     require_same(backlog, embedder.space)
     if backlog.active not in (None, embedder.space):
         return Meaning(behind=backlog.remaining, why="The vectors of the new model are still being made.")
-    if making is None:
-        return Meaning(why="The model reads Latin script only.")
-    meaning = Meaning(making, behind=backlog.lacking)
-    if (backlog.active is None or backlog.lacking) and meaning.vector():
+    if begun.making is None:
+        return begun
+    begun.behind = backlog.lacking
+    if (backlog.active is None or backlog.lacking) and begun.vector():
         # A text that cannot be embedded must not keep a question from being answered.
         with suppress(Unavailable):
             catch_up_a_little(engine, embedder, access)
-        meaning.behind = engine.backlog(access).lacking
-    return meaning
+        begun.behind = engine.backlog(access).lacking
+    return begun
 
 
 def require_same(backlog: Backlog, space: Space) -> None:

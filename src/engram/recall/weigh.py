@@ -75,7 +75,6 @@ class Asking(NamedTuple):
     question: str
     now: datetime
     time: Asked
-    by_meaning: bool  # whether candidates were also looked for by meaning
     strange: bool = False  # whether it names what no memory has ever heard of
     phrases: tuple[str, ...] = ()  # what it says in quotation marks
 
