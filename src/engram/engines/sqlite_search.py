@@ -147,14 +147,13 @@ class _Documents:
         self._looked_at |= new
         clause, values = self._where
         these, numbered = _among(new)
-        self.known.update(
-            fetch(self._db, f"SELECT n, doc FROM memory WHERE n {these} AND {clause}", *numbered, *values)
-        )
-        if self._s is None:
-            return
-        sql = f"SELECT n, v FROM vector INDEXED BY vector_by_memory WHERE n {these} AND s = ?"
-        for n, v in fetch(self._db, sql, *numbered, self._s):
-            self.vectors.setdefault(n, []).append(v)
+        # One statement for both: two take half as long again.
+        of = "memory LEFT JOIN vector INDEXED BY vector_by_memory ON vector.n = memory.n AND s = ?"
+        sql = f"SELECT memory.n, doc, v FROM {of} WHERE memory.n {these} AND {clause}"
+        for n, doc, v in fetch(self._db, sql, self._s, *numbered, *values):
+            self.known[n] = doc
+            if v is not None:
+                self.vectors.setdefault(n, []).append(v)
 
     def memory(self, n: int) -> Memory:
         """One that was let through."""

@@ -95,7 +95,7 @@ class Asked:
 
     @functools.cached_property
     def _aside(self) -> Floats:
-        upright = self.vector - np.frombuffer(self._lean, "<f4") if self._lean else self.vector
+        upright = self.vector - _middle(self._lean, len(self.vector)) if self._lean else self.vector
         return upright - _middle(self._centre, len(upright))
 
 
@@ -356,7 +356,9 @@ def _packed(signs: npt.NDArray[np.bool_]) -> bytes:
     return np.packbits(signs, bitorder="little").tobytes()
 
 
+@functools.lru_cache(maxsize=16)
 def _middle(centre: bytes, dim: int) -> Floats:
+    """A vector that every question of a space is compared with."""
     return _rows([centre], "<f4", dim)[0] if centre else np.zeros(1, np.float32)
 
 

@@ -155,8 +155,9 @@ def _ranks(hits: Sequence[Hit], nearest: int) -> list[dict[str, int]]:
 def _pool(hits: Sequence[Hit], ranks: Sequence[dict[str, int]], embedder: Embedder | None) -> list[Candidate]:
     """The hits on the scales that weighing knows."""
     pool: list[Candidate] = []
+    latin = embedder is not None and embedder.latin
     for (memory, words, near), places in zip(hits, ranks, strict=True):
-        if near is not None and embedder and (not embedder.latin or is_latin(memory.text)):
+        if near is not None and embedder and (not latin or is_latin(memory.text)):
             pool.append(Candidate(memory, words or 0.0, _above_floor(near, embedder), places))
         elif words is not None:
             # What the model cannot read is near to everything else it cannot read: only its words count.
