@@ -718,7 +718,8 @@ class EngineLaws:
         access = Access(nasty, closed=frozenset({nasty}), agent=nasty)
         whole = {each.id: each for each in everything(engine, access=access)}
         for where in (
-            *(Filter(**{name: nasty}) for name in ("key", "session", "owner", "digest", "amends", "replaced_by")),
+            *(Filter(**{name: nasty}) for name in ("key", "session", "owner", "digest", "amends")),
+            *(Filter(**{name: nasty}) for name in ("replaced_by", "held_for")),
             *(Filter(tags=(nasty,)), Filter(kinds=(nasty,)), Filter(ids=(nasty, "id-1")), Filter(near=nasty)),
             *(Filter(scopes=(kept.scope,)), Filter(within=kept.scope)),
         ):

@@ -241,7 +241,7 @@ def pooled_memories(draw: st.DrawFn) -> Memory:
         visibility=pick("private", "shared"),
         pinned=pick(True, False),
         status=pick("pending", "promoted", "promoted", "rejected"),
-        held_for=pick("", "", "unmerged_branch", "conflict"),
+        held_for=pick("", "", "unmerged_branch", "untrusted_origin"),
         branch=pick(*BRANCHES),
         replaced_by=pick("", "", "k1"),
         forgotten_at=pick(None, None, START),
@@ -281,6 +281,7 @@ def filters(draw: st.DrawFn) -> Filter:
         "outline": st.sampled_from(TEXTS).map(outline),
         "amends": st.sampled_from(WORDS),
         "replaced_by": st.sampled_from(("", "k1")),
+        "held_for": st.sampled_from(("", "unmerged_branch", "untrusted_origin")),
         "since": st.sampled_from(MOMENTS),
         "until": st.sampled_from(MOMENTS),
     }

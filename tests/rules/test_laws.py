@@ -20,6 +20,7 @@ from engram.model.limits import print_time
 from engram.model.memory import CURATED, Memory, standing
 from engram.rules.access import access_of
 from engram.rules.changes import CONTENT
+from engram.rules.doubts import is_doubted, rewords
 from engram.rules.kinds import DISCOVERIES, quiet
 from engram.rules.merge import State, merge, states
 from engram.service import Engram
@@ -31,6 +32,7 @@ TEXTS = (
     "the api port is 8080.",
     "My name is Alex Rivera",
     "We build with pnpm",
+    "With pnpm we build",
 )
 KINDS = (None, "preference", "fact", "identity", "rule", "map", "finding", "prompt", "summary", "insight", "risk")
 KEYS = ("", "", "port", "name")
@@ -202,7 +204,23 @@ def l11(deed: Deed) -> None:
         assert deed.after == deed.before
 
 
-LAWS = {law.__name__: law for law in (l1, l2, l3, l4, l5, l6, l7, l8, l10, l11)}
+def l12(deed: Deed) -> None:
+    if deed.who.caller.human:
+        return
+    access = access_of(deed.who.caller)
+    waiting = [one for one in deed.before.values() if is_doubted(one)]
+    for one in waiting:
+        assert deed.after[one.id].text == one.text, "an agent took away the words that wait"
+        assert deed.after[one.id].forgotten_at in (None, one.forgotten_at)
+    waiting = [one for one in waiting if access.allows(one.owner, one.visibility, one.scope)]
+    waiting = [one for one in waiting if one.forgotten_at is None]
+    counted = {(*place(one), one.digest) for one in deed.before.values() if one.status == "promoted"}
+    for one in (deed.after[id] for id in deed.live(deed.after)):
+        if (*place(one), one.digest) not in counted:
+            assert not any(rewords(one.text, other.text) for other in waiting)
+
+
+LAWS = {law.__name__: law for law in (l1, l2, l3, l4, l5, l6, l7, l8, l10, l11, l12)}
 
 whoever = st.sampled_from(["person"] * 3 + ["agent"] * 3 + ["other", "reviewer"])
 which = st.integers(0, 30)
@@ -361,6 +379,10 @@ def test_l10_there_is_no_discovery_without_a_citation():
 
 def test_l11_an_accepted_act_leaves_exactly_one_batch_of_events_and_a_refused_one_none():
     hold("l11")
+
+
+def test_l12_an_agent_makes_nothing_live_that_rewords_what_nobody_vouches_for():
+    hold("l12")
 
 
 # --- the same laws, by the paths on which they are most likely to break ---

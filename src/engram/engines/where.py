@@ -24,6 +24,9 @@ STANDING = """CASE
  WHEN stale_at < ? THEN 'stale'
  ELSE 'live' END"""
 
+WAITING = frozenset({"pending", "staged"})
+"""The standings that only what is pending can have."""
+
 
 def where(asked: Filter, access: Access) -> Clause:
     """The WHERE clause (without the word) and its parameters, for what is asked and may be read.
@@ -96,7 +99,7 @@ def _words(asked: Filter) -> list[Clause]:
     if asked.except_kinds:
         clauses.append((f"kind NOT IN ({_marks(asked.except_kinds)})", [*asked.except_kinds]))
     clauses += [("instr(memory.tags, ?) > 0", [f"\n{tag}\n"]) for tag in asked.tags]
-    for name in ("origin", "owner", "session", "key", "digest", "outline", "amends", "replaced_by"):
+    for name in ("origin", "owner", "session", "key", "digest", "outline", "amends", "replaced_by", "held_for"):
         if (value := getattr(asked, name)) is not None:
             # Saying that it is not empty lets a partial index, which leaves the empty ones out, answer.
             clauses.append((f"{name} = ? AND {name} <> ''" if value else f"{name} = ?", [value]))
@@ -121,6 +124,9 @@ def _times(asked: Filter) -> list[Timed]:
     if asked.standings:
         values: list[str | int | None] = [asked.view, None, None, None, *asked.standings]
         clauses.append((f"{STANDING} IN ({_marks(asked.standings)})", values))
+        if WAITING.issuperset(asked.standings):
+            # It follows from the line above; said like this, an index that has only these can answer.
+            clauses.append(("status = 'pending'", []))
     return clauses
 
 

@@ -36,6 +36,7 @@ class Filter(NamedTuple):
     near: str | None = None  # this text, or the same statement but for a value (equal digest or outline)
     amends: str | None = None
     replaced_by: str | None = None
+    held_for: str | None = None  # what it waits for, or waited for
     touches: tuple[str, ...] = ()  # relations only: from or to any of these memories
     since: datetime | None = None  # created at or after
     until: datetime | None = None  # created before
@@ -137,6 +138,7 @@ def matches(memory: Memory, where: Filter) -> bool:
         and (where.near is None or _near(memory.text, where.near))
         and where.amends in (None, memory.amends)
         and where.replaced_by in (None, memory.replaced_by)
+        and where.held_for in (None, memory.held_for)
         and not where.touches
         and (where.since is None or memory.created_at >= where.since)
         and (where.until is None or memory.created_at < where.until)

@@ -20,6 +20,7 @@ from engram.operations.base import MOST_KINDS, Call, each, every, newest, operat
 from engram.operations.blobs import named_by, tidy
 from engram.operations.candidates import with_candidates
 from engram.operations.citing import checked, filled, pinned_anew, staged
+from engram.operations.doubts import doubted
 from engram.operations.marks import marks
 from engram.operations.scopes import in_view, scope_named
 from engram.operations.sessions import timeline
@@ -503,7 +504,7 @@ def known(call: Call, proposal: Proposal) -> Known:
         twins = _related(call, exact) + _related(call, exact._replace(standings=("rejected",), now=call.now), 1)
     others = (one for one in near if one.digest != same)
     rivals = [one for one in others if standing(one, call.now, call.caller.view) == "live"]
-    return Known(keyed=keyed[0] if keyed else None, twins=twins, rivals=tuple(rivals[:MOST_RIVALS]))
+    return Known(keyed[0] if keyed else None, twins, tuple(rivals[:MOST_RIVALS]), doubted(call, proposal.text))
 
 
 def touched_by(call: Call, event: int) -> tuple[Memory, ...]:

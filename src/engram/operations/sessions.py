@@ -14,6 +14,7 @@ from engram.model.memory import NOWHERE, Context, Memory
 from engram.model.session import Session, session_id
 from engram.operations import parameters as p
 from engram.operations.base import Call, operation, require_between
+from engram.operations.doubts import doubted
 from engram.operations.scopes import in_view, scope_named
 from engram.rules import admission, sessions
 from engram.rules.admission import Admission, Known
@@ -137,7 +138,8 @@ def _summed_up(call: Call, session: Session | None, name: str, summary: str, req
         session=session.name if session else name,
         context=session.context if session else call.context,
     )
-    return admission.admit(prepare(said, request, call.policy), Known(), call.policy, request)
+    prepared = prepare(said, request, call.policy)
+    return admission.admit(prepared, Known(doubted=doubted(call, prepared.text)), call.policy, request)
 
 
 def _under_way(call: Call) -> Session | None:

@@ -21,6 +21,7 @@ from engram.model.memory import (
 from engram.model.record import replace
 from engram.rules.access import is_confirmed, require_owner, require_person
 from engram.rules.changes import CONTENT, Step, compose, step
+from engram.rules.doubts import UNVOUCHED, is_doubted, require_person_for, vouched
 from engram.rules.likeness import contradiction, same
 from engram.rules.proposals import CLEARED, Policy, Proposal
 
@@ -31,11 +32,12 @@ REACH = ("visibility", "decay", "valid_from", "valid_until", "confidence")
 
 
 class Known(NamedTuple):
-    """What the store holds that bears on a proposal, all of the same owner and scope."""
+    """What the store holds that bears on a proposal, of the same owner and scope where nothing else is said."""
 
     keyed: Memory | None = None  # holds the key
     twins: tuple[Memory, ...] = ()  # the same text, whatever became of it
     rivals: tuple[Memory, ...] = ()  # live, with the same outline
+    doubted: tuple[Memory, ...] = ()  # waits because nobody vouches for it, in any place that the caller reads
 
 
 class Admission(NamedTuple):
@@ -56,6 +58,7 @@ def admit(proposal: Proposal, known: Known, policy: Policy, request: Request) ->
         Forbidden: when the key is held by someone else's memory.
     """
     require_not_rejected(known)
+    proposal = vouched(proposal, known.twins, known.doubted, request)
     if not proposal.apart:
         if known.keyed is not None:
             require_owner(request.caller, known.keyed)
@@ -97,6 +100,9 @@ def revise(
     if not anew:
         _require_revisable(old)
     require_free_text(old, proposal.text, known)
+    if not same(old.text, proposal.text):
+        require_person_for(old, request, "change the words of")
+        proposal = vouched(proposal, known.twins, known.doubted, request)
     new = replace(_rewritten(old, proposal, policy, request), key=_key_of(old, proposal, known))
     live = old.status == "promoted" and old.forgotten_at is None and not old.replaced_by
     if not anew and all(getattr(old, name) == getattr(new, name) for name in (*CONTENT, "tier")):
@@ -232,8 +238,7 @@ def _judged_again(
     """What waits goes live when it is said again by someone for whom it would not have had to wait."""
     rivals = _contradicted(proposal.text, known, old.id)
     status, _ = _verdict(old.tier, rivals, proposal, policy, request)
-    unvouched = old.held_for == "untrusted_origin" and not request.caller.human
-    if status == "pending" or rivals or unvouched:
+    if status == "pending" or rivals or (is_doubted(old) and not request.caller.human):
         return {}
     said = _fresh(proposal, policy, request)
     return {
@@ -371,7 +376,7 @@ def _verdict(
 ) -> tuple[Status, HeldFor]:
     """Whether a memory may go live by itself, and if not, what for."""
     if not proposal.trusted:
-        return "pending", "untrusted_origin"
+        return "pending", UNVOUCHED
     if is_confirmed(request):
         return "promoted", ""
     reasons: tuple[tuple[bool, HeldFor], ...] = (

@@ -11,6 +11,7 @@ from engram.model.record import replace
 from engram.model.relation import Relation
 from engram.rules.access import require_confirmation, require_judge, require_owner, require_person
 from engram.rules.changes import CONTENT, Step, compose, step
+from engram.rules.doubts import require_person_for
 from engram.rules.likeness import contradiction
 from engram.rules.redact import redact
 
@@ -149,6 +150,7 @@ def forget(memory: Memory, request: Request, *, reason: str = "", replaced: Sequ
         raise Conflict(f"{_name(memory)} is rejected: it is hidden already.", "To erase it: engram purge.")
     if memory.forgotten_at is not None:
         raise Conflict(f"{_name(memory)} is forgotten already.", f"Bring it back: engram restore {_name(memory)}.")
+    require_person_for(memory, request, "forget")
     if memory.tier == CURATED and memory.status == "promoted":
         require_person(request, f"forget a curated memory (kind {memory.kind})")
     steps = [
