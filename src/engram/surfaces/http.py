@@ -176,7 +176,15 @@ async def unrouted(request: Request, error: Exception) -> Response:
     code = {NOT_FOUND: "not_found", NOT_ALLOWED: "invalid"}.get(error.status_code, "invalid")
     said = f"{request.method} {request.url.path} is not served here."
     body = {"code": code, "message": said, "hint": f"See {BASE}/openapi.json."}
-    return JSONResponse(body, error.status_code, headers=error.headers)
+    return JSONResponse(body, error.status_code, headers=_in_order(error.headers))
+
+
+def _in_order(headers: Mapping[str, str] | None) -> dict[str, str]:
+    """Starlette keeps the ways an address is asked as a set, and tells them in another order in every process."""
+    told = dict(headers or {})
+    if "Allow" in told:
+        told["Allow"] = ", ".join(sorted(told["Allow"].split(", ")))
+    return told
 
 
 async def _left(request: Request, error: Exception) -> Response:
