@@ -1,9 +1,10 @@
 """How well a save finds what it may conflict with or supersede: precision and recall on labelled pairs.
 
 `pairs.tsv` holds pairs of memories in twelve languages: contradictions, updates, paraphrases, pairs about one
-subject that both hold, and pairs that have nothing in common. A store keeps the older one of every pair; the newer
-ones are remembered one by one, and what the save's answer names is counted: right is the older one of the pair, and
-only where the two should be looked at together (the first three classes). All else that is named is a false alarm.
+subject that both hold, pairs that say the same of two subjects (parallel), and pairs that have nothing in common. A
+store keeps the older one of every pair; the newer ones are remembered one by one, and what the save's answer names
+is counted: right is the older one of the pair, and only where the two should be looked at together (the first three
+classes). All else that is named is a false alarm.
 
 Every second pair is for tuning (`--half tune`); the others are for reporting, and nothing was chosen by them.
 """
@@ -27,7 +28,7 @@ PAIRS = Path(__file__).with_name("pairs.tsv")
 ASKED = ("contradiction", "update", "paraphrase")
 """The classes whose pairs somebody should look at."""
 
-QUIET = ("related", "unrelated")
+QUIET = ("related", "parallel", "unrelated")
 MOST = 3
 
 

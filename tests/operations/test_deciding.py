@@ -24,6 +24,9 @@ def test_review_shows_the_named_ones_with_what_says_nearly_the_same(memory: Engr
     assert found.memory.id == waits.id
     assert [one.id for one in found.near] == [known.id]
     assert all(not one.near for one in memory.review().candidates)
+    again = memory.remember("The build cache lives on the fast disk of the runners", kind="rule").memory
+    (found,) = memory.review(memory=[waits.handle]).candidates
+    assert {one.id for one in found.near} == {known.id, again.id}
 
 
 def test_what_does_not_wait_is_no_candidate_by_being_named(memory: Engram):
@@ -61,6 +64,31 @@ def test_history_says_which_events_undo_would_refuse(memory: Engram):
     memory.undo(str(promoted))
     assert old.id in told.handles
     assert memory.history(old.handle).final == ()
+
+
+def test_history_of_a_memory_says_which_steps_it_cannot_go_back_to(memory: Engram):
+    old = memory.remember("The port is 1", kind="infra").memory
+    new = memory.remember("The port is 2", kind="infra").memory
+    memory.promote(new.handle)
+    replaced, said = (event.seq for event in memory.history(old.handle).events)
+
+    assert memory.history(old.handle).out_of_reach == (replaced,)  # it is there
+    memory.purge(new.handle, confirm=True)
+    told = memory.history(old.handle)
+    assert said in told.out_of_reach
+    for seq in told.out_of_reach:
+        with pytest.raises(Conflict):
+            memory.undo(str(seq), memory=old.handle)
+    memory.verify(old.handle)
+    within = memory.history(old.handle).events[1].seq
+    assert within not in memory.history(old.handle).out_of_reach
+    memory.undo(str(within), memory=old.handle)
+
+
+def test_history_of_everything_goes_back_to_no_step(memory: Engram):
+    memory.remember("The port is 1")
+
+    assert memory.history().out_of_reach == ()
 
 
 def test_undo_takes_a_memory_back_to_one_of_its_steps(memory: Engram):

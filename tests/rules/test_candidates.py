@@ -23,6 +23,14 @@ def against(old: str, new: str, near: float | None = None):
         ("Feature flags are stored in Redis", "Feature flags live in Postgres, not in Redis", "both about Feature"),
         ("Der Dienst läuft auf Port 8080", "Der Dienst läuft auf Port 9090", "8080 → 9090"),
         ("测试服务器的端口是8080", "测试服务器的端口是9000", "8080 → 9000"),
+        ("Only editors may delete comments", "Every guest may delete comments", "both about may"),
+        ("Guests may delete comments", "Nobody may delete comments", "both about may"),
+        (
+            "Backups of the ledger are stored in Oslo",
+            "The ledger stores backups in Bergen",
+            "both about ledger",
+        ),
+        ("Deploying to staging needs a ticket", "Deployments to staging need no ticket", "both about staging"),
     ],
 )
 def test_the_same_subject_said_otherwise_is_suspected_with_its_reason(old, new, why):
@@ -39,6 +47,9 @@ def test_the_same_subject_said_otherwise_is_suspected_with_its_reason(old, new, 
         ("The gateway validates JSON web tokens", "The gateway compresses responses with brotli"),
         ("The garden sprinklers run at dawn", "Parser errors carry a line number"),
         ("Das Lager hat zwei Tore", "Das Lager wird nachts bewacht"),
+        ("The search box is cached at the edge", "The basket is cached at the edge"),
+        ("Mara reviews pull requests on Mondays", "Piet reviews pull requests on Mondays"),
+        ("Le panier est testé dans le navigateur", "Le paiement est testé dans le navigateur"),
         ("", "The lobby has plants"),
     ],
 )

@@ -260,7 +260,7 @@ def test_cards_are_in_groups_by_session_oldest_first(here: Site):
         b = waits(memory, "Second, of no session")
         c = waits(memory, "Third, of one again", session="s-one")
     page = here.enter("/web/inbox")
-    handles = page.locator("article.candidate .handle").all_inner_texts()
+    handles = page.locator("article.candidate h3 .handle").all_inner_texts()
     group = page.get_by_role("region", name="Session s-one")
 
     assert handles == [a, c, b]

@@ -11,10 +11,20 @@ from engram.engines import postgres_words as words_of
 from engram.engines import postgres_write as writing
 from engram.engines.chain import moved
 from engram.engines.postgres_blobs import PostgresBlobs
-from engram.engines.postgres_check import check_derived, check_told, mend_derived
+from engram.engines.postgres_check import TALLIES, check_derived, check_told, mend_derived
 from engram.engines.postgres_database import Database
 from engram.engines.postgres_schema import MIGRATIONS, Part
-from engram.engines.rows import Row, backlog_of, event_of, events_where, handles_of, page_of, record_of, the_one
+from engram.engines.rows import (
+    Row,
+    backlog_of,
+    event_of,
+    events_where,
+    handles_of,
+    page_of,
+    record_of,
+    tallied,
+    the_one,
+)
 from engram.engines.where import Clause
 from engram.engines.where import where as to_sql
 from engram.model.change import Change, Commit, Finding, Token, Witness
@@ -255,6 +265,10 @@ class PostgresEngine:
         """What `doctor` says about the store besides findings."""
         ((version,),) = self._database.ask(self.org, "SHOW server_version")
         return {"schema": str(len(MIGRATIONS)), "postgres": version, "org": self.org}
+
+    def tallies(self) -> dict[str, int]:
+        """How many memories the table, the word index and the space in use have; `doctor` tells it."""
+        return tallied(*self._database.ask(self.org, TALLIES)[0])
 
     def probe(self) -> None:
         """See `Database.probe`."""

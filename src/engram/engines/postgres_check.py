@@ -40,6 +40,14 @@ DRIFTED = {
 """What counts the rows that no longer say what the memories say."""
 
 
+TALLIES = (
+    "SELECT (SELECT count(*) FROM memory WHERE org = :org), (SELECT count(*) FROM worded()), used.s,"
+    " (SELECT count(DISTINCT n) FROM vector WHERE org = :org AND s = used.s)"
+    " FROM (SELECT min(s) AS s FROM space WHERE org = :org) AS used"
+)
+"""How many memories there are, how many the word index has, the space in use, and how many have a vector in it."""
+
+
 def check_told(part: Part) -> list[Finding]:
     """What does not agree with history: nothing mends that."""
     docs = part.fetch("SELECT n, doc::text FROM memory WHERE org = :org")

@@ -98,6 +98,12 @@ def backlog_of(spaces: Sequence[Row]) -> Backlog:
     return Backlog(**named, lacking=counts[0], remaining=counts[1])
 
 
+def tallied(rows: int, words: int | None, space: int | None, vectors: int) -> dict[str, int]:
+    """How many memories each part of a store has, without the parts that are not there."""
+    found = {"rows": rows, "full_text": words, "vectors": None if space is None else vectors}
+    return {name: number for name, number in found.items() if number is not None}
+
+
 def events_where(after: int, subject: str | None, batch: str | None, *, newest: bool, among: str = "") -> Clause:
     """The WHERE clause of a part of history; `among` is what also holds of its subjects."""
     clauses: list[tuple[str, str | int]] = [("seq < ?" if newest and after else "seq > ?", after)]

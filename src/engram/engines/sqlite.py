@@ -22,7 +22,7 @@ from engram.engines.rows import (
     the_one,
     whole,
 )
-from engram.engines.sqlite_check import check_derived, check_told
+from engram.engines.sqlite_check import check_derived, check_told, tallies
 from engram.engines.sqlite_rows import EVENTS, Unchanged, fetch, meta
 from engram.engines.sqlite_search import Searcher, space_of
 from engram.engines.sqlite_write import Book, append, apply, check, mend_derived, replay
@@ -285,6 +285,11 @@ class SqliteEngine:
     def facts(self) -> dict[str, str]:
         """What `doctor` says about the store besides findings."""
         return {"schema": str(len(files.MIGRATIONS)), "sqlite": apsw.sqlite_lib_version()}
+
+    def tallies(self) -> dict[str, int]:
+        """How many memories the table, the word index and the space in use have; `doctor` tells it."""
+        with files.mapped(self.path):
+            return tallies(self._connection())
 
     form = "sqlite"
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import apsw
 
 from engram.engines.audit import check_history, check_records
-from engram.engines.rows import event_of
+from engram.engines.rows import event_of, tallied
 from engram.engines.sqlite_file import COLUMNS, MEMORY_COLUMNS
 from engram.engines.sqlite_rows import EVENTS, fetch, meta
 from engram.model.change import Finding
@@ -61,31 +61,37 @@ def _document(doc: str) -> Document | None:
     return kept if isinstance(kept, dict) and isinstance(kept.get("id"), str) else None
 
 
+def tallies(db: apsw.Connection) -> dict[str, int]:
+    """How many memories there are, how many the word index has, and how many have a vector in the space in use."""
+    there = fetch(db, "SELECT 1 FROM sqlite_schema WHERE name = 'words_docsize'")
+    words = "(SELECT count(*) FROM words_docsize)" if there else "NULL"
+    used = "(SELECT min(s) FROM space)"
+    vectors = f"(SELECT count(DISTINCT n) FROM vector WHERE s = {used})"
+    return tallied(*fetch(db, f"SELECT count(*), {words}, {used}, {vectors} FROM memory")[0])
+
+
 def check_derived(db: apsw.Connection) -> list[Finding]:
     """Records against what is derived from them: columns, words, claims and vectors."""
     findings = []
-    kept = fetch(db, "SELECT count(*) FROM memory")[0][0]
-    there = fetch(db, "SELECT 1 FROM sqlite_schema WHERE name = 'words_docsize'")
-    indexed = fetch(db, "SELECT count(*) FROM words_docsize")[0][0] if there else "none"
-    if kept != indexed or meta(db, "terms") != TERMS_VERSION:
+    kept = tallies(db)
+    if kept["rows"] != kept.get("full_text") or meta(db, "terms") != TERMS_VERSION:
         findings.append(
             Finding(
                 "words",
-                f"{kept} memories, {indexed} in the word index.",
+                f"{kept['rows']} memories, {kept.get('full_text', 'none')} in the word index.",
                 "Rebuild it: engram doctor --fix",
                 fixable=True,
             )
         )
     for type in RECORDS:
         names = list(MEMORY_COLUMNS if type == "memory" else COLUMNS)
-        for n, doc, *kept in db.execute(f"SELECT n, doc, {', '.join(names)} FROM {type}"):
-            handle = print_handle(type, n)
-            if _document(doc) is None:
-                findings.append(Finding("records", f"The document of {handle} is damaged.", "Restore a backup."))
-            elif list(index(decode(type, json.loads(doc))).values()) != kept:
-                findings.append(
-                    Finding("columns", f"The columns of {handle} differ from its document.", fixable=True)
-                )
+        for n, doc, *columns in db.execute(f"SELECT n, doc, {', '.join(names)} FROM {type}"):
+            if (document := _document(doc)) is None:
+                damaged = f"The document of {print_handle(type, n)} is damaged."
+                findings.append(Finding("records", damaged, "Restore a backup."))
+            elif list(index(decode(type, document)).values()) != columns:
+                drifted = f"The columns of {print_handle(type, n)} differ from its document."
+                findings.append(Finding("columns", drifted, fixable=True))
     strays = "SELECT count(*) FROM {0} WHERE NOT EXISTS (SELECT 1 FROM memory WHERE memory.{1} = {0}.{1})"
     counts = {table: fetch(db, strays.format(table, key))[0][0] for table, key in KEYED_BY.items()}
     for table, sql in DRIFTED.items():

@@ -147,7 +147,8 @@ class Changed(Answer):
 class Candidate(Answer):
     """One memory that waits, beside what a reviewer compares it with.
 
-    What says nearly the same (`near`) is looked for where memories were named, for it takes a search each.
+    What says nearly the same (`near`), in use or waiting too, is looked for where memories were named, for it takes
+    a search each.
     """
 
     memory: Memory
@@ -168,8 +169,9 @@ class Waiting(Answer):
 class Chronicle(Answer):
     """History, newest first; `undone` names the events that stand reversed.
 
-    `final` has the numbers of those that undo would refuse as things stand, `about` the beginnings of the memories
-    that are still there, and `devices` what other stores are called.
+    `final` has the numbers of those that undo would refuse as things stand, `out_of_reach` those that one memory
+    cannot go back to, `about` the beginnings of the memories that are still there, and `devices` what other stores
+    are called.
     """
 
     at: datetime
@@ -180,6 +182,7 @@ class Chronicle(Answer):
     about: Mapping[str, str] = NONE
     devices: Mapping[str, str] = NONE
     final: tuple[int, ...] = ()
+    out_of_reach: tuple[int, ...] = ()
 
 
 class Undone(Answer):

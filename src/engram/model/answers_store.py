@@ -40,11 +40,16 @@ class Stats(Answer):
 
 
 class Report(Answer):
-    """What a check found; healthy when there is no error among it."""
+    """What a check found; healthy when there is no error among it.
+
+    `tallies` are the memories that each part of the store has: rows, full_text, and vectors where a model makes
+    some. In a whole store they are equal.
+    """
 
     at: datetime
     findings: tuple[Finding, ...]
     facts: Mapping[str, Any] = NONE
+    tallies: Mapping[str, int] = NONE
 
     @property
     def healthy(self) -> bool:

@@ -1,7 +1,7 @@
 """What was done, and taking it back: history and undo."""
 
 import functools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import cast
 
 from engram.errors import Conflict, EngramError, Invalid, Moved, NotFound, Unconfirmed
@@ -24,7 +24,7 @@ LEAST_READ, MOST_PAGES = 100, 100
 """How many events are read at a time and how often, where a caller may read few of them."""
 
 MOST_WEIGHED = 20
-"""Records that an event may be about for history to find out whether it can be undone."""
+"""Records and events up to which history finds out whether they can be undone."""
 
 REFERRING = frozenset({"replaced_by", "amends"})
 """Fields that name another memory."""
@@ -45,7 +45,8 @@ def history(
 ) -> Chronicle:
     """Show what was done, newest first: to one memory, or to everything you may read."""
     require_between("limit", limit, 1, MOST_STEPS)
-    subject = call.memory(memory).id if memory else None
+    of = call.memory(memory) if memory else None
+    subject = of.id if of else None
     told, after = _page(call, subject, before or 0, limit)
     ids = dict.fromkeys(id for event in told for id in _named_in(event))
     undone = reversed_by(list(_since(call, told[-1].seq, subject))) if told else set()
@@ -59,6 +60,7 @@ def history(
         devices={one.replica: str(met[one.replica]["device"]) for one in told if one.replica in met},
         undone=tuple(event.id for event in told if event.id in undone),
         final=tuple(event.seq for event in told if event.id not in undone and _is_final(call, event)),
+        out_of_reach=tuple(_out_of_reach(call, of, told)) if of else (),
         next=after,
     )
 
@@ -71,15 +73,26 @@ def _named_in(event: Event) -> Iterator[str]:
             yield from (str(id) for id in (edit.old, edit.new) if id)
 
 
-def _is_final(call: Call, event: Event) -> bool:
-    """Whether undo would refuse the caller this event as things stand; one about very many is not looked at."""
-    if not call.caller.human or len(event.subjects) > MOST_WEIGHED:
+def _is_final(call: Call, *events: Event) -> bool:
+    """Whether undo would refuse the caller these events as things stand; where they are many, it is not tried."""
+    subjects = {id for event in events for id in event.subjects}
+    if not call.caller.human or max(len(subjects), len(events)) > MOST_WEIGHED:
         return False
     try:
-        _reversal(call, (event,), call.request(confirm=True))
+        _reversal(call, events, call.request(confirm=True))
     except EngramError:
         return True
     return False
+
+
+def _out_of_reach(call: Call, memory: Memory, told: Sequence[Event]) -> Iterator[int]:
+    """The steps of a memory that undo would not bring it back to, as things stand: where it is already, too."""
+    found = call.engine.events(subject=memory.id, newest=True, limit=MOST_STEPS + 1)
+    known = {one.id for one in _readable(call, found)}
+    for event in told:
+        later = _standing_after(event.seq, found, known)
+        if not later or _is_final(call, *later):
+            yield event.seq
 
 
 def _page(call: Call, subject: str | None, before: int, limit: int) -> tuple[list[Event], int | None]:
@@ -253,17 +266,20 @@ def _after(call: Call, ref: str, memory: Memory) -> tuple[Event, ...]:
     if not (ref.isascii() and ref.isdigit() and len(ref) < 16):
         raise Invalid(f"{ref!r} is no event's number.", f"See the numbers: engram history {memory.handle}.")
     found = call.engine.events(subject=memory.id, newest=True, limit=MOST_STEPS + 1)
-    later = [one for one in found if one.seq > int(ref)]
     if int(ref) not in {one.seq for one in found}:
         raise NotFound(f"{memory.handle} has no event {ref}.", f"See the numbers: engram history {memory.handle}.")
+    if not (standing := _standing_after(int(ref), found, {one.id for one in _readable(call, found)})):
+        raise Conflict(f"{memory.handle} is as it was after event {ref}.", "Nothing needs to be taken back.")
+    return standing
+
+
+def _standing_after(seq: int, found: Sequence[Event], known: Collection[str]) -> tuple[Event, ...]:
+    """Those of a memory's events after a step that are still in force, and which the caller may know of."""
+    later = [one for one in found if one.seq > seq]
     undone, ids = reversed_by(later), {one.id for one in later}
     # An undo among them of something among them is no change between then and now.
     within = [one for one in later if one.reverses and ids.issuperset(one.reverses)]
-    known = {one.id for one in _readable(call, later)}
-    standing = [one for one in later if one.id not in undone and one not in within and one.id in known]
-    if not standing:
-        raise Conflict(f"{memory.handle} is as it was after event {ref}.", "Nothing needs to be taken back.")
-    return tuple(standing)
+    return tuple(one for one in later if one.id not in undone and one not in within and one.id in known)
 
 
 def _batch(call: Call, ref: str) -> tuple[Event, ...]:

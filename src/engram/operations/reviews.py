@@ -188,7 +188,7 @@ def _as_approved(call: Call, memory: Memory, amended: Memory | None) -> Memory:
 
 
 def _near(call: Call, candidate: Candidate) -> tuple[Memory, ...]:
-    """Live memories that say nearly the same as one that waits, and are not beside it already."""
+    """What says nearly the same as one that waits, live or waiting too, and is not beside it already."""
     memory = candidate.memory
     beside = {memory.id, memory.amends, *(one.id for one in candidate.conflicts)}
     asked = Asked(
@@ -197,8 +197,10 @@ def _near(call: Call, candidate: Candidate) -> tuple[Memory, ...]:
         call.access,
         now=call.now,
         limit=MOST_NEAR,
+        standings=("live", "pending"),
         embedder=call.embedder if call.embedder and call.embedder.ready else None,
         weak=True,  # how alike they are is told below
     )
     hits = (hit.memory for hit in look_up(call.engine, asked).hits if hit.memory.id not in beside)
-    return tuple(one for one in hits if similarity(one.text, memory.text) >= NEARLY)
+    alike = (one for one in hits if similarity(one.text, memory.text) >= NEARLY)
+    return tuple(one for one in alike if one.status == "promoted" or may_judge(call.caller, one))

@@ -76,7 +76,9 @@ def _looked_through(call: Call, *, fix: bool) -> Report:
     told = {finding.message for finding in findings}
     findings += [each for each in getattr(call.engine, "notices", list)() if each.message not in told]
     counts: Counter[str] = Counter()
+    tallies: dict[str, int] = {}
     if not any(finding.code == "integrity" for finding in findings):
+        tallies = getattr(call.engine, "tallies", dict)()
         attached: list[Memory] = []
         repeats = _Repeats()
         for memory in every(call, ANYTHING):
@@ -95,8 +97,14 @@ def _looked_through(call: Call, *, fix: bool) -> Report:
     if not any(finding.severity == "error" for finding in findings):  # a damaged index finds no rivals
         findings += _at_odds(call)
     findings += _vectors(call)
-    facts = {"store": call.store, "memories": counts.total(), **getattr(call.engine, "facts", dict)()}
-    return Report(at=call.now, findings=tuple(findings), facts=facts)
+    newest = latest(call)
+    facts = {
+        "store": call.store,
+        "memories": counts.total(),
+        "events": newest.seq if newest else 0,
+        **getattr(call.engine, "facts", dict)(),
+    }
+    return Report(at=call.now, findings=tuple(findings), facts=facts, tallies=tallies)
 
 
 class _Repeats:

@@ -10,6 +10,7 @@ which holds a memory, may not; but a question about every second memory would so
 
 import functools
 import re
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from engram.model.memory import Memory
@@ -38,6 +39,9 @@ WORDS_COUNT = 0.15
 OPPOSED = 0.3
 """What contradicts a statement shares all of it but a value; less than this need not be read as one."""
 
+
+ROOT = 5
+"""Letters by which two words are taken for forms of one: not every language has its endings cut off by `terms`."""
 
 LONGEST_TOPIC, LONGEST_IN_PAIRS = 8, 24
 """Who says more in a sentence tells a story: words find few that tell it too, and meaning finds them better."""
@@ -71,7 +75,7 @@ def suspicion(new: Memory, other: Memory, near: float | None = None) -> Suspicio
     if share >= OPPOSED and (why := contradiction(other.text, new.text)):
         return Suspicion(why, SURE)
     changed = _changed_value(other.text, new.text)
-    by_words = _enough(common, share, len(mine | theirs), changed=bool(changed))
+    by_words = _enough(common, share, len(mine | theirs), changed=bool(changed)) and not _apart(new, other)
     together = 0.0 if near is None else near + WORDS_COUNT * share
     if not by_words and together < NEAR:
         return None
@@ -81,23 +85,34 @@ def suspicion(new: Memory, other: Memory, near: float | None = None) -> Suspicio
 
 @functools.lru_cache(maxsize=256)
 def _topic(title: str) -> tuple[str, ...]:
+    return tuple(sorted(_telling(title), key=len, reverse=True))  # the longer a word, the fewer say it
+
+
+@functools.lru_cache(maxsize=256)
+def _telling(title: str) -> tuple[str, ...]:
+    """The terms of a title that are no values, no small words and no chores, in its order."""
     small = _small_words()
-    found = [term for term in query_terms(title) if len(term) > 1 and not term[0].isdigit() and term not in small]
-    return tuple(sorted(found, key=len, reverse=True))  # the longer a word, the fewer say it
+    return tuple(
+        term for term in query_terms(title) if len(term) > 1 and not term[0].isdigit() and term not in small
+    )
 
 
 def topic(memory: Memory) -> tuple[str, ...]:
     """The terms that say what a memory is about, the most telling first: no values, no small words, no chores."""
-    return _topic(memory.summary or _beginning(memory.text))
+    return _topic(_title(memory))
 
 
 def is_statement(memory: Memory) -> bool:
     """Whether a memory says little enough for words to tell who else says it."""
-    title = memory.summary or _beginning(memory.text)
+    title = _title(memory)
     if title.count(" ") > MOST_SPACES:
         return False
     terms = _topic(title)
     return bool(terms) and len(terms) <= (LONGEST_IN_PAIRS if cjk().match(terms[-1]) else LONGEST_TOPIC)
+
+
+def _title(memory: Memory) -> str:
+    return memory.summary or _beginning(memory.text)
 
 
 def _beginning(text: str) -> str:
@@ -117,6 +132,22 @@ def _enough(common: set[str], share: float, all_of_them: int, *, changed: bool) 
     return share >= (SHARED_BESIDE_VALUES if changed else SHARED)
 
 
+def _apart(new: Memory, other: Memory) -> bool:
+    """Whether each begins with a word that the other does not say in any form: the same is said of two things.
+
+    What is said of all, of none or of one alone is said of other things too.
+    """
+    titles = [_title(new), _title(other)]
+    if any(title.partition(" ")[0].casefold() in _all_or_none() for title in titles):
+        return False
+    mine, theirs = map(_telling, titles)
+    return not (_says(theirs, mine[0]) or _says(mine, theirs[0]))
+
+
+def _says(terms: Sequence[str], word: str) -> bool:
+    return any(term == word or term[:ROOT] == word[:ROOT] for term in terms)
+
+
 def _changed_value(old: str, new: str) -> str:
     """The first value that the texts give differently, where either gives exactly as many; "" where none is."""
     before, after = _values().findall(old[:LONGEST_TITLE]), _values().findall(new[:LONGEST_TITLE])
@@ -127,7 +158,7 @@ def _changed_value(old: str, new: str) -> str:
 
 def _told(common: set[str], new: Memory) -> str:
     """The common words as the new memory writes them; pairs of characters say nothing to a reader."""
-    words = [word for word in _words().findall(new.summary or _beginning(new.text)) if not cjk().match(word)]
+    words = [word for word in _words().findall(_title(new)) if not cjk().match(word)]
     said = [word for word in dict.fromkeys(words) if not common.isdisjoint(query_terms(word))]
     return f"both about {', '.join(said[:3])}" if said else "about the same" if common else ""
 
@@ -148,10 +179,23 @@ def _words() -> re.Pattern[str]:
 
 
 @functools.cache
+def _all_or_none() -> frozenset[str]:
+    return frozenset(_ALL_OR_NONE.split())
+
+
+@functools.cache
 def _small_words() -> frozenset[str]:
     """Words that any two texts may share, as they come out of `terms`: chores, small words of some languages."""
     return frozenset(_SMALL.split())
 
+
+_ALL_OR_NONE = """
+    all any each every everybody everyone everything no nobody none nothing only
+    alle allen alles jede jeder jedes kein keine keiner niemand nur
+    todo toda todos todas cada nadie ningún ninguna solo sólo
+    tout toute tous toutes chaque aucun aucune personne seul seule seuls seules
+    somente apenas nenhum nenhuma ogni tutti nessuno alleen iedere
+"""
 
 _SMALL = """
     use add updat fix implement new now sinc need mov chang switch replac

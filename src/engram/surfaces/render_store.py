@@ -1,6 +1,6 @@
 """Answers about a store as a whole in words for a person: checks, counts, erasures, copies, imports and models."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from engram.model import answers_store as a
@@ -83,7 +83,18 @@ def _report(answer: a.Report, paper: Paper) -> Iterator[str]:
         yield f"{paper.warn('!')} Nothing is broken, but look at {'what stands' if warned == 1 else 'those'} above."
     elif answer.healthy:
         yield f"{paper.good('✓')} Healthy: the files, the records, the index and the history agree."
+    if answer.tallies:
+        yield f"  {agreement(answer.tallies)}"
     yield paper.dim("  " + " · ".join(f"{name} {value}" for name, value in answer.facts.items()))
+
+
+def agreement(tallies: Mapping[str, int]) -> str:
+    """What each part of a store has, with what they are to the one before: "rows 12 = full text 12 ≠ vectors 9"."""
+    told, before = "", None
+    for name, number in tallies.items():
+        sign = "" if before is None else " = " if number == before else " ≠ "
+        told, before = f"{told}{sign}{name.replace('_', ' ')} {number:,}", number
+    return told
 
 
 def _exported(answer: a.Exported, paper: Paper) -> Iterator[str]:

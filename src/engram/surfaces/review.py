@@ -49,6 +49,15 @@ def told(candidate: Candidate, now: datetime, paper: Paper) -> Iterator[str]:
     for other in candidate.conflicts:
         yield f"  It would replace {paper.bold(other.handle)}:"
         yield from differences(other.text, memory.text, paper)
+    for other in candidate.near:
+        also = ", and waits too" if other.status == "pending" else ""
+        yield f"  Nearly the same{also}: {paper.bold(other.handle)}"
+        yield from differences(other.text, memory.text, paper)
+
+
+def compared(engram: Engram, candidate: Candidate) -> Candidate:
+    """The same candidate with what says nearly the same: looked for when somebody looks at it."""
+    return next(iter(engram.review(memory=(candidate.memory.id,)).candidates), candidate)
 
 
 def differences(old: str, new: str, paper: Paper) -> Iterator[str]:
@@ -90,7 +99,8 @@ class _Walk:
 
     def _show(self, candidate: Candidate) -> None:
         self._say("")
-        for line in told(candidate, self._engram.call().now, self._paper):
+        beside = compared(self._engram, candidate)
+        for line in told(beside, self._engram.call().now, self._paper):
             self._say(line)
 
     def _decide(self, candidate: Candidate) -> bool:

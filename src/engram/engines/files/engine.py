@@ -164,6 +164,11 @@ class FilesEngine:
         of_index: dict[str, str] = getattr(self._shelf.index, "facts", dict)()
         return {"index": self._shelf.path, **of_index, "schema": "memory.v1"}
 
+    def tallies(self) -> dict[str, int]:
+        """How many memories the index has in each of its parts; `doctor` tells it."""
+        of_index: dict[str, int] = getattr(self._shelf.index, "tallies", dict)()
+        return of_index
+
     def notices(self) -> list[Finding]:
         """What whoever asks should know: each happening once, and what is wrong for as long as it is."""
         told, self._shelf.notices = self._shelf.notices, []

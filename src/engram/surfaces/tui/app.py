@@ -6,7 +6,6 @@ It asks the operations and decides nothing: what may not be done is refused by t
 from collections.abc import Callable
 from typing import Any, ClassVar, Protocol, cast
 
-from rich.text import Text
 from textual import work
 from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
@@ -22,7 +21,7 @@ from engram.service import Engram
 from engram.surfaces.paper import Paper, cut
 from engram.surfaces.render import DONE, OUTCOMES, render
 from engram.surfaces.tui.dialogs import Keys, Line, Words
-from engram.surfaces.tui.panes import History, Inbox, Pane, Search
+from engram.surfaces.tui.panes import HANGS, History, Inbox, Pane, Search, hung
 
 STYLE = """
 ContentSwitcher { height: 1fr; }
@@ -36,6 +35,7 @@ Pane Rows:focus { background: transparent; }
 .dialog { width: 80%; max-width: 100; height: auto; padding: 1 2; border: round $accent; background: $surface; }
 .dialog.tall { height: 70%; }
 .dialog TextArea { height: 1fr; }
+.dialog Label { width: 100%; }
 .hint { color: $text-muted; }
 Line, Words, Keys { align: center middle; }
 Search Input { border: tall $primary-darken-2; }
@@ -79,6 +79,7 @@ class MemoryPage(Screen[None]):
     def __init__(self, ref: str) -> None:
         super().__init__()
         self._ref = ref
+        self._width = 0  # of the screen it was laid out for
         self.memory: Memory | None = None  # as it is shown
 
     def compose(self) -> ComposeResult:
@@ -95,7 +96,9 @@ class MemoryPage(Screen[None]):
     def reload(self) -> None:
         """Read it anew; it may be gone since."""
         engram = cast("Twin", self.app).engram
-        paper = Paper(max(self.app.size.width - 8, 40), colour=True)
+        self._width = self.app.size.width
+        width = max(self._width - 10, 40)
+        paper = Paper(width, colour=True)
         try:
             shown = engram.get(self._ref, around=2)
             self.memory = shown.memories[0]
@@ -104,8 +107,13 @@ class MemoryPage(Screen[None]):
             parts += [paper.bold("History"), render(past, paper)]
         except EngramError as error:
             self.memory, parts = None, [error.message]
-        self.query_one(".said", Static).update(Text.from_ansi("\n\n".join(parts)))
+        self.query_one(".said", Static).update(hung("\n\n".join(parts), self.app.console, width + HANGS))
         self.app.refresh_bindings()
+
+    def on_resize(self) -> None:
+        """Break the lines anew, where they are longer or shorter now."""
+        if self._width != self.app.size.width:
+            self.reload()
 
     def action_down(self) -> None:
         """Read on."""

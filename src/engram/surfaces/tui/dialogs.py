@@ -12,7 +12,7 @@ KEYS = """\
 [b]Everywhere[/b]
   1 2 3      inbox, search, history
   /          search
-  u          take back your last decision; in history, the line you stand on
+  u          take back your last decision; in history, this line
   ?          these keys
   q          leave
 

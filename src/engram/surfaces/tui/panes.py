@@ -1,8 +1,10 @@
 """The panes of the terminal's full screen: what waits, what is found, and what was done."""
 
 from collections.abc import Iterator, Mapping
+from datetime import datetime
 from typing import TYPE_CHECKING, ClassVar, cast
 
+from rich.console import Console
 from rich.text import Text
 from textual import on, work
 from textual.app import ComposeResult
@@ -12,7 +14,8 @@ from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
 from engram.errors import EngramError
-from engram.model.answers import Candidate, Chronicle, Recalled, Recollection
+from engram.model.answers import Candidate, Chronicle, Recollection
+from engram.model.answers_look import Found
 from engram.model.event import Event
 from engram.model.memory import Memory
 from engram.service import Engram
@@ -20,7 +23,7 @@ from engram.surfaces.paper import Paper, count, cut, few, moment, plain
 from engram.surfaces.render import FACTORS, HELD_BACK, render
 from engram.surfaces.render import told as did
 from engram.surfaces.render_work import verdicts
-from engram.surfaces.review import differences
+from engram.surfaces.review import compared, differences
 from engram.surfaces.review import told as candidate_told
 
 if TYPE_CHECKING:
@@ -33,6 +36,18 @@ PATIENCE = 0.2
 """Seconds without a key before what was typed is looked for."""
 
 BAR = 24
+HANGS = 2
+"""Columns by which the rest of a line stands to the right of its beginning."""
+
+
+def hung(text: str, console: Console, width: int) -> Text:
+    """A text with colours of a terminal, in which what goes on in the next line stands a bit to the right."""
+    lines = []
+    for line in Text.from_ansi(text).split("\n", allow_blank=True):
+        indent = len(line.plain) - len(line.plain.lstrip())
+        pieces = line[indent:].wrap(console, max(width - indent - HANGS, 20)) or [Text()]
+        lines += [Text(" " * (indent + (HANGS if at else 0))) + piece for at, piece in enumerate(pieces)]
+    return Text("\n").join(lines)
 
 
 class Rows(OptionList):
@@ -53,6 +68,8 @@ class Pane(Vertical):
         ("m", "app.merge", "Merge"),
         ("x", "app.reject", "Reject"),
     ]
+
+    _shown = ""  # what the right half says, before its lines are broken
 
     @property
     def twin(self) -> "Twin":
@@ -110,8 +127,17 @@ class Pane(Vertical):
 
     def show(self, text: str) -> None:
         """Fill the right half."""
-        self.query_one(".said", Static).update(Text.from_ansi(text))
+        self._shown = text
+        self._lay_out()
         self.query_one(".about").scroll_home(animate=False)
+
+    def on_resize(self) -> None:
+        """Break the lines anew."""
+        self._lay_out()
+
+    def _lay_out(self) -> None:
+        width = self.query_one(".about").scrollable_content_region.width
+        self.query_one(".said", Static).update(hung(self._shown, self.app.console, width))
 
     @on(OptionList.OptionHighlighted)
     def _stand(self) -> None:
@@ -155,7 +181,7 @@ class Inbox(Pane):
 
     def about(self, key: str) -> str:
         """It, beside what a reviewer compares it with."""
-        candidate, paper = self._waiting[key], self.paper()
+        candidate, paper = compared(self.engram, self._waiting[key]), self.paper()
         shown = self.engram.get(key)
         memory, checks = shown.memories[0], shown.evidence[0] if shown.evidence else ()
         weight = f"confidence {memory.confidence:.2f} · importance {memory.importance} · revision {memory.revision}"
@@ -213,9 +239,8 @@ class Search(Pane):
         self.query_one(Rows if self._hits else Input).focus()
 
     def reload(self) -> None:
-        """Ask again."""
-        if question := self.query_one(Input).value.strip():
-            self._ask(question)
+        """Ask again; without a question, what was remembered last."""
+        self._ask(self.query_one(Input).value.strip())
 
     def memory(self) -> Memory | None:
         """The hit one stands on."""
@@ -225,7 +250,8 @@ class Search(Pane):
     def about(self, key: str) -> str:
         """The hit in full, why it is there, and what it costs."""
         hit, paper = self._hits[key], self.paper()
-        return "\n".join([render(self.engram.get(key), paper), "", *_why(hit, paper), "", paper.dim(self._told)])
+        why = ["", *_why(hit, paper)] if hit.reasons else []
+        return "\n".join([render(self.engram.get(key), paper), *why, "", paper.dim(self._told)])
 
     @on(Input.Changed)
     def _typed(self) -> None:
@@ -241,21 +267,23 @@ class Search(Pane):
     def _ask(self, question: str) -> None:
         """Ask beside the screen: the first question loads the model."""
         try:
-            answer = self.engram.looking().recall(question, limit=20)
+            answer = self.engram.looking().search(question, everywhere=True, limit=20)
         except EngramError as error:
             self.app.call_from_thread(self.twin.refused, error)
             return
         self.app.call_from_thread(self._found, answer)
 
-    def _found(self, answer: Recalled) -> None:
+    def _found(self, answer: Found) -> None:
         self._hits = {hit.memory.id: hit for hit in answer.hits}
         held = [f"{'100+' if n >= 100 else n} {HELD_BACK.get(name, name)}" for name, n in answer.held_back.items()]
-        tokens = sum(hit.tokens for hit in answer.hits)
-        parts = [count(len(answer.hits), "hit"), count(tokens, "token")]
+        many = count(len(answer.hits), "hit") if answer.query else count(len(answer.hits), "memory", "memories")
+        parts = [many, count(answer.tokens, "token")]
         self._told = " · ".join([*parts, f"held back: {', '.join(held)}"] if held else parts)
         self.border_title = self._told
-        options = [Option(_line(hit.memory, f"{hit.relevance:.0%}"), id=id) for id, hit in self._hits.items()]
-        self.fill(options, "\n".join(filter(None, ("Nothing relevant is known.", answer.hint, self._told))))
+        marks = {id: f"{hit.relevance:.0%}" if answer.query else hit.memory.kind for id, hit in self._hits.items()}
+        options = [Option(_line(hit.memory, marks[id]), id=id) for id, hit in self._hits.items()]
+        none = "Nothing relevant is known." if answer.query else "Nothing is remembered yet."
+        self.fill(options, "\n".join(filter(None, (none, answer.hint, self._told))))
 
 
 class History(Pane):
@@ -307,7 +335,7 @@ class History(Pane):
                 record = edit.id
                 yield f"\n{paper.bold(self._handles.get(record, record[:13]))}"
             yield f"  {edit.field}"
-            yield from differences(_said(edit.old), _said(edit.new), paper)
+            yield from differences(_said(edit.field, edit.old), _said(edit.field, edit.new), paper)
 
     def _take(self, page: Chronicle) -> None:
         self._events |= {str(one.seq): one for one in page.events}
@@ -357,5 +385,8 @@ def bars(parts: Mapping[str, float], paper: Paper) -> Iterator[str]:
             yield f"  {name:<12} {paint('█' * length):<{BAR}} {value:+.2f}"
 
 
-def _said(value: object) -> str:
+def _said(field: str, value: object) -> str:
+    """The value of a field as lines: moments as a reader writes them."""
+    if isinstance(value, str) and value and (field.endswith("_at") or field.startswith("valid_")):
+        return moment(datetime.fromisoformat(value))
     return "" if value is None else str(value)

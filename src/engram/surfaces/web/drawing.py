@@ -12,16 +12,29 @@ from engram.surfaces.web.frame import address
 
 
 class Size(NamedTuple):
-    """How wide a node is, how far columns stand apart, and how many letters a node has room for."""
+    """How wide a node is at least, how far columns stand apart, and how much room there is for all of them."""
 
     name: str
     box: int
     gap: int
-    letters: int
+    room: int
+
+    def of(self, columns: int) -> "Size":
+        """The size for so many columns: where these are few, nodes are wider."""
+        fits = (self.room - self.gap * (columns - 1)) // max(columns, 1)
+        return self._replace(box=min(max(self.box, fits), WIDEST))
+
+    @property
+    def letters(self) -> int:
+        """How many letters a line of a node has room for."""
+        return round((self.box - 20) / 6.4)
 
 
-SIZES = (Size("wide", 250, 110, 36), Size("narrow", 156, 36, 21))
+SIZES = (Size("wide", 250, 110, 1120), Size("narrow", 156, 36, 340))
 """Each graph is drawn for a screen with room and for one without; a page shows the one that fits."""
+
+WIDEST = 420
+"""A node that is wider says no more."""
 
 LINE, ROW = 62, 76
 """How high a node is, and how far rows stand apart."""
@@ -35,7 +48,7 @@ class _Place(NamedTuple):
 def graph(answer: Graph) -> Markup:
     """A graph in columns: what an edge leads to stands to the right of what it comes from."""
     columns = _columns(answer)
-    return Markup("").join(_drawn(answer, columns, size) for size in SIZES)
+    return Markup("").join(_drawn(answer, columns, size.of(len(columns))) for size in SIZES)
 
 
 def _drawn(answer: Graph, columns: list[list[str]], size: Size) -> Markup:

@@ -1,17 +1,20 @@
 """The health page: whether the store is whole, what wants a look, and a button that mends each."""
 
-from collections.abc import Callable, Mapping
+import re
+from contextlib import suppress
+from datetime import timedelta
 from typing import NamedTuple
+from weakref import WeakKeyDictionary
 
 from starlette.responses import Response
 
-from engram.errors import EngramError, Invalid
+from engram.errors import EngramError, Invalid, Unavailable
 from engram.model.answers_look import Trends
 from engram.model.answers_store import Hygiene, HygieneRow, Report
-from engram.service import Engram
-from engram.surfaces.paper import count
-from engram.surfaces.render_assets import bytes_in_words
+from engram.model.answers_sync import RemoteRow
+from engram.surfaces.paper import ago, count
 from engram.surfaces.web.frame import Asked, Page, Tab, address
+from engram.surfaces.web.mends import MENDS
 
 TABS = (Tab("health", "/health", "Health", "e"),)
 
@@ -23,6 +26,14 @@ COUNTED_THEM = "engram-counted"
 
 LONG = 14
 """Days after which a backup is an old one."""
+
+AN_HOUR = timedelta(hours=1)
+"""For how long a check is believed: damage writes no event."""
+
+_CHECKED: WeakKeyDictionary[object, tuple[int, Report]] = WeakKeyDictionary()
+"""The last check of each engine, and after which event it was made: it reads everything."""
+
+FIGURE = re.compile(r"(\d[\d,]*(?: or more)?) (.*)")
 
 
 class Sign(NamedTuple):
@@ -36,6 +47,12 @@ class Sign(NamedTuple):
     label: str = ""
     hint: str = ""
 
+    @property
+    def parts(self) -> tuple[str, str]:
+        """The number that the text begins with, which is shown large, and the rest of it."""
+        found = FIGURE.fullmatch(self.text)
+        return (found[1], found[2]) if found else ("", self.text)
+
 
 def show(asked: Asked) -> Response:
     """The page at once; what is counted and checked follows, each part when it is known."""
@@ -45,63 +62,53 @@ def show(asked: Asked) -> Response:
 def counts(asked: Asked) -> Response:
     """What wants a look, by number, and when a backup and an exchange were last made."""
     trends = asked.engram.trends()
-    signs = [*_counted(trends), *_done(trends, keeps=not asked.engram.caller.owner)]
+    signs = [*_counted(trends), *_done(trends, asked)]
     answer = asked.show("health_signs.html", at=trends.at, signs=signs, soon=trends.memories <= SOON)
     answer.headers["HX-Trigger"] = COUNTED_THEM
     return answer
 
 
 def check(asked: Asked) -> Response:
-    """What a check of the store finds."""
+    """What a check of the store finds, or found since the last event."""
     try:
-        report = asked.engram.doctor()
+        report = _checked(asked, anew=asked.said("anew") == "yes")
     except EngramError as error:  # on a team's server, a check of the store is its keeper's
         return asked.show("health_check.html", report=None, refused=error, signs=())
-    return asked.show("health_check.html", at=report.at, report=report, refused=None, signs=_found(report))
+    return asked.show("health_check.html", report=report, refused=None, signs=_found(report))
+
+
+def _checked(asked: Asked, *, anew: bool) -> Report:
+    """The last check, where nothing was written since, it is not old, and nobody asks for another."""
+    newest = asked.engram.history(limit=1).events
+    last = newest[0].seq if newest else 0
+    known = _CHECKED.get(asked.engram.engine)
+    if anew or known is None or known[0] != last or asked.engram.now - known[1].at > AN_HOUR:
+        known = _CHECKED[asked.engram.engine] = (last, asked.engram.doctor())
+    return known[1]
 
 
 def junk(asked: Asked) -> Response:
     """What nobody would miss, and what else ails single memories."""
     found = asked.engram.hygiene()
     rows = [(row, _way(row)) for row in found.rows]
-    return asked.show("health_junk.html", at=found.at, found=found, rows=rows, tone=_junk_tone(found))
+    tone = _junk_tone(found)
+    return asked.show("health_junk.html", at=found.at, found=found, rows=rows, tone=tone, keeps=_keeps(asked))
+
+
+def secrets(asked: Asked) -> Response:
+    """What a scrub would take out, before anything is."""
+    found = asked.engram.scrub(dry_run=True)
+    return asked.show("health_secrets.html", at=found.at, found=found)
 
 
 def fix(asked: Asked) -> Response:
-    """Do what `doctor --fix`, `reembed`, `conflicts --scan` or `backup create` do."""
+    """Press one of the buttons; what it mends is checked anew."""
     mend = MENDS.get(asked.said("mend"))
     if mend is None:
         raise Invalid("There is no such button.", "Load the page again.")
+    _CHECKED.pop(asked.engram.engine, None)
     return asked.done("", mend(asked.engram), back="/health")
 
-
-def _mended(engram: Engram) -> str:
-    report = engram.doctor(fix=True)
-    return "What can be mended was mended." if report.healthy else "Not all of it could be mended."
-
-
-def _scanned(engram: Engram) -> str:
-    found = engram.conflicts(scan=True)
-    return f"{count(found.scanned, 'memory', 'memories')} compared, {count(found.proposed, 'pair')} proposed."
-
-
-def _embedded(engram: Engram) -> str:
-    engram.reembed()
-    return "The missing vectors were made."
-
-
-def _copied(engram: Engram) -> str:
-    made = engram.backup_create()
-    return f"A backup was made: {made.path}, {bytes_in_words(made.bytes)}."
-
-
-MENDS: Mapping[str, Callable[[Engram], str]] = {
-    "fix": _mended,
-    "scan": _scanned,
-    "vectors": _embedded,
-    "backup": _copied,
-}
-"""What each button does: an operation that commands have too."""
 
 BUTTONS = {"vectors": ("vectors", "Make them"), "conflict": ("scan", "Look for more")}
 """The button of a finding, by its code; what is fixable has one in any case."""
@@ -113,13 +120,9 @@ COUNTED = {"pending", "stale"}
 
 
 def _found(report: Report) -> list[Sign]:
-    """What the check says, each with its button; and that all is well where it is."""
+    """What the check says beside that the store is whole, each with its button."""
     tones = {"error": "bad", "warning": "warn", "note": "info"}
-    signs = [
-        Sign("Whole", "good", "Rows, words, vectors and history agree; the chain of events is intact.")
-        if report.healthy
-        else Sign("Not whole", "bad", "Something does not fit together.", mend="fix", label="Mend it")
-    ]
+    signs = []
     for finding in report.findings:
         if finding.code in COUNTED:
             continue
@@ -129,11 +132,8 @@ def _found(report: Report) -> list[Sign]:
         tone = tones.get(finding.severity, "bad")
         name = NAMES.get(finding.code, finding.code.replace("_", " ").capitalize())
         signs.append(Sign(name, tone, finding.message, link, mend, label, hint))
-    known = {finding.code for finding in report.findings}
-    if "vectors" not in known:
-        signs.append(Sign("Vectors", "good", "Every memory that may be found by meaning has its vector."))
-    if "conflict" not in known and report.healthy:
-        none = "No two memories are known that may not both hold."
+    if report.healthy and not any(finding.code == "conflict" for finding in report.findings):
+        none = "0 pairs of memories are known that may not both hold."
         signs.append(Sign("Conflicts", "good", none, mend="scan", label="Look for some"))
     return signs
 
@@ -142,19 +142,19 @@ def _counted(trends: Trends) -> list[Sign]:
     """What wants a look, each with the way to it."""
     waits, stale = trends.standings.get("pending", 0), trends.standings.get("stale", 0)
     rows = [
-        ("Waiting", waits, "for review", "Nothing waits for review.", address("/inbox")),
-        ("Stale", stale, "past their freshness", "Nothing is past its freshness.", _search(standing="stale")),
-        ("Said twice", trends.repeated, "with the same text elsewhere", "Nothing is said twice.", ""),
-        ("Never recalled", trends.unused, "older than a month", "All that is old was recalled.", UNUSED),
+        ("Waiting", waits, "for review", address("/inbox")),
+        ("Stale", stale, "past their freshness", _search(standing="stale")),
+        ("Said twice", trends.repeated, "with the same text elsewhere", ""),
+        ("Never recalled", trends.unused, "older than a month and never in an answer", UNUSED),
     ]
     return [
         Sign(
             name,
             "warn" if number else "good",
-            f"{count(number, 'memory', 'memories')} {what}." if number else well,
+            f"{count(number, 'memory', 'memories')} {what}.",
             link if number else "",
         )
-        for name, number, what, well, link in rows
+        for name, number, what, link in rows
     ]
 
 
@@ -162,21 +162,45 @@ def _search(**said: str) -> str:
     return address("/search", **said)
 
 
-SYNC = "By a repository or a server: engram sync --git, engram remote push."
 UNUSED = _search(unused="yes", age="-30")
 
 
-def _done(trends: Trends, *, keeps: bool) -> list[Sign]:
+def _done(trends: Trends, asked: Asked) -> list[Sign]:
     """When a backup and an exchange were last made on this machine; whoever keeps the store makes one here."""
-    signs = []
-    for name in ("backup", "sync"):
-        last = trends.done.get(name)
-        old = last is None or (trends.at - last).days > LONG
-        text = "None is known of on this machine." if last is None else f"{last:%Y-%m-%d %H:%M} UTC"
-        tone = "info" if name == "sync" and last is None else "warn" if old else "good"
-        mend, label = ("backup", "Make a backup") if name == "backup" and keeps else ("", "")
-        signs.append(Sign(f"Last {name}", tone, text, "", mend, label, SYNC if name == "sync" and old else ""))
-    return signs
+    keeps = _keeps(asked)
+    remotes = _remotes(asked) if keeps else ()
+    backup, sync = (trends.done.get(name) for name in ("backup", "sync"))
+    told = [
+        f"{ago(last, trends.at).capitalize()}, {last:%Y-%m-%d %H:%M} UTC." if last else f"None {known}."
+        for last, known in ((backup, "was made on this machine yet"), (sync, "from this machine yet"))
+    ]
+    tones = ["warn" if last is None or (trends.at - last).days > LONG else "good" for last in (backup, sync)]
+    return [
+        Sign("Last backup", tones[0], told[0], mend="backup" if keeps else "", label="Make a backup"),
+        Sign(
+            "Last sync",
+            tones[1] if sync or remotes else "info",
+            told[1],
+            mend="sync" if remotes else "",
+            label="Sync now",
+            hint="" if sync or remotes or not keeps else SHARED,
+        ),
+    ]
+
+
+def _remotes(asked: Asked) -> tuple[RemoteRow, ...]:
+    """The servers this store exchanges with; none where it has no place for keys."""
+    with suppress(Unavailable):
+        return asked.engram.remote_list().remotes
+    return ()
+
+
+SHARED = "Other machines get them by a repository or a server: engram sync --git, or engram remote add."
+
+
+def _keeps(asked: Asked) -> bool:
+    """Whether the store is this person's own to look after, and not a team's."""
+    return not asked.engram.caller.owner
 
 
 def _way(row: HygieneRow) -> str:
@@ -194,5 +218,6 @@ PAGES = (
     Page("GET", "/health/counts", counts),
     Page("GET", "/health/check", check),
     Page("GET", "/health/junk", junk),
+    Page("GET", "/health/secrets", secrets),
     Page("POST", "/health/fix", fix),
 )

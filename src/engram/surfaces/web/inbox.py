@@ -70,14 +70,23 @@ def card(asked: Asked) -> Response:
     mode = asked.said("mode")
     if mode not in MODES:
         raise Invalid(f"A card has no {mode!r}.", "Load the page again.")
-    candidate = _candidate(asked)
-    other = asked.engram.get(asked.said("into")).memories[0] if asked.said("into") else _other(candidate)
-    if not asked.part:
-        return asked.show(
-            "inbox_one.html", title="Inbox", here="inbox", candidate=candidate, mode=mode, other=other, error=None,
-            held=HELD,
-        )  # fmt: skip
-    return asked.show("inbox_card.html", candidate=candidate, mode=mode, other=other, error=None, held=HELD)
+    return _card(asked, _candidate(asked), mode)
+
+
+def _card(asked: Asked, candidate: Candidate, mode: str, error: EngramError | None = None) -> Response:
+    """A card, alone on a page where there are no scripts, with what went wrong in it."""
+    others = _others(candidate)
+    return asked.show(
+        "inbox_card.html" if asked.part else "inbox_one.html",
+        title="Inbox",
+        here="inbox",
+        candidate=candidate,
+        mode=mode,
+        others=others,
+        other=asked.engram.get(asked.said("into")).memories[0] if asked.said("into") else next(iter(others), None),
+        error=error,
+        held=HELD,
+    )
 
 
 def beside(asked: Asked) -> Response:
@@ -102,9 +111,10 @@ def _candidate(asked: Asked) -> Candidate:
     return found[0]
 
 
-def _other(candidate: Candidate) -> Memory | None:
-    """What a merge is offered with first."""
-    return next((one for one in (candidate.amends, *candidate.conflicts, *candidate.near) if one), None)
+def _others(candidate: Candidate) -> list[Memory]:
+    """What a merge is offered with, the likeliest first; what waits itself takes nothing in."""
+    beside = (candidate.amends, *candidate.conflicts, *candidate.near)
+    return [one for one in beside if one and one.status == "promoted"]
 
 
 def approve(asked: Asked) -> Response:
@@ -164,11 +174,7 @@ def _again(asked: Asked, mode: str, error: EngramError) -> Response:
     except NotFound:
         gone = Conflict("Somebody else has decided about it.", "Its history says who, and how.")
         return asked.show("inbox_stale.html", error=gone, memory=asked.path["memory"])
-    other = asked.engram.get(asked.said("into")).memories[0] if asked.said("into") else _other(candidate)
-    template = "inbox_card.html" if asked.part else "inbox_one.html"
-    return asked.show(
-        template, title="Inbox", here="inbox", candidate=candidate, mode=mode, other=other, error=error, held=HELD
-    )
+    return _card(asked, candidate, mode, error)
 
 
 def _gone(ids: Sequence[str]) -> str:

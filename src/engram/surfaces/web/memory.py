@@ -23,12 +23,13 @@ EDGES = 12
 WORDS = {
     "superseded_by": "replaced by",
     "supersedes": "replaces",
-    "before": "said just before",
-    "after": "said just after",
     "alike": "about the same",
     "conflicts": "contradicts",
 }
 """An edge as it is said beside the other memory."""
+
+NEIGHBOURS = ("before", "after")
+"""Edges that say what the page tells by itself: what was remembered around it."""
 
 
 def show(asked: Asked) -> Response:
@@ -67,7 +68,8 @@ def show(asked: Asked) -> Response:
 def relations(asked: Asked) -> Response:
     """What has to do with it: asked for after the page is there, for it searches."""
     found: Relatives = asked.engram.related(asked.path["memory"], limit=EDGES)
-    edges = [(one.memory, [_said(edge) for edge in one.edges]) for one in found.relatives]
+    told = [(one.memory, [_said(edge) for edge in one.edges if edge not in NEIGHBOURS]) for one in found.relatives]
+    edges = [(memory, words) for memory, words in told if words]
     return asked.show(
         "memory_relations.html", at=found.at, memory=found.memory, edges=edges, truncated=found.truncated
     )

@@ -16,6 +16,7 @@ from markupsafe import Markup, escape
 
 from engram.model.evidence import cited_as
 from engram.surfaces.paper import moment
+from engram.surfaces.render import HELD
 
 MOST_MARKED = 20_000
 """Letters beyond which a text is shown as it stands."""
@@ -172,6 +173,8 @@ def worded(field: str, value: Any) -> str:  # noqa: ANN401 - any value of a fiel
     """The value of a field in history, as a reader would write it."""
     if field == "citations" and isinstance(value, list):
         return said([cited_as(one["kind"], one["ref"], one.get("locator", "")) for one in value])
+    if field == "held_for" and value:
+        return HELD.get(value, said(value))
     if isinstance(value, str) and (field.endswith("_at") or field.startswith("valid_")):
         return moment(datetime.fromisoformat(value))
     return said(value)

@@ -1,0 +1,56 @@
+"""What the buttons of the health page do: each is an operation that commands have too."""
+
+from collections.abc import Callable, Mapping
+
+from engram.service import Engram
+from engram.surfaces.paper import count
+from engram.surfaces.render_assets import bytes_in_words
+
+
+def mended(engram: Engram) -> str:
+    """What `doctor --fix` does."""
+    report = engram.doctor(fix=True)
+    return "What can be mended was mended." if report.healthy else "Not all of it could be mended."
+
+
+def scanned(engram: Engram) -> str:
+    """What `conflicts --scan` does."""
+    found = engram.conflicts(scan=True)
+    return f"{count(found.scanned, 'memory', 'memories')} compared, {count(found.proposed, 'pair')} proposed."
+
+
+def embedded(engram: Engram) -> str:
+    """What `reembed` does."""
+    done = engram.reembed()
+    return f"{count(done.memories, 'memory', 'memories')} got a vector."
+
+
+def copied(engram: Engram) -> str:
+    """What `backup create` does."""
+    made = engram.backup_create()
+    return f"A backup was made: {made.path}, {bytes_in_words(made.bytes)}."
+
+
+def exchanged(engram: Engram) -> str:
+    """What `remote pull` and `remote push` do, with every server that this store exchanges with."""
+    names = [row.name for row in engram.remote_list().remotes]
+    came = sum(engram.remote_pull(name).applied for name in names)
+    went = sum(engram.remote_push(name).sent for name in names)
+    return f"Exchanged with {', '.join(names)}: {count(came, 'event')} came, {count(went, 'event')} went."
+
+
+def scrubbed(engram: Engram) -> str:
+    """What `scrub --confirm` does."""
+    done = engram.scrub(confirm=True)
+    return f"Secrets were taken out of {count(len(done.memories), 'memory', 'memories')}, for good."
+
+
+MENDS: Mapping[str, Callable[[Engram], str]] = {
+    "fix": mended,
+    "scan": scanned,
+    "vectors": embedded,
+    "backup": copied,
+    "sync": exchanged,
+    "scrub": scrubbed,
+}
+"""What each button does, by the name it sends."""

@@ -1,0 +1,92 @@
+"""The health page: three numbers that must be equal, a check that is kept, and a button for what ails."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+
+import apsw
+import pytest
+from playwright.sync_api import Browser, Locator, Page, expect
+
+from engram.model.caller import Caller
+from engram.model.change import Request
+from engram.model.memory import Memory
+from engram.rules.changes import Step, compose
+from engram.wiring.clock import new_id
+from web.browsing import Site, serious, site
+
+KEY = "AKIA" + "IOSFODNN7EXAMPLQ"
+
+
+@pytest.fixture
+def here(tmp_path_factory: pytest.TempPathFactory, browser: Browser) -> Iterator[Site]:
+    with site(tmp_path_factory.mktemp("health"), browser) as one:
+        with one.memory() as memory:
+            for text in ("The lamp is lit at dusk", "Ropes are coiled by hand", "Tea is at four"):
+                memory.remember(text)
+        yield one
+
+
+def whole(page: Page) -> Locator:
+    return page.locator("#sign-whole")
+
+
+def numbers(page: Page) -> str:
+    return " ".join(whole(page).locator(".tallies").inner_text().split())
+
+
+def test_rows_full_text_and_vectors_are_told_side_by_side(here: Site):
+    page = here.enter("/web/health")
+
+    expect(whole(page)).to_contain_text("chain of 3 events is intact")
+    assert numbers(page) == "rows 3 full text = 3 vectors none"
+    expect(whole(page)).to_contain_text("sqlite")
+
+
+def test_a_check_is_kept_until_it_is_asked_for_again_and_damage_is_mended_by_a_button(here: Site):
+    page = here.enter("/web/health")
+    expect(whole(page)).to_contain_text("Checked just now")
+    db = apsw.Connection(str(here.folder / "store.db"))
+    db.execute("DELETE FROM words WHERE rowid = 1")  # no event tells of it
+    db.close()
+    page.reload()
+    expect(whole(page)).to_have_attribute("aria-label", "Whole")
+    page.keyboard.press("j")
+    page.keyboard.press("o")
+    expect(whole(page)).to_have_attribute("aria-label", "Not whole")
+    assert "rows 3 full text ≠ 2" in numbers(page)
+    assert serious(page) == []
+    whole(page).get_by_role("button", name="Mend it").click()
+    expect(page.locator("#toasts")).to_contain_text("mended")
+    expect(whole(page)).to_have_attribute("aria-label", "Whole")
+    assert "rows 3 full text = 3" in numbers(page)
+
+
+def test_what_is_written_is_checked_without_being_asked_for(here: Site):
+    page = here.enter("/web/health")
+    expect(whole(page)).to_contain_text("chain of 3 events")
+    with here.memory() as memory:
+        memory.remember("The bell rings twice")
+    page.reload()
+    expect(whole(page)).to_contain_text("chain of 4 events")
+
+
+def test_secrets_are_shown_before_they_are_taken_out_for_good(here: Site):
+    with here.memory() as memory:
+        now = datetime.now(UTC)
+        planted = Memory(
+            id=new_id(), text=f"The key is {KEY}", kind="infra", owner="", status="promoted", created_at=now,
+            updated_at=now,
+        )  # fmt: skip
+        request = Request(caller=Caller(), now=now, batch=new_id(), fresh=new_id(), salt=new_id())
+        memory.engine.commit(compose("remember", request, [Step(None, planted)]))
+    page = here.enter("/web/health")
+    junk = page.get_by_role("region", name="Junk")
+    expect(junk).to_contain_text("Secrets")
+    junk.get_by_role("link", name="Show what would be taken out").click()
+    expect(junk).to_contain_text("1 memory would be replaced by a clean copy")
+    assert serious(page) == []
+    junk.get_by_role("button", name="Take them out, for good").click()
+    expect(page.locator("#toasts")).to_contain_text("Secrets were taken out of 1 memory")
+    expect(junk).not_to_contain_text("Secrets")
+    with here.memory() as memory:
+        assert not any(KEY in one.text for one in memory.list(everywhere=True).memories)
