@@ -16,6 +16,7 @@ from engram.engines.sqlite import SqliteEngine
 from engram.errors import Invalid
 from engram.model.filter import ANYTHING, Access
 from engram.model.query import Census
+from engram.model.text import query_terms
 from engram.recall.lexical import COMMON, LARGE, MOST_TERMS, read
 from engram.recall.pipeline import Asked, recall
 from recall.embedders import Concepts
@@ -305,11 +306,119 @@ def test_the_last_word_may_be_half_typed(world: World, typed: str):
     assert found(world, f"where is our {typed}") == ["The kubernetes cluster is in Riga"]
 
 
+RUSSIAN = "Сервер базы данных стоит в Риге"
+GREEK = "Ο διακομιστής βρίσκεται στην Αθήνα"
+HEBREW = "הפגישה של הצוות ביום ראשון"
+HINDI = "हमारा कार्यालय मुंबई में है"
+
+
+@pytest.mark.parametrize(
+    ("text", "typed"),
+    [
+        (RUSSIAN, "сервре"),  # two letters swapped
+        (RUSSIAN, "сервера"),  # a letter more
+        (RUSSIAN, "севрер"),
+        (RUSSIAN, "даных"),  # a letter less
+        (RUSSIAN, "дамных"),  # another letter
+        (GREEK, "διακομηστής"),
+        (GREEK, "Αθίνα"),
+        (HEBREW, "הפגישא"),
+        (HINDI, "कार्यालव"),
+    ],
+)
+def test_a_typing_error_is_forgiven_in_every_alphabet(world: World, text: str, typed: str):
+    say(world, text, *OTHERS)
+
+    assert found(world, f"{typed}?") == [text]
+
+
+@pytest.mark.parametrize(
+    ("text", "typed"),
+    [(RUSSIAN, "серв"), (RUSSIAN, "где дан"), (GREEK, "διακ"), (HEBREW, "הפגי"), (HINDI, "कार्")],
+)
+def test_the_last_word_may_be_half_typed_in_every_alphabet(world: World, text: str, typed: str):
+    say(world, text, *OTHERS)
+
+    assert found(world, typed) == [text]
+    assert found(world, f"{typed}?") == []
+
+
+def test_a_longest_word_of_another_alphabet_is_looked_for_like_any_other(world: World):
+    say(world, RUSSIAN, *OTHERS)
+
+    assert found(world, "абвгдежзик" * 6) == []
+
+
 def test_a_short_word_that_is_finished_is_no_beginning(world: World):
     say(world, "The kubernetes cluster is in Riga", *OTHERS)
 
     assert found(world, "kube is what?") == []
     assert found(world, "kube ") == []
+
+
+# --- German ---
+
+GERMAN = (
+    "Die Straßenbeleuchtung wird nachts um elf abgeschaltet",
+    "Der Server steht in Frankfurt und wird von der Technik betreut",
+    "Das Team trifft sich am Montag in der Kantine",
+    "Wir nutzen PostgreSQL für die Abrechnung",
+)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Wird der Hund gefüttert?",
+        "Wer ist die Königin von England?",
+        "Wie hoch ist der Eiffelturm, und wer hat ihn für uns gebaut?",
+        "Was kostet das in der Schweiz?",
+        "Fuer wen sind die Blumen?",
+    ],
+)
+def test_a_german_question_is_not_answered_by_its_small_words(world: World, question: str):
+    say(world, *GERMAN)
+
+    assert found(world, question) == []
+
+
+def test_a_german_question_is_answered_by_its_other_words(world: World):
+    say(world, *GERMAN)
+
+    assert found(world, "Wo steht der Server?") == [GERMAN[1]]
+    assert found(world, "Wann trifft sich das Team?") == [GERMAN[2]]
+    assert found(world, "und wir")[0] == GERMAN[3], "small words alone are looked for as they stand"
+
+
+@pytest.mark.parametrize(
+    ("text", "question"),
+    [
+        ("The certificate is kept as der beside the pem", "der certificate"),
+        ("Everything here is under the mit licence", "mit licence"),
+        ("Set the cache dir by hand", "cache dir"),
+        ("What is der to a German is the to us", "what is der?"),
+    ],
+)
+def test_a_small_word_of_german_is_a_word_like_any_other_elsewhere(world: World, text: str, question: str):
+    say(world, text, *OTHERS)
+
+    assert set(query_terms(question)) == set(read(world.engine, question, MINE).terms)
+
+
+@pytest.mark.parametrize(
+    ("text", "question"),
+    [
+        ("Die Größenprüfung läuft nachts", "Groessenpruefung"),
+        ("Die Größenprüfung läuft nachts", "groessenpruef"),
+        ("Frau Müller leitet die Küche", "Mueller"),
+        ("Prüfung der Größen vor dem Versand", "Groessenpruefung"),
+    ],
+)
+def test_umlauts_may_be_written_with_an_e(world: World, text: str, question: str):
+    say(world, text, *OTHERS)
+
+    assert found(world, question)[:1] == [text]
+    assert found(world, f"{question} Zeppelin Ballon")[:1] == [text]
 
 
 # --- compounds ---

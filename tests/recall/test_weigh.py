@@ -453,6 +453,12 @@ def test_a_question_that_names_what_nobody_knows_needs_a_very_good_fit():
     assert relevance(0.9, 0.9, strange=True) > 0.9
 
 
+def test_a_german_question_needs_a_word_in_common_or_nearly_the_same_meaning():
+    assert relevance(0.0, 0.5, german=True) < 0.2 < relevance(0.0, 0.5)
+    assert relevance(0.2, 0.35, german=True) > 0.2
+    assert relevance(0.0, 0.9, german=True) > 0.9
+
+
 @settings(max_examples=60)
 @given(CANDIDATES)
 def test_the_parts_that_are_told_add_up_to_the_score(rows):

@@ -148,6 +148,13 @@ def holds(term: str, piece: str) -> bool:
     return bool(piece) and (piece[::-1] if term.startswith(TAIL) else piece) in term
 
 
+def is_spelt(term: str) -> bool:
+    """Whether a term is a word of letters and digits, of a script that puts spaces between words."""
+    if term.isascii():
+        return term.isalnum()
+    return bool(_any_words().fullmatch(term)) and not (_unspaced_runs().search(term) or _joints().search(term))
+
+
 def says(text: str, phrase: str) -> bool:
     """Whether a text has these words in a row, whatever their case and ornaments; never the middle of a word."""
     whole, part = (" ".join(_plain(each).replace("_", " ").split()) for each in (text, phrase))
@@ -354,6 +361,11 @@ def _any_parts() -> re.Pattern[str]:
 @functools.cache
 def _outer_joints() -> re.Pattern[str]:
     return re.compile(r"[/:@#+]+")
+
+
+@functools.cache
+def _joints() -> re.Pattern[str]:
+    return re.compile(r"[-./:@#+_]")
 
 
 @functools.cache

@@ -2,12 +2,13 @@
 
 import functools
 import re
+import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from engram.model.filter import Access
 from engram.model.query import NO_VARIANTS, Census
-from engram.model.text import cjk, query_terms, stem, tail_term
+from engram.model.text import cjk, is_spelt, query_terms, stem, tail_term, terms
 from engram.ports import Engine
 
 MOST_TERMS = 32
@@ -26,9 +27,26 @@ COMMON = 0.2
 LARGE = 1000
 LONG_NAME = 8
 
+_ASCII = "abcdefghijklmnopqrstuvwxyz"  # the module that has them costs three milliseconds of every start
+
 _SMALL = "the of did does is are what when where who how which why to for with has have had would and"
 _ENGLISH = frozenset(_SMALL.split())
 """Small words that no language beside English has."""
+
+_CLEAR = """
+    alle alles als auch auf aus bei bitte dann dass deine deinem deinen deiner denn diese diesem diesen dieser
+    dieses doch durch eine einem einen einer eines euch euer fuer für gibt habe haben hast hatte hatten ich ihm
+    ihn ihnen ihr ihre ihrem ihren ihrer jetzt kann kannst konnte können mein meine meinem meinen meiner mich
+    mir muss müssen nach nicht noch nur oder sein seine seinem seinen seiner seit sich sie sind soll sollen
+    sollte ueber und uns unser unsere unserem unseren unserer unter vom wann waren warum weil welche welchem
+    welchen welcher welches wem wenn werde werden weshalb wessen wie wieso wieviel wir wird wofür woher wohin
+    wollen womit worden wozu wurde wurden während zum zur zwischen über
+"""
+_UNCLEAR = "bis da das dem den der des die dir du ein er es hat im ist man mit ob von war wen wer wo zu"
+_CLEARLY_GERMAN = frozenset(_CLEAR.split())
+_PERHAPS_GERMAN = frozenset(_UNCLEAR.split())
+"""Small words of German: one of the first tells that a question is German; the others are also names or words of
+something else (DER files, the MIT licence, a dir), so it takes two of them."""
 
 _MONTHS = "January February March April May June July August September October November December"
 _DAYS = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday"
@@ -52,7 +70,7 @@ class Words(NamedTuple):
 def read(engine: Engine, question: str, access: Access) -> Words:
     """The words of a question, with other spellings for those that no memory carries."""
     phrases = tuple(each for found in _quoted().findall(question) for each in found if query_terms(each))
-    asked = query_terms(question)[:MOST_TERMS]
+    asked = _asked(question)[:MOST_TERMS]
     required = () if question.rstrip().endswith("?") else phrases
     if not asked:
         return Words(phrases=phrases, required=required)
@@ -73,6 +91,14 @@ def read(engine: Engine, question: str, access: Access) -> Words:
     return Words(tuple(asked), variants, phrases, required, strange, any(term not in variants for term in unknown))
 
 
+@functools.lru_cache(maxsize=64)
+def is_german(question: str) -> bool:
+    """Whether a question has small words of German, and none of English."""
+    words = {word.lower() for word in _plain_words().findall(question[:1000]) if not word.isupper()}
+    german = not words.isdisjoint(_CLEARLY_GERMAN) or len(words & _PERHAPS_GERMAN) > 1
+    return german and words.isdisjoint(_ENGLISH)
+
+
 def names(question: str) -> list[str]:
     """The proper names in an English question: its capitalised words, but for the first and those of the calendar.
 
@@ -84,6 +110,20 @@ def names(question: str) -> list[str]:
         return []
     bare = [word.removesuffix("'s").removesuffix("\u2019s") for word in words[1:]]
     return [word for word in bare if word[0].isupper() and not word.isupper() and word not in _CALENDAR]
+
+
+def _asked(question: str) -> list[str]:
+    """The terms of a question, each once; the small words of its language only if there is nothing else."""
+    asked = query_terms(question)
+    if not is_german(question):
+        return asked
+    return [term for term in asked if term not in _german_terms()] or asked
+
+
+@functools.cache
+def _german_terms() -> frozenset[str]:
+    """The small words of German as they come out of ``terms``."""
+    return frozenset(terms(_CLEAR)) | frozenset(terms(_UNCLEAR))
 
 
 def _telling(asked: list[str], census: Census) -> list[str]:
@@ -99,20 +139,31 @@ def _telling(asked: list[str], census: Census) -> list[str]:
 
 def _otherwise(count: Count, term: str, *, begun: bool) -> tuple[str, ...]:
     """Other forms of a term that some memory carries: a typing error, a longer word, a part or a whole of it."""
-    if not term.isascii() or not term.isalnum() or len(term) < 3:
+    if not is_spelt(term) or len(term) < 3:
         return ()
+    long = len(term) > 4 and not any(letter.isdigit() for letter in term)
     forms = [f"{term}*"] if begun or len(term) > 4 else []
-    if len(term) > 4 and term.isalpha():
+    plain = _without_e(term) if long and term.isascii() else term
+    if long and term.isascii():
         forms.append(f"{tail_term(term)}*")
+    if plain != term:
+        forms += [plain, f"{plain}*"]
     census = count(forms)
     found = [form for form in forms if census.carriers[form]]
-    if len(term) > 4 and term.isalpha():
-        near = _spellings(term)
+    if long and term.isascii():
+        near = _spellings(term, _ASCII)
         stems = {
             stem(one) for one in near if one[-1] in "sgde"
         }  # what a stem leaves out ends so: -s, -ing, -ed, -e
-        found += _known(count, near | stems, MOST_SPELLINGS) or _parts(count, term)
+        found += _known(count, near | stems, MOST_SPELLINGS) or _parts(count, plain)
+    elif long:
+        found += _known(count, _spellings(term, _letters_beside(term)), MOST_SPELLINGS)
     return tuple(found)
+
+
+def _without_e(word: str) -> str:
+    """The word as terms have it if its ae, oe and ue stand for umlauts."""
+    return word.replace("ae", "a").replace("oe", "o").replace("ue", "u")
 
 
 def _inside(engine: Engine, terms: Sequence[str], access: Access) -> dict[str, tuple[str, ...]]:
@@ -128,16 +179,27 @@ def _known(count: Count, forms: Iterable[str], most: int) -> list[str]:
     return sorted(carried, key=lambda form: (-census.carriers[form], form))[:most]
 
 
-def _spellings(word: str) -> set[str]:
+def _spellings(word: str, letters: Iterable[str]) -> set[str]:
     """Every string that one typing error could have turned into this word: a letter more, less, other, swapped."""
     cuts = [(word[:at], word[at:]) for at in range(len(word) + 1)]
-    letters = "abcdefghijklmnopqrstuvwxyz"  # the module that has them costs three milliseconds of every start
     return {
         *(a + b[1:] for a, b in cuts if b),
         *(a + b[1] + b[0] + b[2:] for a, b in cuts if len(b) > 1),
         *(a + letter + b[1:] for a, b in cuts if b for letter in letters),
         *(a + letter + b for a, b in cuts for letter in letters),
     } - {word}
+
+
+def _letters_beside(word: str) -> str:
+    """The letters of the scripts that a word is written in."""
+    return "".join(sorted(set().union(*(_letters_of(ord(letter) >> 7) for letter in word))))
+
+
+@functools.cache
+def _letters_of(block: int) -> frozenset[str]:
+    """The letters among 128 neighbours of Unicode, where a script stands together, as terms have them."""
+    found = (terms(chr(point)) for point in range(block << 7, (block + 1) << 7))
+    return frozenset(letter for letters in found for letter in letters if letter.isalpha() and len(letter) == 1)
 
 
 def _parts(count: Count, word: str) -> list[str]:
@@ -153,7 +215,7 @@ def _parts(count: Count, word: str) -> list[str]:
 
 def _half_typed(question: str) -> str:
     """The last word, if the question may have been stopped in the middle of it."""
-    if not question or not question[-1].isalnum():
+    if not question or not (question[-1].isalnum() or unicodedata.category(question[-1])[0] == "M"):
         return ""
     found = query_terms(question.rsplit(maxsplit=1)[-1])
     return found[-1] if found else ""

@@ -16,6 +16,7 @@ from engram.model.memory import Memory
 from engram.model.query import says_all
 from engram.model.refs import handle_number
 from engram.model.text import tokens
+from engram.recall.lexical import is_german
 from engram.recall.timewords import Asked
 
 WORDS, MEANING = 0.45, 0.7
@@ -106,14 +107,20 @@ def weigh(pool: Sequence[Candidate], asking: Asking) -> Iterator[Recollection]:
         yield _recollection(pool[at], -score, {**dict(zip(PARTS, signals[at], strict=True)), **factors[at]}, asking)
 
 
-def relevance(words: float, meaning: float | None, *, strange: bool = False) -> float:
+def relevance(words: float, meaning: float | None, *, strange: bool = False, german: bool = False) -> float:
     """How likely it is that something that fits so well has to do with the question at all.
 
     A logistic curve, set on questions that have an answer, questions asked of the wrong conversation, and our own
     cases. `strange` says that the question names somebody or something that no memory has ever heard of: then
-    only a very good fit counts.
+    only a very good fit counts. To a model that learned English, all that is German looks related: where the
+    question is `german`, words count twice, and what has none of them must mean very much the same.
     """
-    height = 20 * words - 2.4 if meaning is None else 14 * max(meaning, LEAST) + 10 * words - 4.7
+    if meaning is None:
+        height = 20 * words - 2.4
+    elif german:
+        height = 14 * max(meaning, LEAST) + 20 * words - 9.5
+    else:
+        height = 14 * max(meaning, LEAST) + 10 * words - 4.7
     height -= STRANGE if strange else 0.0
     return round(1 / (1 + math.exp(-max(min(height, 30.0), -30.0))), 3)
 
@@ -208,7 +215,7 @@ def _recollection(one: Candidate, score: float, reasons: dict[str, float], askin
     return Recollection(
         memory=one.memory,
         score=round(max(min(score, 1.0), 0.0), 4),
-        relevance=relevance(one.words, one.meaning, strange=asking.strange),
+        relevance=relevance(one.words, one.meaning, strange=asking.strange, german=is_german(asking.question)),
         reasons={name: rounded for name, value in reasons.items() if (rounded := round(value, 3))},
         tokens=tokens(one.memory.summary or one.memory.text),
         ranks=one.ranks,
