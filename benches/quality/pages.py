@@ -141,7 +141,7 @@ def _cases(found: dict[str, Any]) -> str:
     return "\n\n".join(
         (
             "### Cases of our own",
-            "From `benches/quality/cases`; of the classes *absent* and *absent_german* all should be declined, of the others none.",
+            "From `benches/quality/cases`: of what is *absent* all should be declined, of the others none.",
             table(["class", "cases", *measures, "declined"], rows),
         )
     )

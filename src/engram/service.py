@@ -1,9 +1,11 @@
 """Engram: one caller on one engine, and the list of everything that can be asked."""
 
+from _thread import allocate_lock
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from copy import copy
 from datetime import datetime
+from time import monotonic
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Self, TypeVar
 
@@ -70,7 +72,7 @@ from engram.rules.proposals import Policy
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from threading import Thread
+    from threading import Event, Thread
 
     from engram.model.memory import Asset
 
@@ -79,6 +81,12 @@ R = TypeVar("R")
 
 FEW = 2
 """So many memories get their vectors at a time while others are served: a close waits for no more."""
+
+QUIET = 3.0
+"""So many seconds without a request are a quiet moment, in which a server may load the model."""
+
+MOST_WAITING = 64
+"""The vectors of so many callers' memories wait for a quiet moment; those of others for their next request."""
 
 
 class _Bound(Generic[P, R]):
@@ -101,37 +109,67 @@ class _Bound(Generic[P, R]):
 
 
 class Follower:
-    """Gives memories their vectors beside the caller, in a thread that lives while some lack one."""
+    """Gives memories their vectors beside the caller, in a thread that lives while some lack one.
 
-    def __init__(self, engine: Engine, embedder: Embedder | None) -> None:
+    Where the model is loaded it begins at once. Where it is not, a process that `lasts` loads it when nobody has
+    asked for anything for a moment; any other never does, for nobody may wait for it.
+    """
+
+    def __init__(self, engine: Engine, embedder: Embedder | None, *, lasts: bool = False) -> None:
         self._engine, self._embedder = engine, embedder
         self._thread: Thread | None = None
+        self._stopping: Event | None = None
+        self._starting = allocate_lock()
+        self._waiting: dict[Access, None] = {}  # whose memories are looked at, the latest last
+        self._touched = 0.0
+        self.lasts = lasts
         self.stopped = False
 
     def nudge(self, access: Access) -> None:
-        """Begin, where something that may be read lacks a vector and the model is loaded: saving never waits."""
+        """Begin, where something that may be read lacks a vector, now or in a quiet moment: saving never waits."""
         embedder = self._embedder
-        if embedder is None or not embedder.ready or self.stopped or (self._thread and self._thread.is_alive()):
+        if embedder is None or self.stopped or not (embedder.ready or self.lasts):
             return
         # What was asked for is done by now, and must not look refused because of what comes beside it.
-        with suppress(Exception):
-            backlog = self._engine.backlog(access)
-            unmade = backlog.active is None  # the first that were saved since the model was loaded
-            if unmade or (backlog.active == embedder.space and backlog.lacking):
-                import atexit  # noqa: PLC0415 - start-up; whoever gets here has long paid for it
-                from threading import Thread  # noqa: PLC0415 - the same
+        with suppress(Exception), self._starting:
+            self._touched = monotonic()
+            running = self._thread is not None and self._thread.is_alive()
+            if embedder.ready and (running or not self._wanting(embedder, access)):
+                return
+            self._waiting.pop(access, None)
+            self._waiting[access] = None
+            if len(self._waiting) > MOST_WAITING:
+                del self._waiting[next(iter(self._waiting))]
+            if not running:
+                self._start(embedder)
 
-                # A process that ends without close() must not be torn down while the model runs in a thread.
-                atexit.register(self.stop)
+    def _wanting(self, embedder: Embedder, access: Access) -> bool:
+        """Whether there is something to do: some lack one, or none has one yet."""
+        backlog = self._engine.backlog(access)
+        return backlog.active is None or (backlog.active == embedder.space and bool(backlog.lacking))
 
-                self._thread = Thread(target=self._run, args=(embedder, access), name="engram-vectors", daemon=True)
-                self._thread.start()
+    def _start(self, embedder: Embedder) -> None:
+        import atexit  # noqa: PLC0415 - start-up; whoever gets here has long paid for it
+        from threading import Event, Thread  # noqa: PLC0415 - the same
 
-    def _run(self, embedder: Embedder, access: Access) -> None:
+        # A process that ends without close() must not be torn down while the model runs in a thread.
+        atexit.register(self.stop)
+        self._stopping = Event()
+        self._thread = Thread(target=self._run, args=(embedder, self._stopping), name="engram-vectors", daemon=True)
+        self._thread.start()
+
+    def _run(self, embedder: Embedder, stopping: "Event") -> None:
         # Whatever fails here is tried again at the next occasion, and is nobody's question to answer.
         with suppress(Exception):
-            while not self.stopped and catch_up(self._engine, embedder, access, most=FEW):
-                pass
+            while not embedder.ready and (rest := self._touched + QUIET - monotonic()) > 0:
+                stopping.wait(rest)
+                if self.stopped:
+                    return
+            while self._waiting:
+                access, _ = self._waiting.popitem()
+                while not self.stopped and self._wanting(embedder, access):
+                    if not catch_up(self._engine, embedder, access, most=FEW):
+                        break
 
     def stop(self) -> None:
         """Let it finish the few it is at, and begin no more."""
@@ -139,6 +177,8 @@ class Follower:
         if self._thread is not None:
             import atexit  # noqa: PLC0415 - where there is a thread, it is loaded
 
+            if self._stopping is not None:
+                self._stopping.set()
             self._thread.join()
             atexit.unregister(self.stop)
 
@@ -342,8 +382,14 @@ class Engram:
         return tuple(getattr(self.engine, "notices", tuple)())
 
     def follow(self) -> None:
-        """Let vectors follow what was saved, beside the caller: only where the model is loaded already."""
+        """Let vectors follow what was saved, beside the caller: see `Follower`."""
         self._follower.nudge(access_of(self.caller))
+
+    def stay(self) -> "Engram":
+        """The same memory, which from now on loads the model by itself in a quiet moment: for servers."""
+        self._follower.lasts = True
+        self.follow()
+        return self
 
     def watched_by(self, progress: Progress) -> "Engram":
         """The same memory, telling somebody how far long work has come."""
@@ -388,7 +434,7 @@ class Engram:
         other._syncing = self._syncing and self._syncing._replace(folder=folder, ledger=ledger)  # noqa: SLF001 - the same
         if self._attaching and (blobs := getattr(engine, "blobs", None)):
             other._attaching = self._attaching._replace(blobs=blobs)  # noqa: SLF001 - a copy of our own
-        other._follower = Follower(engine, self._embedder)  # noqa: SLF001 - a copy of our own
+        other._follower = Follower(engine, self._embedder, lasts=self._follower.lasts)  # noqa: SLF001 - a copy of our own
         return other
 
     def speaking_for(self, caller: Caller, channel: str) -> "Engram":

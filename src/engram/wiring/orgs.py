@@ -32,7 +32,8 @@ class Orgs:
         settings = config.read(self._environment, working_folder())
         self.org = str(settings.get("org"))
         self._lock = threading.Lock()
-        self._first = open(store, home=home, caller=Caller(org=self.org), channel="http", environment=environment)
+        alone = Caller(org=self.org)
+        self._first = open(store, home=home, caller=alone, channel="http", environment=environment).stay()
         self._known = {self.org: self._first}
 
     def serves(self, org: str) -> bool:

@@ -33,7 +33,7 @@ class Held:
             if self._engram is None:
                 from engram.wiring import open  # noqa: PLC0415 - not before it is needed
 
-                self._engram = open(self._store, home=self.home, agent="agent", channel="elicitation")
+                self._engram = open(self._store, home=self.home, agent="agent", channel="elicitation").stay()
             return self._engram
 
     def close(self) -> None:
