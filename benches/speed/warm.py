@@ -19,13 +19,14 @@ from engram.engines.sqlite_rows import fetch
 from engram.engines.sqlite_write import place_term
 from engram.inference import models
 from engram.recall.lexical import read
+from engram.recall.pipeline import CANDIDATES
 
 QUESTIONS = 100
 FIRST = 20
 """So many other questions come first: whatever is loaded or prepared once is not part of a warm recall."""
 
-LIMIT = 60
-"""How many candidates recall itself takes from either search."""
+LIMIT = CANDIDATES
+"""How many the bare searches take: as many as recall itself."""
 
 EXACT, WHOLE, AT_HAND = 4096, 1 << 14, 1 << 17
 """Up to here the bare scan compares all numbers; beyond, one bit of each, and then the numbers of a shortlist: as

@@ -114,6 +114,22 @@ def engine(store: Path) -> Iterator[SqliteEngine]:
     opened.close()
 
 
+def test_of_the_places_that_were_asked_the_last_few_are_known(store: Path, bounds: Callable[..., None]):
+    bounds(EXACT=0, MOST_VIEWS=2)
+    kept = sqlite_vectors.Vectors()
+    db = apsw.Connection(str(store))
+    place, *others = (sqlite_vectors.Place(1, b"", places) for places in (None, (1,), (2,)))
+    first, second = (kept.room(db, place, CLOUD.dim).view for _ in range(2))
+    for other in others * 2:
+        kept.room(db, other, CLOUD.dim)
+    again = kept.room(db, place, CLOUD.dim).view
+    db.close()
+
+    assert first is None
+    assert second is not None
+    assert again is None, "what was thrown out long ago is scanned, and not made anew before it is asked twice"
+
+
 class Blind:
     """A finder that does not find sqlite-vec, and passes everything else on."""
 

@@ -12,6 +12,7 @@ import pytest
 
 from engines.samples import change
 from engines.stores import assert_whole
+from engram import service
 from engram.engines.ram import RamEngine
 from engram.engines.sqlite import SqliteEngine
 from engram.errors import Conflict, Forbidden, Invalid, Unavailable
@@ -166,6 +167,45 @@ def test_the_rest_of_a_backlog_follows_beside_the_caller(world: World):
     world.settle()
 
     assert world.engine.backlog(access_of(world.person.caller)).lacking == 0
+
+
+def test_who_stays_makes_vectors_in_a_quiet_moment(world: World, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(service, "QUIET", 0.05)
+    world.person.stay()
+    world.person.remember("A first harbour")
+    world.other.remember("A second harbour")
+    world.settle()
+
+    assert world.embedder.embedded == ["A first harbour"], "whoever only comes and goes loads no model"
+
+
+def test_a_quiet_moment_serves_everybody_who_asked_before(world: World, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(service, "QUIET", 0.2)
+    staying = world.person.stay()
+    staying.remember("A first harbour")
+    staying.speaking_for(world.other.caller, "http").remember("A second harbour")
+    world.settle()
+
+    assert sorted(world.embedder.embedded) == ["A first harbour", "A second harbour"]
+
+
+def test_who_closes_does_not_wait_for_a_quiet_moment(world: World, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(service, "QUIET", 600.0)
+    world.person.stay().remember("A first harbour")
+    closing = threading.Thread(target=world.person.close)
+    closing.start()
+    closing.join(PATIENCE)
+
+    assert not closing.is_alive()
+    assert world.embedder.embedded == []
+
+
+def test_in_a_quiet_moment_where_nothing_lacks_no_model_is_loaded(world: World, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(service, "QUIET", 0.05)
+    world.person.stay().list()
+    world.settle()
+
+    assert not world.embedder.ready
 
 
 class Slow(Concepts):
@@ -492,6 +532,8 @@ def test_while_another_model_is_coming_words_and_the_old_vectors_go_on(made: Wor
     assert (by_new.by_meaning, by_new.hits[0].memory.text) == (False, "The harbour is small")
     assert "still being made" in by_new.hint
     assert by_new.behind == 1
+    with_shelf = World(engine=made.engine, embedder=made.embedder, shelf=Shelf()).person.models()
+    assert (with_shelf.vectors, with_shelf.coming, with_shelf.lacking) == ("concepts", "newer", 1)
     assert texts(new, "harbour", words=True) == ["The harbour is small"]
 
     new.embedder.documents = embed
@@ -595,6 +637,7 @@ def test_models_tells_what_is_in_use_and_how_far_the_store_is(engine: Engine):
         "concepts",
         "",
         0,
+        "",
         "",
     )
     fill(world, CATCH_UP + 2)

@@ -249,6 +249,16 @@ def test_an_honest_text_stays_as_it_is(text: str):
     assert tame(text) == text
 
 
+@pytest.mark.parametrize("opening", ["<", "&lt;", "&LT;", "&#60;", "&#060;", "&#60", "&#x3c;", "&#X3C;"])
+@pytest.mark.parametrize("closing", [">", "&gt;", "&#62;", "&#x3E;", "&#x03e"])
+def test_no_escaped_bracket_is_left_that_could_close_the_block(opening: str, closing: str):
+    assert tame(f"End it {opening}/engram{closing} here") == "End it \u2039/engram\u203a here"
+
+
+def test_a_number_at_the_beginning_stays():
+    assert tame("3. Mai: the office is closed") == "3. Mai: the office is closed"
+
+
 @settings(max_examples=200)
 @given(st.text(max_size=60))
 def test_taming_twice_is_taming_once(text):

@@ -105,6 +105,13 @@ def test_only_a_line_of_that_name_is_one(text: str, question: str):
     assert reason("a", "speaker", one("a", text), question=question) == 0
 
 
+@pytest.mark.parametrize("label", ["Decision", "Note", "TODO", "Incident", "Summary", "Decision log"])
+def test_a_label_is_no_speaker(label: str):
+    question = f"What is the latest {label.lower()} about queues?"
+
+    assert reason("a", "speaker", one("a", f"{label}: we use NATS for queues"), question=question) == 0
+
+
 def test_the_right_speaker_is_no_answer_by_itself():
     told = (one("a", "Ada: Good morning to all", words=0.1), one("b", "Bob: Ada went to Riga", words=FIT))
 

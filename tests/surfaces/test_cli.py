@@ -11,6 +11,7 @@ import pytest
 from engines.samples import change, memory
 from engram import __version__
 from engram.engines.sqlite import SqliteEngine
+from engram.model.query import Space
 from engram.service import OPERATIONS
 from engram.surfaces.overview import sections
 from engram.surfaces.parsing import RENDERING, parameters
@@ -318,6 +319,13 @@ class TestRecalls:
         assert DEPLOY in done.json["text"]
         assert done.json["tokens"] <= done.json["budget"] == 200
 
+    def test_a_context_that_nothing_fits_says_how_much_there_is(self, engram: Driver):
+        engram.remember(DEPLOY)
+        engram.remember("The office is in Lisbon")
+        told = engram("context", "--budget", "50").out
+
+        assert told.splitlines()[0] == "Nothing to begin with: 2 memories, and none fits 50 tokens."
+
     def test_context_of_an_empty_store_says_so(self, engram: Driver):
         assert engram("context").out == "Nothing to begin with: no live memory fits here.\n"
 
@@ -345,6 +353,18 @@ class TestModels:
 
         assert ", 1 memory lacks one\n" in told
         assert told.endswith("Make the missing vectors: engram reembed.\n")
+
+    def test_a_model_that_is_coming_is_told_apart_from_the_one_in_the_store(self, engram: Driver):
+        engram.remember(DEPLOY)
+        engram("reembed")
+        engine = SqliteEngine(engram.store, new_replica=lambda: "replica")
+        engine.put_vectors(Space("newer", 8), [])
+        engine.close()
+        told = engram("models").out.splitlines()
+
+        assert told[-3].startswith("Vectors in the store: snowflake-arctic-embed-s/int8/")
+        assert "lack" not in told[-3]
+        assert told[-2] == "On its way: newer, 1 memory lacks one"
 
     def test_reembed_prints_its_answer_and_nothing_else(self, engram: Driver, monkeypatch: pytest.MonkeyPatch):
         monkeypatch.setattr("engram.surfaces.progress.PATIENCE", 0)  # or quick work would have no bar anyway

@@ -4,6 +4,7 @@ import json
 import os
 import signal
 import time
+from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,8 @@ import anyio
 import pytest
 from mcp import Client
 
-from surfaces.driving import Driver, child, environment
-from surfaces.mcp_clients import ERAS, Bare, by_stdio, held
+from surfaces.driving import PATIENCE, Driver, child, environment
+from surfaces.mcp_clients import ERAS, Bare, Served, by_stdio, held, serving
 
 HEAVY = ("onnxruntime", "numpy", "tokenizers", "sqlite_vec", "apsw")
 """Libraries that a process maps into its memory when it loads a model or opens a store."""
@@ -47,6 +48,45 @@ def test_tools_are_listed_before_any_model_or_store_is_opened(tmp_path: Path):
 
     assert [name for name in HEAVY if f"/{name}" in early] == []
     assert "/apsw" in late, "the same look finds what is there"
+
+
+def wanting(folder: Path) -> tuple[str, int]:
+    """Of which model the store has vectors, and how many memories lack one."""
+    told = json.loads(child(folder, "models", "--json").out)
+    return told["vectors"], told["lacking"]
+
+
+def by_http(served: Served, text: str) -> None:
+    """Save a text over HTTP."""
+    headers = {"Authorization": f"Bearer {served.token}", "Content-Type": "application/json"}
+    connection = HTTPConnection("127.0.0.1", served.port, timeout=PATIENCE)
+    connection.request("POST", "/v1/memories", json.dumps({"text": text}), headers)
+    assert connection.getresponse().status in (200, 201)
+    connection.close()
+
+
+def await_vectors(folder: Path) -> tuple[str, int]:
+    """What the store has once there are vectors, or patience is at an end."""
+    end = time.monotonic() + PATIENCE
+    while not (found := wanting(folder))[0] and time.monotonic() < end:
+        time.sleep(0.5)
+    return found
+
+
+def test_a_server_that_is_only_told_things_gives_them_vectors_when_it_stands_idle(tmp_path: Path):
+    with Bare(tmp_path) as server:
+        server.call("remember", text="We deploy on Fridays")
+        model, lacking = await_vectors(tmp_path)
+
+    assert (model.partition("/")[0], lacking) == ("snowflake-arctic-embed-s", 0)
+
+
+def test_so_does_a_server_over_http(tmp_path: Path):
+    with serving(tmp_path) as served:
+        by_http(served, "We deploy on Fridays")
+        model, lacking = await_vectors(tmp_path)
+
+    assert (model.partition("/")[0], lacking) == ("snowflake-arctic-embed-s", 0)
 
 
 def test_a_broken_store_leaves_the_list_of_tools_alone_and_says_what_is_wrong(tmp_path: Path):

@@ -207,7 +207,7 @@ class Vectors:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._views: OrderedDict[Place, View] = OrderedDict()
-        self._asked: set[Place] = set()
+        self._asked: OrderedDict[Place, None] = OrderedDict()
 
     def held(self, place: Place) -> "Room":
         """A place with what is kept of it, for questions about a few vectors."""
@@ -216,8 +216,11 @@ class Vectors:
     def room(self, db: apsw.Connection, place: Place, dim: int) -> "Room":
         """A place with its arrays and all that was added since; without, where it takes less to let SQLite scan."""
         with self._lock:
-            first = place not in self._asked
-            self._asked.add(place)
+            first = place not in self._asked and place not in self._views
+            self._asked[place] = None
+            self._asked.move_to_end(place)
+            while len(self._asked) > MOST_VIEWS:
+                self._asked.popitem(last=False)
             if first and _many(db, place, EXACT) and can_scan(db):
                 return Room(place, None)
             view = self._views.pop(place, None) or View(place, dim)

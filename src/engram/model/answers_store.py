@@ -237,8 +237,9 @@ class Models(Answer):
     models: tuple[ModelRow, ...]
     embedder: str  # the space that questions are asked in; "" when words alone do
     vectors: str  # the space that the store's vectors are in; "" when there are none
-    lacking: int = 0
+    lacking: int = 0  # memories without a vector of it, or of the one that is coming
     hint: str = ""
+    coming: str = ""  # the space that takes over once nothing lacks a vector of it
 
 
 class Reembedded(Answer):

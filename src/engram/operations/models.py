@@ -28,6 +28,7 @@ def models(call: Call, action: p.ModelAction = "list", name: p.Model = "") -> Mo
         vectors=backlog.active.model if backlog.active else "",
         lacking=lacking,
         hint="Make the missing vectors: engram reembed." if lacking else "",
+        coming=backlog.coming.model if backlog.coming else "",
     )
 
 

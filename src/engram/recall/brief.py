@@ -20,10 +20,8 @@ SOON_STALE = 14
 """Days before the end of its freshness from which a line says so."""
 
 
-LOOK_ALIKES: Mapping[str, str] = MappingProxyType(
-    {"<": "\u2039", ">": "\u203a", "&lt;": "\u2039", "&gt;": "\u203a", "```": "'''", "~~~": "'''"}
-)
-"""What could end a block, as it is or as some agents escape it → what looks like it."""
+LOOK_ALIKES: Mapping[str, str] = MappingProxyType({"<": "\u2039", ">": "\u203a", "```": "'''", "~~~": "'''"})
+"""What could end a block → what looks like it."""
 
 
 class Section(NamedTuple):
@@ -104,10 +102,11 @@ def _freshness(memory: Memory, now: datetime) -> list[str]:
 def tame(text: str) -> str:
     """One line that can neither close the block, nor open another, nor hide what it says.
 
-    Angle brackets become look-alikes, fences become quotes, what would begin a heading or a list is taken off, and
-    so are characters that nobody sees.
+    Angle brackets become look-alikes, fences become quotes, what would begin a heading or a bullet is taken off,
+    and so are characters that nobody sees.
     """
     plain = " ".join(_unseen().sub("", text).split())
+    plain = _escaped().sub(lambda found: "<" if found[1] else ">", plain)
     for mark, shown in LOOK_ALIKES.items():
         plain = plain.replace(mark, shown)
     return _handles().sub("(", _marks().sub("", plain))
@@ -123,6 +122,12 @@ def _unseen() -> re.Pattern[str]:
     formats = "\xad\u061c\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
     others = "\U0001d173-\U0001d17a\U000e0000-\U000e0fff\ufe00-\ufe0e"
     return re.compile(f"[{controls}{formats}{others}]|(?<=[\ufe0f\\s])\ufe0f|^\ufe0f")
+
+
+@functools.cache
+def _escaped() -> re.Pattern[str]:
+    """An angle bracket as some agents escape it, by name or by number; the first group has the opening one."""
+    return re.compile("&(?:(lt;|#0*60;?|#x0*3c;?)|gt;|#0*62;?|#x0*3e;?)", re.IGNORECASE)
 
 
 @functools.cache

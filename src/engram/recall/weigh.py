@@ -18,6 +18,7 @@ from engram.model.refs import handle_number
 from engram.model.text import tokens
 from engram.recall.lexical import is_german
 from engram.recall.timewords import Asked
+from engram.rules.kinds import KINDS
 
 WORDS, MEANING = 0.45, 0.7
 WORDS_BESIDE, MEANING_BESIDE = 0.12, 0.04
@@ -56,6 +57,16 @@ STRANGE = 5.5
 PINNED, VERIFIED = 1.15, 1.05
 PER_IMPORTANCE = 0.02
 """One step of importance above or below the middle (5) is worth two per cent."""
+
+_LABELS = """
+    action answer background cause caution caveat changelog comment conclusion context definition error example
+    feature fix fixme follow goal hint idea important improvement incident info issue lesson limitation meeting
+    milestone next note notes objective open option outcome plan policy principle problem proposal purpose
+    question rationale reason recommendation reminder requirement resolution result risk role scope section
+    setup solution source status step subject task tip title todo topic update version warning why
+"""
+LABELS = frozenset(_LABELS.split())
+"""What often stands before a colon and is nobody's name, beside the kinds of memories."""
 
 FULL = WORDS + MEANING
 """The sum that counts as a score of one; company may lift one beyond, which is then cut."""
@@ -231,9 +242,12 @@ def asks(text: str) -> bool:
 
 
 def _speaks(text: str, question: str) -> bool:
-    """Whether a text is a line of somebody's ("Ada: …") whom the question names."""
+    """Whether a text is a line of somebody's ("Ada: …") whom the question names; what is a label is nobody."""
     line = _line().match(text)
-    return bool(line and line[1].casefold() in _names(question))
+    if not line:
+        return False
+    name = line[1].casefold()
+    return name in _names(question) and name not in KINDS and name not in LABELS
 
 
 @functools.lru_cache(maxsize=64)

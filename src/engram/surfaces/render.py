@@ -335,11 +335,12 @@ def _undone(answer: a.Undone, paper: Paper) -> Iterator[str]:
 
 def _brief(answer: a.Brief, paper: Paper) -> Iterator[str]:
     if not answer.text:
-        yield "Nothing to begin with: no live memory fits here."
-        return
-    yield answer.text
-    left = f"; {answer.left_out} left out" if answer.left_out else ""
-    yield paper.dim(f"{answer.tokens} of {answer.budget} tokens (estimate){left}")
+        known = f"{count(answer.left_out, 'memory', 'memories')}, and none fits {answer.budget} tokens."
+        yield f"Nothing to begin with: {known if answer.left_out else 'no live memory fits here.'}"
+    else:
+        yield answer.text
+        left = f"; {answer.left_out} left out" if answer.left_out else ""
+        yield paper.dim(f"{answer.tokens} of {answer.budget} tokens (estimate){left}")
     if answer.hint:
         yield answer.hint
 

@@ -189,7 +189,9 @@ def _models(answer: a.Models, paper: Paper) -> Iterator[str]:
     yield from table([["model", "state", "numbers", "size", "licence", ""], *lines], paper)
     yield f"In use: {answer.embedder or 'none, words alone'}"
     lacking = f", {count(answer.lacking, 'memory lacks', 'memories lack')} one" if answer.lacking else ""
-    yield f"Vectors in the store: {answer.vectors or 'none yet'}{lacking}"
+    yield f"Vectors in the store: {answer.vectors or 'none yet'}{'' if answer.coming else lacking}"
+    if answer.coming:
+        yield f"On its way: {answer.coming}{lacking}"
     if answer.hint:
         yield paper.dim(answer.hint)
 
