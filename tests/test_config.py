@@ -131,13 +131,21 @@ def test_a_projects_file_may_not_set_what_is_a_persons_own(home: Home, line: str
     assert "your own engram.toml" in refused.value.hint
 
 
-def test_an_unknown_setting_is_named_beside_the_known_ones(home: Home):
-    path = home.write(home.own, 'colour = "red"\n')
+@pytest.mark.parametrize(
+    ("said", "hint"),
+    [
+        ("colour", "See `engram config`."),
+        ("autopromot", "Did you mean autopromote? See `engram config`."),
+        ("oidc-issuer", "Did you mean oidc_issuer? See `engram config`."),
+    ],
+)
+def test_an_unknown_setting_is_named_beside_the_one_that_was_probably_meant(home: Home, said: str, hint: str):
+    path = home.write(home.own, f'{said} = "red"\n')
 
-    with pytest.raises(Invalid, match="unknown setting 'colour'") as refused:
+    with pytest.raises(Invalid, match=f"unknown setting '{said}'") as refused:
         home.read()
     assert str(path) in refused.value.message
-    assert "autopromote" in refused.value.hint
+    assert refused.value.hint == hint
 
 
 @pytest.mark.parametrize(

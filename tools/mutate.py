@@ -241,6 +241,7 @@ def results() -> dict[str, str]:
 
 def _watched(item: pytest.Item) -> tuple[float, dict[str, list[int]]]:
     """How long a test takes, and the lines of the rules that it comes by."""
+    _forget()
     started = time.process_time()
     watching = Coverage(data_file=None, include=[f"{RULES}/*"])
     with watching.collect():
@@ -259,6 +260,7 @@ def _work(function: FunctionType, code: CodeType, tests: list[Test], budget: flo
     os.dup2(silent, 1)
     os.dup2(silent, 2)
     function.__code__ = code
+    _forget()
     ends = time.process_time() + budget
     for at, test in enumerate(tests, 1):
         if time.process_time() > ends:
@@ -271,6 +273,15 @@ def _work(function: FunctionType, code: CodeType, tests: list[Test], budget: flo
         if failed:
             os._exit(min(at, LATE - 1))
     os._exit(0)
+
+
+def _forget() -> None:
+    """Empty every cache of the rules: what was kept of an earlier call would hide what a function does now."""
+    for name, module in list(sys.modules.items()):
+        if name.startswith("engram.rules."):
+            for each in vars(module).values():
+                if hasattr(each, "cache_clear"):
+                    each.cache_clear()
 
 
 def _code(mutant: Mutant) -> CodeType | None:

@@ -220,7 +220,7 @@ def _from_file(path: str, *, shared: bool) -> dict[str, Value]:
     for given, value in rows.items():
         setting = BY_NAME.get(ALIASES.get(given, given))
         if setting is None:
-            raise Invalid(f"{path} has an unknown setting {given!r}.", "Known are: " + ", ".join(BY_NAME) + ".")
+            raise Invalid(f"{path} has an unknown setting {given!r}.", f"{_meant(given)}See `engram config`.")
         if shared and not setting.shared:
             raise Invalid(
                 f"{path} sets {given}, which only a person's own file may.",
@@ -235,6 +235,14 @@ def _from_file(path: str, *, shared: bool) -> dict[str, Value]:
             raise Invalid(f"{path}: {given} cannot be {value!r}.", f"It is like {setting.default!r}.")
         values[setting.name] = Value(_in_folder(value) if given == "store_dir" else value, path)
     return values
+
+
+def _meant(given: str) -> str:
+    """The setting that was probably meant, as a question; "" where none is near."""
+    from difflib import get_close_matches  # noqa: PLC0415 - only where something is wrong
+
+    near = get_close_matches(given.lower().replace("-", "_"), BY_NAME, 1)
+    return f"Did you mean {near[0]}? " if near else ""
 
 
 def _in_folder(folder: str) -> str:

@@ -20,8 +20,8 @@ from engram.operations import assets as attachments
 from engram.operations import backups as copying
 from engram.operations import capture as capturing
 from engram.operations import conflicts as disputes
-from engram.operations import evidence as citing
 from engram.operations import (
+    erasing,
     exporting,
     importing,
     keys,
@@ -36,6 +36,7 @@ from engram.operations import (
     sessions,
     upkeep,
 )
+from engram.operations import evidence as citing
 from engram.operations import files as citations
 from engram.operations import graph as graphs
 from engram.operations import harvest as harvests
@@ -233,7 +234,7 @@ class Engram:
     verify = _Bound(memories.verify)
     forget = _Bound(memories.forget)
     restore = _Bound(memories.restore)
-    purge = _Bound(memories.purge)
+    purge = _Bound(erasing.purge)
     attach = _Bound(attachments.attach)
     assets = _Bound(attachments.assets)
     fetch = _Bound(attachments.fetch)
@@ -299,6 +300,7 @@ class Engram:
     keys_list = _Bound(keys.keys_list)
     keys_revoke = _Bound(keys.keys_revoke)
     owners_assign = _Bound(owners.owners_assign)
+    workspaces_assign = _Bound(owners.workspaces_assign)
 
     @property
     def now(self) -> datetime:
@@ -377,9 +379,22 @@ class Engram:
         found = named_asset(one, asset)
         return found, passing.outgoing(call, one, found)
 
+    def says(self, hint: str, asked: str = "") -> str:
+        """A hint as it is written: for who types commands, whatever was `asked`."""
+        del asked
+        return hint
+
     def notices(self) -> tuple[Finding, ...]:
         """What the store has to say besides answers: each happening once, what is wrong for as long as it is."""
         return tuple(getattr(self.engine, "notices", tuple)())
+
+    def probe(self) -> None:
+        """Look whether the store answers, without waiting long.
+
+        Raises:
+            Unavailable: when it does not.
+        """
+        getattr(self.engine, "probe", lambda: self.engine.events(limit=1))()
 
     def follow(self) -> None:
         """Let vectors follow what was saved, beside the caller: see `Follower`."""

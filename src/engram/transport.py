@@ -47,7 +47,8 @@ class _Request(NamedTuple):
 class Web:
     """A server that is asked one thing at a time. Safe to use from several threads.
 
-    `setting` names the setting that holds the address and `secret` the variable that holds the key, for hints.
+    `setting` names the setting that holds the address and `secret` the variable that holds the key, for hints;
+    `headers` go with every request.
     Redirects are not followed, so the key goes to no other address. Proxies are not used.
 
     Raises:
@@ -55,12 +56,21 @@ class Web:
     """
 
     def __init__(
-        self, url: str, path: str, *, key: str, timeout: float, setting: str, secret: str, largest: int = LARGEST
+        self,
+        url: str,
+        path: str,
+        *,
+        key: str,
+        timeout: float,
+        setting: str,
+        secret: str,
+        largest: int = LARGEST,
+        headers: tuple[tuple[str, str], ...] = (),
     ) -> None:
         self._address = _checked(url, path, setting, secret)
         if not (key.isascii() and key.isprintable()):  # not shown: it is a secret, if a broken one
             raise Invalid("The endpoint's key holds what no key can hold.", f"Set {secret} anew.")
-        self._key, self._timeout, self._largest = key, timeout, largest
+        self._key, self._timeout, self._largest, self._headers = key, timeout, largest, headers
         self._idle: list[HTTPConnection] = []
         self.shown = f"{self._address.scheme}://{self._address.netloc}{self._address.path}"
 
@@ -135,6 +145,7 @@ class Web:
 
     def _exchanged(self, connection: HTTPConnection, request: _Request) -> HTTPResponse:
         headers = {"Content-Type": request.kind, "Accept": request.kind, "User-Agent": "engram"}
+        headers.update(self._headers)
         if self._key:
             headers["Authorization"] = f"Bearer {self._key}"
         asked = (request.method, request.target, request.body or None, headers)

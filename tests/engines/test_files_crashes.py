@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from engines.asking import found
 from engines.children import OPERATIONS
-from engines.laws import found
 from engines.samples import MINE, Story, change, everything, memory
 from engines.stores import assert_files_whole, open_files
 from engines.test_crashes import CHILD, acknowledged, notes, notes_so_far

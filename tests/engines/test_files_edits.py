@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from engines.laws import found
+from engines.asking import found
 from engines.samples import MINE, Story, change, everything, later, memory
 from engines.stores import open_files, wrong
 from engines.test_files_format import NOW, SEED, items, store_of

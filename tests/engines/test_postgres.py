@@ -17,9 +17,10 @@ from typing import Self
 import psycopg
 import pytest
 
-from engines.laws import EngineLaws, NewEngine, embed, found, near
+from engines.asking import embed, found, near
+from engines.laws import EngineLaws, NewEngine
 from engines.samples import EAST, MINE, SPACE, START, Story, change, everything, memory, vector
-from engines.servers import Pair, database_url, new_org, server, shared_database
+from engines.servers import Pair, database_url, new_org, put_first_schema, server, shared_database
 from engines.trips import counted
 from engram.engines import postgres_database, postgres_nearest, postgres_search, postgres_words
 from engram.engines.postgres import PostgresEngine
@@ -603,6 +604,28 @@ def test_e9_a_newer_schema_is_refused_untouched(owner):
     for act in (lambda: Database(url), lambda: migrate(url, lambda *_: None)):
         with pytest.raises(Corrupt):
             act()
+
+
+def test_e9_the_first_schema_is_migrated_with_all_that_is_in_it(owner):
+    url = empty_database(owner)
+    put_first_schema(url)
+    kept = ("memory", "session", "relation", "claim", "event", "subject", "token", "word", "carrier")
+    with psycopg.connect(url, autocommit=True) as db:
+        before = {table: db.execute(f"SELECT * FROM engram.{table} ORDER BY 1, 2, 3").fetchall() for table in kept}
+        assert migrate(url, lambda *_: None) == len(MIGRATIONS) - 2
+        after = {table: db.execute(f"SELECT * FROM engram.{table} ORDER BY 1, 2, 3").fetchall() for table in kept}
+    database = Database(url)
+    engine = PostgresEngine(database, "default", new_replica=lambda: "replica")
+
+    assert after == before
+    assert [len(before[table]) for table in ("memory", "session", "relation", "event")] == [49, 1, 1, 53]
+    assert engine.check() == []
+    assert len(everything(engine)) == 49
+    assert engine.census(["lantern", "bill"], MINE).carriers == {"lantern": 40, "bill": 2}
+    assert engine.containing("antern", MINE) == ["lantern"]
+    (deploys,) = engine.search(Query(("thursday", "deploy")), MINE)
+    assert deploys.memory.text == "We deploy on Thursdays after the stand-up"
+    database.close()
 
 
 def test_a_database_that_is_not_there_is_told_in_a_word():

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from engines.laws import found
+from engines.asking import found
 from engines.samples import Story, everything
 from engines.stores import open_files, open_store
 from engines.test_files_format import DATA, JUNE

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from engines.laws import found
+from engines.asking import found
 from engines.samples import MINE, Story, change, everything, memory
 from engines.stores import assert_whole, count, open_store
 from engram.engines.sqlite import SqliteEngine

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from engines.laws import EngineLaws, NewEngine, embed, found
+from engines.asking import embed, found
+from engines.laws import EngineLaws, NewEngine
 from engines.samples import EAST, MINE, SPACE, START, Story, change, everything, later, memory, purge
 from engines.stores import count, open_store, raw, raw_bytes, statements
 from engram.engines import sqlite_file, sqlite_words

@@ -17,7 +17,7 @@ from pathlib import Path
 import apsw
 import pytest
 
-from engines.laws import DEPLOY, SECOND, embed, found, near, waiting
+from engines.asking import DEPLOY, SECOND, embed, found, near, waiting
 from engines.samples import EAST, MINE, NORTH, SPACE, UP, Story, change, everything, ids, later, memory
 from engines.stores import assert_whole, count, open_store, raw
 from engram.engines import sqlite, sqlite_file

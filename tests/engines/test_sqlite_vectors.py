@@ -16,7 +16,7 @@ import apsw
 import numpy as np
 import pytest
 
-from engines.laws import embed, found, near, want
+from engines.asking import embed, found, near, want
 from engines.samples import MINE, SPACE, Story, change, memory, purge, rows
 from engines.stores import open_store, raw, statements
 from engram.engines import sqlite_vectors

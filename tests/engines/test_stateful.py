@@ -12,7 +12,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from engines.laws import SECOND, THIRD, WAYS
+from engines.asking import SECOND, THIRD, WAYS
 from engines.samples import EAST, MINE, SPACE, Story, change, everything, relation, session
 from engines.servers import shared_database
 from engines.stores import open_store

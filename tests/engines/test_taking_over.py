@@ -2,7 +2,7 @@
 
 import pytest
 
-from engines.laws import snapshot
+from engines.asking import snapshot
 from engines.samples import MINE, Story, change, memory, session
 from engines.stores import open_any, open_store
 from engram.engines.ram import RamEngine

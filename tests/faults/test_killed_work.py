@@ -14,8 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from engines.laws import near
+from engines.asking import near
 from engines.samples import EAST, MINE, SPACE, Story, everything
+from engines.servers import put_first_schema
 from engines.stores import open_any, open_files, open_store, wrong
 from engines.test_files_format import DATA, JUNE
 from engram.engines.postgres_schema import migrate
@@ -103,27 +104,28 @@ def old_files(folder: Path) -> tuple[list[object], object]:
 
 
 def old_postgres(folder: Path) -> tuple[list[object], object]:
-    """A database without our schema."""
+    """A database of the first version that kept memories in one, and what opens it."""
     url = new_database(schema=False)
+    put_first_schema(url)
     os.environ["DATABASE"] = url
 
     def opens() -> object:
         migrate(url, lambda *_: None)
-        return open_any(Path("org") / "migrated")
+        return open_any(Path("org") / "default")
 
     return [WORKER, url, folder, "migrate"], opens
 
 
 @pytest.mark.parametrize(
     ("engine", "older", "most"),
-    [("sqlite", old_sqlite, 60), ("files", old_files, 40), ("postgres", old_postgres, 120)],
+    [("sqlite", old_sqlite, 60), ("files", old_files, 40), ("postgres", old_postgres, 80)],
 )
 def test_a_migration_that_is_killed_is_resumed(tmp_path, engine, older, most):
     dice, kills = random.Random(engine), 0
     (tmp_path / "whole").mkdir(mode=0o700)
     _, opens = older(tmp_path / "whole")
     whole = opens()
-    wanted = {each.text for each in everything(whole)}
+    assert (wanted := {each.text for each in everything(whole)})
     whole.close()
     for n in range(3 * TIMES):
         (folder := tmp_path / f"{n}").mkdir(mode=0o700)

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 import pytest
 from qdrant_client import QdrantClient
 
-from engines.laws import NASTY, EngineLaws, NewEngine, embed, found, near
+from engines.asking import NASTY, embed, found, near
+from engines.laws import EngineLaws, NewEngine
 from engines.samples import EAST, MINE, NORTH, SPACE, START, Story, change, later, memory
 from engines.servers import new_org, shared_database
 from engram.engines.ram import RamEngine

@@ -70,6 +70,17 @@ def fetched(memory: Engram, ref: str, asset: str) -> bytes:
     return b"".join(memory.read_asset(ref, asset)[1])
 
 
+def test_history_says_what_was_attached_and_detached(memory: Engram, picture: str):
+    memory.remember("The net is drawn")
+    memory.attach("mem-0001", picture)
+    memory.detach("mem-0001", "plan.png")
+    memory.undo()
+
+    done = [event.action for event in memory.history("mem-0001").events]
+    assert done == ["undo", "detach", "attach", "remember"]
+    assert memory.get("mem-0001").memories[0].assets[0].name == "plan.png"
+
+
 def test_what_is_attached_is_fetched_again_to_the_byte(memory: Engram, picture: str, tmp_path: Path):
     memory.remember("The net is drawn")
     done = memory.attach("mem-0001", picture)

@@ -79,7 +79,16 @@ OTHER = {
 EXCHANGES = {each.name for each in OPERATIONS.values() if each.group in ("syncing", "remotes") and each.writes}
 SELF_EVIDENT = EXCHANGES | {
     *("import", "reembed", "capture", "session_begin", "harvest", "sync"),
-    *("backup_restore", "settle", "conflicts", "keys_revoke", "owners_assign", "reindex", "scrub"),
+    *(
+        "backup_restore",
+        "settle",
+        "conflicts",
+        "keys_revoke",
+        "owners_assign",
+        "workspaces_assign",
+        "reindex",
+        "scrub",
+    ),
 }
 """They find their work done: what is known is counted, what is under way goes on, and what is restored is there."""
 

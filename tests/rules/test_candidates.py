@@ -97,3 +97,108 @@ def test_a_long_story_is_not_looked_up_by_its_words():
     assert is_statement(memory("本番データベースのポートは5432です"))
     assert not is_statement(memory("🙂"))
     assert not is_statement(memory(" ".join(f"word{'abcdefghijklmn'[n]}" for n in range(14))))
+    assert is_statement(memory(" ".join(f"word{'abcdefghijklmn'[n]}" for n in range(8))))
+    assert not is_statement(memory(" ".join(f"word{'abcdefghijklmn'[n]}" for n in range(9))))
+
+
+def test_a_sentence_of_many_small_words_is_a_statement_up_to_a_length():
+    small = "the gateway" + " of the" * 7 + " tokens"
+
+    assert small.count(" ") == 16
+    assert is_statement(memory(small))
+    assert not is_statement(memory(f"{small} is"))
+
+
+def test_a_script_without_spaces_may_say_more_in_a_sentence():
+    signs = "测试服务器端口数据库密码部署缓存队列日志监控备份网关证"
+
+    assert len(topic(memory(signs[:25]))) == 24
+    assert is_statement(memory(signs[:25]))
+    assert not is_statement(memory(signs[:26]))
+
+
+def test_the_first_sentence_says_what_a_text_is_about_where_it_says_something():
+    assert topic(memory("\n  Deployments follow reviews. Lunch comes later.")) == (
+        "deployment",
+        "follow",
+        "review",
+    )
+    assert "lunch" in topic(memory("Reviews first. Lunch comes later"))
+    assert topic(memory("Gateway tokens expire\nafter breakfast")) == ("gateway", "token", "expir")
+    assert "lunch" not in topic(memory("Gateways keep tokens. Lunch comes later"))
+
+
+def test_single_letters_are_no_topic_and_short_names_are():
+    assert topic(memory("Go x v2")) == ("go", "v2")
+
+
+def test_one_common_word_is_enough_only_where_it_is_all_that_either_says():
+    assert against("Backups", "The backups, weekly, 3") is None
+    assert against("Backups: 3", "The backups are 4") is not None
+    assert against("Nightly backups", "Backups are 4 and fine") is None
+
+
+def test_half_of_the_words_are_enough_beside_another_value_and_more_are_needed_without():
+    old = "The gateway keeps tokens for 3 days"
+
+    assert against(old, "Gateway tokens live 4 weeks in memory").why == "3 → 4"
+    assert against("The gateway keeps tokens for days", "Gateway tokens live weeks in memory") is None
+
+
+def test_the_score_is_what_is_shared_and_how_near_it_is():
+    old, new = "The gateway validates tokens", "The gateway validates cookies"
+
+    assert against(old, new).score == 0.67
+    assert against(old, new, 0.5).score == 0.58
+    assert against(old, "The gateway validates tokens twice").score == 0.95
+
+
+def test_common_words_count_a_little_where_meaning_is_near():
+    old, new = "The gateway validates JSON tokens", "The gateway compresses answers"
+
+    assert against(old, new) is None
+    assert against(old, new, 0.8) is None
+    assert against(old, new, 0.86) is not None
+    assert against("Sessions expire at dawn", "Logins stay valid", 0.86) is None
+    assert against("Sessions expire at dawn", "Logins stay valid", 0.88) is not None
+
+
+def test_the_reason_names_three_words_at_most_as_the_new_one_writes_them():
+    said = against("Gateway tokens rotate nightly", "Tokens of the Gateway rotate nightly everywhere")
+
+    assert said.why == "both about Tokens, Gateway, rotate"
+    titled = suspicion(
+        memory("Long story", summary="Gateway tokens"), memory("x", "old", summary="The gateway token")
+    )
+    assert titled.why == "both about Gateway, tokens"
+    assert against("测试服务器的端口", "测试服务器的端口很多").why == "about the same"
+
+
+def test_values_are_compared_only_where_both_give_as_many():
+    assert "→" not in against("Gateway tokens last 3 days", "Gateway tokens last 3 or 4 days").why
+    assert "→" not in against("Gateway tokens last 3 days", "The gateway tokens last some 3 days").why
+    assert against("Ports of the gateway: 80, 443", "Gateway ports are 80, 8443").why == "443 → 8443"
+
+
+def test_a_few_pairs_of_characters_in_common_are_a_coincidence():
+    assert against("服务器很慢", "服务器已经重启了") is None
+    assert against("测试服务器很慢", "测试服务器已经好了") is not None
+
+
+def test_a_word_and_a_pair_of_characters_are_two_words():
+    assert against("Gateway 服务", "Gateway 服务 ok yes") is not None
+
+
+def test_two_words_of_five_are_just_enough_beside_another_value():
+    assert against("Gateway tokens rotate nightly everywhere: 3", "Gateway tokens expire quickly somewhere: 4")
+    assert not against("Gateway tokens rotate nightly everywhere", "Gateway tokens expire quickly somewhere")
+
+
+def test_a_single_word_is_a_statement():
+    assert is_statement(memory("Backups"))
+
+
+def test_a_subject_that_only_one_of_the_two_says_more_exactly_is_the_same():
+    assert against("Staging gateway keeps tokens", "The gateway keeps tokens") is not None
+    assert against("The gateway keeps tokens", "Staging gateway keeps tokens") is not None
+    assert against("The proxy keeps tokens nightly", "The gateway keeps tokens nightly") is None

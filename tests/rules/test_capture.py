@@ -66,6 +66,10 @@ def test_items_of_few_words_or_bytes_are_left_out_but_scripts_without_spaces_are
     assert learnings(text) == ["one two three fourteen", "缓存必须在部署之前清空"]
 
 
+def test_an_item_of_just_enough_bytes_and_words_counts():
+    assert learnings("## Learnings\n- aaaa bbbb cccc ddddd\n- aaaa bbbb cccc dddd") == ["aaaa bbbb cccc ddddd"]
+
+
 def test_an_item_counts_once():
     assert learnings(f"## Learnings\n{LIST}{LIST}") == ITEMS
 
@@ -106,6 +110,9 @@ def test_a_title_is_cut_between_words_and_never_within_a_character():
     assert len(long) <= 61
     assert long.removesuffix("…") in "Die Straßenbahn fährt über die Brücke, wenn die Ampel längst wieder grün ist"
     assert title_of("漢" * 70) == "漢" * 60 + "…"
+    whole = "word " * 11 + "words"
+    assert (len(whole), title_of(whole)) == (60, whole)
+    assert title_of(" four" + " word" * 9 + "  " + "x" * 20) == " four" + " word" * 9 + "…"
 
 
 @pytest.mark.parametrize(
@@ -119,6 +126,8 @@ def test_a_title_is_cut_between_words_and_never_within_a_character():
         ("Session of today", "session_summary", "session/of-today"),
         ("Tea at four", "manual", "topic/tea-at-four"),
         ("Tea at four", "habit", "habit/tea-at-four"),
+        ("Tea at four", " BugFix ", "bug/tea-at-four"),
+        ("Tea at four", "fact", "topic/tea-at-four"),
     ],
 )
 def test_a_topic_gets_a_key_of_its_family(summary: str, kind: str, key: str):
@@ -138,3 +147,8 @@ def test_topics_in_other_scripts_get_keys_of_their_own_and_the_same_one_again():
     assert first != second
     assert suggested_key("", "缓存策略", "decision") == first
     assert len(suggested_key("", "ä" * 500, "")) <= LONGEST_KEY
+
+
+def test_a_key_outlives_the_version_that_suggested_it():
+    assert suggested_key("", "Straße der Köche", "decision") == "decision/stra-e-der-k-che-u-eb5b7a4c2a5d"
+    assert suggested_key("", " STRAßE  der KÖCHE", "decision") == "decision/stra-e-der-k-che-u-eb5b7a4c2a5d"

@@ -39,6 +39,13 @@ def test_a_change_puts_what_is_new_and_drops_what_is_gone():
     assert {edit.id for edit in change.draft.payload.edits} == {"memory-1", "memory-2"}
 
 
+def test_a_step_changes_what_it_names_and_is_one_revision_on():
+    moved = step(memory(revision=4), request(now=START.replace(year=2027)), pinned=True)
+
+    assert moved.before == memory(revision=4)
+    assert moved.after == memory(revision=5, pinned=True, updated_at=START.replace(year=2027))
+
+
 def test_an_erasure_tells_what_it_erased_by_id_alone():
     kept, gone = memory("memory-1"), memory("memory-2", "A secret")
     change = compose("purge", request(), [Step(gone, None), step(kept, request(), importance=9)], erase=True)

@@ -72,6 +72,17 @@ def test_a_long_page_holds_no_sentence_by_having_its_words(said):
     assert rewords(" ".join([*filler, *said, *filler]), " ".join(said))
 
 
+def test_four_words_in_any_order_are_found_in_twice_as_many_and_in_more_by_half_their_order():
+    four, five = "harbour lantern copper meadow", "harbour lantern copper meadow violin"
+    mixed = "meadow violin copper orchard lantern granite harbour saddle"
+
+    assert rewords(four, mixed)
+    assert not rewords(four, f"{mixed} thunder")
+    beside = "orchard meadow granite violin saddle ribbon thunder anchor"
+    assert rewords(five, f"harbour lantern copper {beside}")
+    assert not rewords(five, f"harbour lantern anvil copper {beside}")
+
+
 def test_two_words_alone_are_a_copy_of_nothing_longer():
     assert not rewords("Use tabs in every file of the parser", "Use tabs")
     assert rewords("Tabs we use", "Use tabs")

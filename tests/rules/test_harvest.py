@@ -440,6 +440,68 @@ def test_what_a_person_pasted_is_not_taken_for_what_they_said():
     ]
 
 
+def test_what_is_as_long_as_talk_may_be_is_talk_and_an_agent_may_say_more():
+    said = "Always use pnpm for installs.\n"
+    assert len(statements("user", said + "x" * (LONGEST_TALK - len(said)))) == 1
+    assert statements("user", said + "x" * (LONGEST_TALK + 1 - len(said))) == []
+    assert len(statements("assistant", "We decided to use Kafka.\n" + "x " * LONGEST_TALK)) == 1
+
+
+def test_learnings_come_first_and_statements_in_the_order_in_which_they_were_said():
+    said = f"Always use pnpm for installs. Never push to main on a Friday.\n{LEARNED}"
+
+    assert [one.text for one in statements("user", said)] == [
+        "The cache must be warm before the first request",
+        "Always use pnpm for installs",
+        "Never push to main on a Friday",
+    ]
+
+
+def test_how_sure_a_statement_is_depends_on_who_says_it_and_how():
+    assert statements("user", "We decided to use Kafka.")[0].confidence == 0.8
+    assert statements("assistant", "We decided to use Kafka.")[0].confidence == 0.6
+    assert statements("user", "No. Use pnpm instead of npm.")[0].confidence == 0.7
+    assert statements("user", "Use pnpm instead of npm.") == []
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "We decided to wait.",
+        "We use it.",
+        "Always use pnpm for this",
+        "Always use pnpm for installs:",
+        "Always use " + "very " * 80 + "long words",
+        "Maybe we decided to use Kafka and Redis.",
+    ],
+)
+def test_what_is_short_or_long_or_points_at_something_or_goes_on_is_not_proposed(said: str):
+    assert statements("user", said) == []
+
+
+def test_a_statement_of_just_enough_words_is_proposed():
+    assert [one.text for one in statements("user", "Always use it. Always use uv!")] == ["Always use uv"]
+    assert [one.text for one in statements("user", "We decided to use Kafka")] == ["We decided to use Kafka"]
+    assert (len(statements("user", "Never use vi")), statements("user", "Never use x")) == (1, [])
+    longest = "Always use " + "very " * 77 + "long"
+    assert (len(longest), len(statements("user", longest)), statements("user", f"{longest}s")) == (400, 1, [])
+
+
+def test_a_taste_is_a_taste_whatever_it_is_for():
+    assert statements("user", "I prefer vegan restaurants for lunch.")[0].kind == "preference"
+    assert statements("user", "I'm vegan and always hungry.")[0].kind == "health"
+
+
+def test_a_quote_or_a_denial_does_not_end_the_reading():
+    said = "> quoted\nNo. Use pnpm instead of npm. Always sort imports by module.\n# Heading\nNever mock the clock."
+
+    assert [one.text for one in statements("user", said)] == [
+        "Use pnpm instead of npm",
+        "Always sort imports by module",
+        "Never mock the clock",
+    ]
+
+
 def test_the_same_sentence_is_proposed_once_and_a_message_makes_only_so_many():
     assert len(statements("user", "Always use pnpm for installs. Always use pnpm for installs!")) == 1
     many = "\n".join(f"Always use tool number {count} for installs." for count in range(50))
@@ -450,13 +512,29 @@ def test_a_sentence_from_which_a_secret_was_taken_is_not_proposed():
     assert statements("user", "My email is [redacted:email] at work.") == []
 
 
-@pytest.mark.parametrize("text", ["short", "/home/dev/code/acme-api", "Is it so or not?", "one two", "x" * 2000])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "short",
+        "one two three"[:11],
+        "/home/dev/code/acme-api",
+        "~/code/größe/der/dinge",
+        "Is it so or not?",
+        "Is it so or not? ",
+        "two longwords",
+        "x" * 2000,
+        "word " * 80 + "x",
+        "The api key is [redacted:credential]",
+    ],
+)
 def test_what_a_model_finds_must_be_a_sentence(text: str):
     assert not says_something(text)
 
 
 def test_a_sentence_that_a_model_found_is_one():
     assert says_something("The api listens on port 8080.")
+    assert says_something("Lint by ruff")
+    assert says_something("word " * 79 + "words")
     assert says_something("データベースは毎週日曜日に消去されます")
 
 

@@ -121,3 +121,71 @@ def test_no_pair_that_shares_enough_words_in_order_is_missed(texts: list[list[st
 
     expected = {one.name for n, one in enumerate(seen) if any(is_near(one, other) for other in seen[:n])}
     assert found == expected
+
+
+def test_every_memory_is_counted_and_those_in_use_apart():
+    gone = [replace(memory("One of three words"), status="rejected"), replace(memory("Two"), replaced_by="x")]
+    _, looking = examined("The port of the database is 5432", *gone, "Ada leads the team in Oslo")
+    assert (looking.memories, looking.in_use) == (4, 2)
+
+
+def test_what_came_back_in_no_recall_is_told():
+    assert examined("The port of the database is 5432", recalled=False)[0] == {"never recalled": 1}
+
+
+def test_a_summary_or_a_key_makes_a_short_text_say_something():
+    assert examined(memory("ok", summary="the build"), memory("yes", key="deploy-day"))[0] == {}
+
+
+def test_five_are_shown_of_each_on_one_short_line():
+    long = "Ada leads the team in Oslo and " + "x" * 60
+    looking = Examination(START)
+    for n in range(7):
+        looking.look_at(memory(f"{n} {long}\nand more"), f"mem-{n}", drifted=True)
+    [found] = looking.ailments()
+    assert (found.number, len(found.examples)) == (7, 5)
+    assert found.examples[0] == f"mem-0: {f'0 {long}'[:79]}…"
+    line = "Ada leads " + "x" * 70
+    looking = Examination(START)
+    looking.look_at(memory(line), "mem-1", drifted=True)
+    looking.look_at(memory(f"{line}y"), "mem-2", drifted=True)
+    assert [each.partition(": ")[2] for each in looking.ailments()[0].examples] == [line, f"{line[:79]}…"]
+
+
+def test_two_lines_that_are_both_memories_are_a_loop_and_short_ones_do_not_count():
+    facts = ("Ada is in Oslo", "The port is 5432")
+    assert examined(*facts, "\n".join(facts))[0] == {"recall loops": 1}
+    short = ("Ada in Oslo", "Port is 5432")
+    assert len(short[1]) == 12
+    assert examined(*short, "\n".join(short))[0] == {}
+    assert examined(short[1], facts[0], f"{short[1]}\n{facts[0]}")[0] == {"recall loops": 1}
+
+
+def test_a_block_with_a_mark_is_told_once_though_it_quotes_two():
+    facts = ("Ada is in Oslo", "The port is 5432")
+    assert examined(*facts, "\n".join((BEGIN, *facts, END)))[0] == {"recall loops": 1}
+
+
+def test_a_scope_that_is_a_secret_is_one():
+    found, looking = examined(memory("The port of the database is 5432", scope=Scope("project", KEY)))
+    assert (found, looking.secrets) == ({"secrets": 1}, {"scope": 1})
+
+
+def seen(name: str, said: str) -> Seen:
+    return Seen(name, "", frozenset(said.split()), tuple(said.split()), said)
+
+
+def test_four_words_of_five_and_three_pairs_of_five_in_order_are_just_enough():
+    assert len(list(near([seen("1", "a b c d"), seen("2", "a b c d e")]))) == 1
+    assert len(list(near([seen("1", "a b c d e"), seen("2", "e a b c d")]))) == 1
+    assert list(near([seen("1", "a b c"), seen("2", "a b c d")])) == []
+    assert list(near([seen("1", "a b c d e"), seen("2", "d e a c b")])) == []
+
+
+def test_a_repeat_is_shown_with_what_it_repeats():
+    _, looking = examined(GROUND, GROUND)
+    assert looking.ailments()[0].examples[0].startswith("mem-0002 ~ mem-0001: We deploy")
+
+
+def test_two_texts_without_a_word_that_counts_are_not_compared():
+    assert list(near([seen("1", ""), seen("2", "")])) == []

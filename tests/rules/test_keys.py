@@ -6,8 +6,9 @@ import pytest
 
 from engram.errors import Forbidden, Invalid
 from engram.model.apikey import ApiKey
-from engram.model.caller import Caller
-from engram.rules.keys import LONGEST_DAYS, mint, revoke
+from engram.model.caller import ADMIN, Caller
+from engram.model.filter import Access
+from engram.rules.keys import LONGEST_DAYS, mint, reached, revoke
 from rules.world import PERSON, START, request
 
 
@@ -34,6 +35,22 @@ def test_a_key_is_for_who_makes_it_and_the_operator_names_its_owner():
         minted(owner="kim")
     with pytest.raises(Invalid):
         minted(Caller())
+
+
+def test_a_key_names_who_made_it_and_its_owner_where_nobody_else_is_known():
+    assert minted().actor == PERSON.actor
+    assert minted(Caller(), owner="kim").actor == "kim"
+
+
+def test_one_reaches_ones_own_keys_and_who_looks_after_the_store_those_of_all():
+    admin = PERSON._replace(roles=frozenset({ADMIN}))
+
+    assert reached("", PERSON) == reached(PERSON.owner, PERSON) == Access(PERSON.owner)
+    for caller in (admin, Caller()):
+        assert reached("", caller) == Access(caller.owner, keyring=True)
+        assert reached("kim", caller) == Access("kim")
+    with pytest.raises(Forbidden):
+        reached("kim", PERSON)
 
 
 def test_a_key_ends_one_revision_on_and_never_before_it_began():

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from engram.rules.likeness import contradiction, same, similarity
+from engram.rules.likeness import contradiction, other_values, same, similarity
 
 texts = st.text(max_size=80)
 WORDS = """
@@ -69,9 +69,47 @@ CONTRADICTIONS = [
     ("我们在生产环境使用Docker", "我们在生产环境不使用Docker", "negation"),
     ("サーバーのポートは8080です", "サーバーのポートは9090です", "number: 8080 → 9090"),
     ("本番環境では使います", "本番環境では使いません", "negation"),
+    ("Seed size of the run is 30", "Seed size of the run is 40", "number: 30 → 40"),
+    ("The team lead is Alice Marie Smith", "The team lead is Bob Jane Smith", "name: Alice Marie → Bob Jane"),
+    ("Python version is 3.11", "Python version is 4", "version: 3.11 → 4"),
+    ("The primary region is Frankfurt", "The primary region is eu-west-2", "value: Frankfurt → eu-west-2"),
+    ("The basic plan costs 5.50 a month", "The basic plan costs 7.25 a month", "number: 5.50 → 7.25"),
+    ("The api version is v1.2", "The api version is 1.3", "version: v1.2 → 1.3"),
+    ("Timeout set to 30s on staging", "Timeout set to 60s on staging", "number: 30s → 60s"),
+    ("The service is big and has 3 nodes", "The service is big and has 5 nodes", "number: 3 → 5"),
+    ("The port is 8080 everywhere and open", "The port is 9090 everywhere and open", "number: 8080 → 9090"),
+    ("The office is in Berlin now", "The office is in Munich now", "name: Berlin → Munich"),
+    ("我们使用的是Docker", "我们使用的是Podman", "name: Docker → Podman"),
+    ("チームリーダーはAliceです", "チームリーダーはBobです", "name: Alice → Bob"),
 ]
 
 NO_CONTRADICTIONS = [
+    # only one of the two is the entry of a log
+    ("Fix the retry limit: 3", "Fixed the retry limit: 5"),
+    ("Fixed the retry limit: 3", "Fix the retry limit: 5"),
+    # the same value in another form, or in more detail
+    ("The corner office is Alice's", "The corner office is Alice"),
+    ("The weekly review is on Mondays", "The weekly review is on Monday"),
+    ("The team lead is Alice Smith", "The team lead is Smith Alice Jones"),
+    ("The team lead is Smith Alice Jones", "The team lead is Alice Smith"),
+    # values that do not compare
+    ("The team lead is Alice", "The team lead is 42"),
+    # something was done, or is there, beside others
+    ("We set the retry limit at 3", "We set the retry limit at 5"),
+    ("There is a meeting at 9:30", "There is a meeting at 10:00"),
+    ("There are currently 5 servers in the pool", "There are currently 6 servers in the pool"),
+    ("The review is Monday with 3 people", "The review is Monday with 4 people"),
+    ("我们在生产环境使用Docker", "我们在生产环境使用Podman"),
+    ("服务器的端口也是8080", "服务器的端口也是9090"),
+    # one of a list
+    ("The allowed port is 80 and 443", "The allowed port is 80 and 8443"),
+    ("The allowed port is 80 and 443", "The allowed port is 81 and 443"),
+    ("The open ports are ssh and 443", "The open ports are ssh and 8443"),
+    # a name that is not all that is said
+    ("The team leads are Alice", "The team leads are Bob"),
+    ("The team lead is a friend of Alice", "The team lead is a friend of Bob"),
+    ("团队的负责人是我们的Alice", "团队的负责人是我们的Bob"),
+    ("The office is in Berlin hall", "The office is in Munich hall"),
     # the subject differs
     ("Ticket 12 is done", "Ticket 13 is done"),
     ("Ticket 12 is almost done", "Ticket 13 is almost done"),
@@ -245,3 +283,50 @@ def test_similarity_orders_nearer_texts_first():
     text = "The API listens on port 8080"
 
     assert similarity(text, "The API listens on port 9090") > similarity(text, "We deploy on Fridays")
+
+
+def test_words_in_another_order_are_less_alike_and_words_in_common_count_more_than_their_order():
+    text = "deploy gateway tokens nightly"
+    nearness = [
+        similarity("The gateway deploys often", "The gateway deploy often"),
+        similarity(text, "deploy gateway tokens weekly"),
+        similarity(text, "nightly tokens gateway deploy"),
+        similarity(text, "deploy lunch tokens menu"),
+        similarity(text, "lunch menu"),
+    ]
+
+    assert nearness == sorted(nearness, reverse=True)
+    assert len(set(nearness)) == len(nearness)
+    assert (nearness[0], nearness[-1]) == (0.99, 0.0)
+    assert similarity(text, "deploy gateway tokens") == pytest.approx(0.7 * 6 / 7 + 0.3 * 4 / 5)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("We meet on monday", "We meet on tuesday"),
+        ("The flag is enabled", "The flag is disabled"),
+        ("It takes two nodes", "It takes three nodes"),
+        ("The build of jan", "The build of feb"),
+        ("Ask Ada about it", "Ask Bob about it"),
+        ("It runs 3 nodes", "It runs 5 nodes"),
+    ],
+)
+def test_two_texts_that_each_name_what_the_other_does_not_are_no_repeat(one, other):
+    assert other_values(one, other)
+    assert other_values(other, one)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("Call Ada", "Call Bob and Ada"),
+        ("It runs 3 nodes", "It runs nodes"),
+        ("It runs well", "It goes well"),
+        ("It is Ada's", "It is (Ada)"),
+        ("We meet on Sundays", "We meet on Sunday"),
+    ],
+)
+def test_a_text_that_only_says_more_or_says_it_in_other_words_may_be_a_repeat(one, other):
+    assert not other_values(one, other)
+    assert not other_values(other, one)

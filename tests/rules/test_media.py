@@ -2,11 +2,8 @@
 
 import pytest
 
-from engines.samples import START as NOW
 from engram.errors import Unsupported
-from engram.model.memory import Asset, Memory
-from engram.rules import assets
-from engram.rules.media import TAKEN, Look, settled
+from engram.rules.media import TAKEN, Look, is_text, settled
 
 PNG = b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR"
 LOOKS = {
@@ -20,6 +17,7 @@ LOOKS = {
     "application/zip": b"PK\x03\x04\x14\x00",
     "text/plain": "Grüße, 日本語\n".encode(),
     "text/html": b"\xef\xbb\xbf \n<!DOCTYPE html><p>",
+    "video/webm": b"\x1aE\xdf\xa3\x01\x00",
     "image/svg+xml": b'<?xml version="1.0"?><svg onload="x()">',
     "text/xml": b'<?xml version="1.0"?><a/>',
     "text/x-script": b"#!/bin/sh\nrm -rf /\n",
@@ -93,30 +91,37 @@ def test_the_settings_may_take_other_types():
         settled(looked(PNG), "a.png", "", ("image/svg+xml",))
 
 
-@pytest.mark.parametrize(
-    ("said", "name"),
-    [
-        ("../../etc/passwd", "passwd"),
-        ("C:\\temp\\a.txt", "a.txt"),
-        (".bashrc", "bashrc"),
-        ("..", "feedfeedfeed"),
-        ("", "feedfeedfeed"),
-        ("a\u202egpj.exe", "agpj.exe"),
-        ("a\r\nSet-Cookie: x", "x"),
-        ("日本.png", "日本.png"),
-        ("x" * 300 + ".png", "x" * 116 + ".png"),
-    ],
-)
-def test_a_name_is_one_part_and_hides_nothing(said: str, name: str):
-    assert assets.name_of(said, "feed" * 16) == name
+def test_only_the_beginning_is_looked_at_for_signs_and_all_of_it_for_whether_it_is_text():
+    look = looked(b"a" * 4090 + b"<svg" * 9, 1000)
+
+    assert look.type() == "text/plain"
+    assert looked(b"<html>" + b"a" * 5000 + b"<svg", 3000).type() == "text/html"
+    assert looked("Grüße ".encode() * 2000, 4096).type() == "text/plain"
 
 
-def test_an_attachment_is_found_by_name_or_by_the_beginning_of_its_hash():
-    one, two = (Asset("ab" + digit * 62, f"{digit}.txt", "text/plain", 1) for digit in "12")
-    memory = Memory(id="m", text="t", assets=(one, two), created_at=NOW, updated_at=NOW)
+@pytest.mark.parametrize("broken", [b"a\xf0\x9f\x98", b"\xf0\x9f\x98\x20", b"\xf0\x28\x8c\x28", b"\xed\xa0\x80"])
+def test_half_a_character_at_the_end_or_within_is_no_text(broken: bytes):
+    assert {looked(broken, size).type() for size in (1, 2, 3, 4096)} == {"application/octet-stream"}
 
-    assert assets.found(memory, "1.txt") == assets.found(memory, "ab11") == one
-    for ref, code in (("ab", "not_found"), ("3.txt", "not_found"), ("", "not_found")):
-        with pytest.raises(Exception, match=r"no attachment") as refused:
-            assets.found(memory, ref)
-        assert refused.value.code == code
+
+def test_what_begins_like_two_types_is_the_one_its_brand_names():
+    assert looked(b"RIFF\x24\x00\x00\x00AVI LIST\xff").type() == "application/octet-stream"
+    assert looked(b"\x00\x00\x00\x18ftypheic\x00\x00").type() == "image/heic"
+
+
+def test_only_text_and_what_is_written_in_text_can_be_read_as_text():
+    assert [is_text(type) for type in ("text/plain", "text/csv", "application/json")] == [True] * 3
+    assert not is_text("image/png")
+
+
+def test_a_name_with_several_dots_is_known_by_its_last():
+    assert settled(looked(b"a,b\n"), "rows.2026.csv", "", TAKEN) == "text/csv"
+    assert settled(looked(b"plain"), "md", "", TAKEN) == "text/plain"
+    assert settled(looked(b"a,b\n"), "", "Text/CSV; charset=utf-8; header=present", TAKEN) == "text/csv"
+
+
+def test_a_refusal_names_the_type_that_is_not_taken():
+    with pytest.raises(Unsupported, match="type text/html are not taken"):
+        settled(looked(LOOKS["text/html"]), "", "", TAKEN)
+    with pytest.raises(Unsupported, match=r"no image/jpeg: by its bytes it is image/png"):
+        settled(looked(PNG), "a.jpg", "", TAKEN)

@@ -184,3 +184,100 @@ def test_another_kind_that_was_rejected_leaves_the_words_in_use():
         "refused": "rejected",
     }
     assert now["first"].seen == 1
+
+
+def test_what_both_say_is_weighed_by_both():
+    mine = memory("mine", scope=OLD, seen=3, pinned=True, importance=4, created_at=later(1))
+    theirs = memory("theirs", scope=NEW, seen=2, importance=7)
+    refused = memory("refused", "Lint with ruff", scope=OLD, status="rejected", seen=5)
+    plan = plan_move([mine, refused], [theirs], [], NEW, request(now=later(5)))
+    now = after(plan)
+
+    assert (now["theirs"].seen, now["theirs"].pinned, now["theirs"].importance) == (5, True, 7)
+    assert (now["mine"].forgotten_at, now["mine"].apart) == (later(5), True)
+    assert plan.repeated == 1
+
+
+def test_what_is_rejected_in_one_project_waits_in_the_other_and_stands_apart():
+    refused = memory("refused", scope=NEW, status="rejected")
+    plan = plan_move([memory("live", scope=OLD, approved_by="alex")], [refused], [], NEW, request())
+    now = after(plan)["live"]
+
+    assert plan.held == 1
+    assert (now.status, now.held_for, now.approved_by, now.apart) == ("pending", "conflict", "", True)
+
+
+def test_a_rejection_keeps_its_text_from_what_is_out_of_use():
+    refused = memory("refused", scope=NEW, status="rejected", created_at=later(1))
+    gone = memory("gone", scope=OLD, forgotten_at=START, seen=4)
+    now = after(plan_move([gone], [refused], [], NEW, request(now=later(5))))
+
+    assert "refused" not in now
+    assert (now["gone"].apart, now["gone"].forgotten_at) == (True, START)
+
+
+def test_of_two_rejections_of_one_text_the_older_keeps_it():
+    old = memory("z", scope=OLD, status="rejected")
+    new = memory("a", scope=NEW, status="rejected", created_at=later(1))
+    now = after(plan_move([old], [new], [], NEW, request(now=later(5))))
+
+    assert (now["z"].apart, now["a"].apart) == (False, True)
+
+
+@pytest.mark.parametrize("first", ["old", "new"])
+def test_of_two_texts_under_one_key_the_last_word_stays(first):
+    said = {"old": memory("old", scope=OLD, key="deploy"), "new": memory("new", scope=NEW, key="deploy")}
+    last = next(name for name in said if name != first)
+    said[last] = memory(last, "We deploy on Mondays", scope=said[last].scope, key="deploy", updated_at=later(1))
+    plan = plan_move([said["old"]], [said["new"]], [], NEW, request(now=later(5)))
+    now = {**said, **after(plan)}
+
+    assert (plan.replaced, plan.repeated) == (1, 0)
+    assert (now[first].replaced_by, now[first].apart) == (last, True)
+    assert (now[last].replaced_by, now[last].apart) == ("", False)
+
+
+def test_what_waits_under_a_key_hides_nothing_and_what_is_forgotten_is_not_replaced():
+    waits = memory("waits", "We deploy on Mondays", scope=OLD, key="deploy", status="pending")
+    gone = memory("gone", scope=NEW, key="deploy", forgotten_at=START)
+    now = after(plan_move([waits], [gone], [], NEW, request(now=later(5))))
+
+    assert (now["gone"].replaced_by, now["gone"].apart, now["waits"].replaced_by) == ("", True, "")
+
+
+def test_several_repeats_and_replacements_are_counted_each():
+    texts = {"a": "We deploy on Fridays", "b": "Lint with ruff"}
+    moving = [memory(f"o{id}", text, scope=OLD, created_at=later(1)) for id, text in texts.items()]
+    there = [memory(f"n{id}", text, scope=NEW) for id, text in texts.items()]
+    for key in ("port", "host"):
+        moving.append(memory(f"o{key}", f"The {key} is old", scope=OLD, key=key))
+        there.append(memory(f"n{key}", f"The {key} is new", scope=NEW, key=key, updated_at=later(2)))
+    plan = plan_move(moving, there, [], NEW, request(now=later(5)))
+
+    assert (plan.repeated, plan.replaced, plan.held) == (2, 2, 0)
+
+
+def test_the_one_that_stays_is_never_made_to_point_at_itself():
+    first = memory("first", scope=NEW, replaced_by="twin", status="promoted")
+    twin = memory("twin", scope=OLD, created_at=later(1), forgotten_at=START)
+    plan = plan_move([twin], [first], [], NEW, request(now=later(5)))
+
+    assert after(plan).get("first", first).replaced_by == "twin"
+
+
+def test_an_approved_memory_that_only_gains_weight_needs_no_confirmation():
+    approved = memory("a", scope=NEW, tier=3, kind="rule", approved_by="alex")
+    plan = plan_move([memory("b", scope=OLD, created_at=later(1))], [approved], [], NEW, request(now=later(5)))
+
+    assert after(plan)["a"].seen == 2
+    assert plan.curated == 0
+    waiting = memory("c", scope=OLD, tier=3, kind="rule", status="pending")
+    assert plan_move([waiting], [], [], NEW, request()).curated == 0
+
+
+@pytest.mark.parametrize(("number", "told"), [(1, "1 approved memory moves"), (2, "2 approved memories move")])
+def test_who_is_asked_to_confirm_is_told_how_many_approved_memories_move(number, told):
+    rules = [memory(f"r{n}", f"Rule number {n}", scope=OLD, tier=3, kind="rule") for n in range(number)]
+
+    with pytest.raises(Unconfirmed, match=told):
+        carry_out(plan_move(rules, [], [], NEW, request()), "merge", request(), sources=[OLD], into=NEW)

@@ -265,6 +265,7 @@ def test_a_secret_beside_letters_of_another_script_is_found(before, after, kind,
             "[redacted:private]b[redacted:private]",
             ("private",) * 2,
         ),
+        ("<private>a</private><private>b</private>", "[redacted:private]" * 2, ("private",) * 2),
         ("a <private>never closed", "a [redacted:private]", ("private",)),
         ("<private>a<private>b</private>still inside", "[redacted:private]", ("private",)),
         ("a </private> b", "a  b", ()),
@@ -286,6 +287,52 @@ def test_kinds_are_listed_in_the_order_of_the_text():
 def test_the_kinds_keep_their_order_when_a_later_reading_finds_more():
     found = redact(f"{some(32)} and <pri</private>vate>x")
     assert found == Redaction("[redacted:secret] and [redacted:private]", ("secret", "private"))
+
+
+def test_marks_stay_where_they_are_when_a_later_reading_finds_more():
+    key = word("AK", "IA", "Q7ZXK2MV9TR4BN8W")
+    found = redact(f"a {key} b {key} c pass</private>word = hunter2Xy")
+    mark = "[redacted:aws-access-key]"
+    assert found.text == f"a {mark} b {mark} c password = [redacted:password]"
+
+
+def test_every_key_of_a_text_is_removed_and_a_lone_end_line_is_none():
+    key, end = armour("PRIVATE KEY", [some(64)]), f"{DASHES}END PRIVATE KEY{DASHES}"
+    mark = "[redacted:private-key]"
+    assert redact(f"{key}\nand\n{key}\n{key}").text == f"{mark}\nand\n{mark}\n{mark}"
+    assert redact(f"{end}\n{key}").text == f"{end}\n{mark}"
+    assert redact(f"{key}\n{end}\ninternationalization").text == f"{mark}\n{end}\ninternationalization"
+
+
+@pytest.mark.parametrize(
+    ("label", "secret", "plain"),
+    [
+        ("password = ", word("AbcDeFgHij", "K"), "AbcDeFgHijKl"),
+        ("password = ", "123456", "~~~~~~"),
+        ("password = ", word("tBrF", "xQzWvK"), "theBigRedFox"),
+        ("the password is ", word("ab", "1cd"), "ab1c"),
+        ("my passphrase is ", "blue fox runs far", "blue ox runs far"),
+        ("my passphrase is ", "blue fox runs far", "broken fox runs far"),
+        ("token: ", word("abcd", "1234"), "abc1234"),
+        ("token: ", word("qzXkvBwj", "PfmTrlSd"), "qzXkvBwjPfmTrlS"),
+        ("token: ", word("qzXkvBwj", "PfmTrlSd"), "internationalization"),
+        ("token: ", word("123456", "ab"), "1234567a"),
+        ("token: ", word("abcdef", "12"), "abcdefg1"),
+        ("token: ", word("abcdEf", "g1"), "abcdef!gh"),
+        ("Authorization: Bearer ", word("abcdef", "1"), "your-token-here1234"),
+        ("see https://user:", "Pass1", "pass"),
+        ("see ", word("sk-Learn-contrib-", "project-template-2x"), "sk-learn-contrib-project-template-2020"),
+        ("see ", some(24), "xY1" * 8),
+        ("see ", f"{some(19)}_5114f85", f"{some(18)}_5114f85"),
+        ("see ", "documentation/" * 5 + some(24), "documentation/" * 5 + some(23)),
+        ("see ", "documentation/" * 5 + some(24), "Src1/internationalization_and_more"),
+        ("internationalization_of_things and ", some(32), f"SHA256:{some(43)}"),
+    ],
+)
+def test_what_is_just_a_secret_goes_and_what_is_just_none_stays(label, secret, plain):
+    behind = "@host.example" if "://" in label else ""
+    assert secret not in redact(f"{label}{secret}{behind}").text
+    assert redact(f"{label}{plain}{behind}") == Redaction(f"{label}{plain}{behind}", ())
 
 
 def test_a_key_without_its_end_line_is_removed_as_far_as_it_goes():

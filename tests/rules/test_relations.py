@@ -1,15 +1,19 @@
 """Verdicts between two memories: one a pair, done at once, undone whole; and what an agent may not do by them."""
 
 import contextlib
-from typing import get_args
+from datetime import timedelta
+from typing import Any, get_args
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from engram.errors import Conflict, Forbidden, Invalid, NotFound
-from engram.model.relation import RelationKind
-from rules.world import World, texts
+from engram.model.memory import Memory
+from engram.model.relation import Relation, RelationKind
+from engram.rules import relations
+from engram.rules.relations import Verdict, pair_id
+from rules.world import AGENT, OTHER, PERSON, START, World, memory, request, texts
 
 KINDS = get_args(RelationKind)
 
@@ -442,3 +446,222 @@ def test_related_walks_citations_tags_and_neighbours_and_names_each_edge(world):
     assert found[citing.id][:1] == ("cites:src/parser.py",)
     assert "after" in found[citing.id]
     assert "tag:parsing" in found[tagged.id]
+
+
+# The rule alone, without a store
+
+LATER = START + timedelta(days=1)
+FIRST, SECOND = memory("first", created_at=LATER), memory("second", "We deploy on Mondays")
+RULE = memory("rule", "Never deploy on Fridays", tier=3, kind="rule")
+
+
+def known(kind: str = "conflicts", **fields: Any) -> Relation:
+    values = {"status": "judged", "owner": PERSON.owner, "created_at": START, "updated_at": LATER, "revision": 4}
+    return Relation(
+        id=pair_id("alex", "first", "second"), from_id="first", to_id="second", kind=kind, **(values | fields)
+    )
+
+
+def judged(
+    first: Memory = FIRST,
+    second: Memory = SECOND,
+    kind: str = "related",
+    before: Relation | None = None,
+    *,
+    caller=PERSON,
+    **said: Any,
+) -> tuple[Relation, dict[str, Memory]]:
+    """The relation that a verdict makes, and the memories that it moves."""
+    asked = request(caller, now=LATER)
+    relation, *moved = relations.relate(first, second, Verdict(kind, **said), before, asked).puts
+    return relation, {one.id: one for one in moved}
+
+
+def test_the_id_of_a_pair_outlives_the_version_that_made_it():
+    assert pair_id("alex", "a", "b") == pair_id("alex", "b", "a") == "rel-97578f612742e85eeefbd223"
+    assert pair_id("kim", "a", "b") != pair_id("alex", "a", "b")
+
+
+def test_a_person_is_sure_an_agent_less_and_who_says_how_sure_is_believed():
+    assert judged()[0].confidence == 1.0
+    assert judged(caller=AGENT)[0].confidence == 0.6
+    assert judged(confidence=0.0)[0].confidence == 0.0
+
+
+def test_a_changed_verdict_is_the_same_relation_one_revision_on():
+    new, again = judged()[0], judged(before=known())[0]
+
+    assert (new.created_at, new.revision) == (LATER, 1)
+    assert (again.created_at, again.updated_at, again.revision) == (START, LATER, 5)
+
+
+def test_a_proposal_gives_way_to_another_that_waits_and_a_judgement_does_not():
+    waiting = memory("first", status="pending")
+
+    assert judged(waiting, kind="supersedes", before=known(status="proposed"))[0].status == "proposed"
+    with pytest.raises(Conflict, match="first waits for review itself"):
+        judged(waiting, kind="supersedes", before=known())
+    with pytest.raises(Conflict, match="mem-0007 waits"):
+        judged(memory("first", status="pending", handle="mem-0007"), kind="supersedes", before=known())
+    with pytest.raises(Conflict, match="judged already: conflicts"):
+        judged(waiting, kind="supersedes", before=known(), caller=AGENT)
+    with pytest.raises(Conflict, match="judged already: conflicts"):
+        judged(FIRST, memory("rule", tier=3, replaced_by="first"), before=known(), caller=AGENT)
+
+
+def test_an_agent_neither_hides_nor_brings_back_what_is_curated_and_a_person_does():
+    hidden = memory("rule", tier=3, kind="rule", replaced_by="first")
+
+    proposed, moved = judged(FIRST, hidden, caller=AGENT)
+    assert (proposed.status, moved) == ("proposed", {})
+    assert judged(FIRST, hidden)[1]["rule"].replaced_by == ""
+    assert judged(FIRST, RULE, "supersedes", caller=AGENT)[1] == {}
+    waits = memory("rule", tier=3, kind="rule", status="pending")
+    assert judged(FIRST, waits, "supersedes", caller=AGENT)[1]["rule"].replaced_by == "first"
+
+
+def test_a_verdict_that_moves_nothing_is_judged_whoever_gives_it():
+    assert judged(FIRST, RULE, caller=AGENT)[0].status == "judged"
+    assert judged(FIRST, memory("second", replaced_by="first"), "supersedes", caller=AGENT)[1] == {}
+
+
+def test_what_replaced_the_first_lets_go_of_it_by_any_other_word():
+    first = memory("first", replaced_by="second")
+
+    assert judged(first, kind="related")[1]["first"].replaced_by == ""
+    moved = judged(first, kind="supersedes")[1]
+    assert (moved["first"].replaced_by, moved["second"].replaced_by) == ("", "first")
+    assert judged(memory("first", replaced_by="third"))[1] == {}
+
+
+@pytest.mark.parametrize("out", [{"replaced_by": "third"}, {"forgotten_at": START}, {"status": "rejected"}])
+def test_what_is_out_of_use_supersedes_nothing(out):
+    with pytest.raises(Conflict, match="first is out of use itself"):
+        judged(memory("first", **out), kind="supersedes")
+    with pytest.raises(Conflict, match="mem-0007 is out of use"):
+        judged(memory("first", handle="mem-0007", **out), kind="supersedes")
+
+
+def test_nobody_brings_back_what_belongs_to_someone_else():
+    theirs = memory("second", owner=OTHER.owner, replaced_by="first")
+
+    with pytest.raises(Forbidden, match="brings a memory back"):
+        judged(second=theirs)
+
+
+# Who has to wait by a conflict
+
+
+def conflicting(late: Memory, older: Memory = RULE, **more: Any) -> dict[str, Memory]:
+    return judged(late, older, "conflicts", **more)[1]
+
+
+def test_a_newcomer_waits_beside_what_is_curated_and_in_use():
+    waits = conflicting(memory("first", created_at=LATER, approved_by="alex"))["first"]
+
+    assert (waits.status, waits.held_for, waits.approved_by) == ("pending", "conflict", "")
+
+
+@pytest.mark.parametrize(
+    ("late", "older"),
+    [
+        ({"status": "pending"}, {}),
+        ({"replaced_by": "third"}, {}),
+        ({"forgotten_at": START}, {}),
+        ({"owner": OTHER.owner}, {}),
+        ({}, {"tier": 2}),
+        ({}, {"status": "pending"}),
+    ],
+)
+def test_nobody_waits_who_is_out_of_use_or_anothers_or_beside_what_is_not_approved(late, older):
+    first = memory("first", **({"created_at": LATER} | late))
+
+    assert conflicting(first, memory("rule", **({"tier": 3, "kind": "rule"} | older))) == {}
+
+
+def test_of_two_made_at_one_moment_the_greater_id_is_the_newcomer():
+    assert relations.newcomer(memory("a"), memory("b")).id == "b"
+    assert set(conflicting(memory("a"), RULE)) == set()
+    assert set(conflicting(memory("z"), RULE)) == {"z"}
+
+
+def held(**fields: Any) -> Memory:
+    values = {"status": "pending", "held_for": "conflict", "created_at": LATER, "updated_at": LATER, "revision": 2}
+    return memory("first", **(values | fields))
+
+
+def test_a_persons_other_word_ends_a_waiting_that_its_conflict_began():
+    freed = judged(held(), RULE, "compatible", known())[1]["first"]
+
+    assert (freed.status, freed.held_for, freed.approved_by) == ("promoted", "", PERSON.name)
+
+
+@pytest.mark.parametrize(
+    ("late", "before", "kind", "caller"),
+    [
+        ({}, known(), "compatible", AGENT),
+        ({}, None, "compatible", PERSON),
+        ({}, known("related"), "compatible", PERSON),
+        ({}, known(status="proposed"), "compatible", PERSON),
+        ({"revision": 1}, known(), "compatible", PERSON),
+        ({"updated_at": START}, known(), "compatible", PERSON),
+        ({"held_for": "untrusted_origin"}, known(), "compatible", PERSON),
+        ({"status": "rejected"}, known(), "compatible", PERSON),
+        ({"tier": 3}, known(), "compatible", PERSON),
+    ],
+)
+def test_nothing_else_ends_a_waiting(late, before, kind, caller):
+    assert judged(held(**late), RULE, kind, before, caller=caller)[1] == {}
+
+
+# What waits for its memory, what is set aside, and what is told
+
+
+def test_what_was_said_to_be_superseded_is_so_once_its_replacer_is_in_use():
+    pairs = [
+        (known("supersedes"), memory("a", replaced_by="x")),
+        (known("supersedes"), memory("b", tier=3)),
+        (known("supersedes"), memory("c", owner=OTHER.owner)),
+        (known("supersedes", status="proposed"), memory("d")),
+        (known("supersedes", revision=8), memory("e")),
+    ]
+    steps = relations.taking_effect(FIRST, pairs, request(now=LATER))
+    after = [step.after for step in steps]
+
+    assert [one.replaced_by for one in after if isinstance(one, Memory)] == ["first", "first"]
+    assert [one.id for one in after if isinstance(one, Memory)] == ["d", "e"]
+    [relation] = [one for one in after if isinstance(one, Relation)]
+    assert (relation.status, relation.revision, relation.updated_at) == ("judged", 5, LATER)
+
+
+def test_a_pair_that_is_set_aside_keeps_what_was_suspected_of_it():
+    def ignored(before: Relation | None) -> Relation:
+        return relations.ignore(FIRST, SECOND, before, request()).puts[0]
+
+    kept = ignored(known(status="proposed", reason="two ports", confidence=0.3))
+    assert (kept.status, kept.kind, kept.reason, kept.confidence) == ("ignored", "conflicts", "two ports", 0.3)
+    assert (ignored(None).status, ignored(None).kind) == ("ignored", "unrelated")
+    with pytest.raises(Conflict, match="judged already: conflicts"):
+        ignored(known())
+
+
+@pytest.mark.parametrize(
+    ("relation", "first", "second"),
+    [
+        (known(), "conflicts with {}", "conflicts with {}"),
+        (known("supersedes"), "supersedes {}", "superseded by {}"),
+        (known("supersedes", status="proposed"), "may supersede {}", "may be superseded by {}"),
+        (known("related"), "", ""),
+        (known(status="ignored"), "", ""),
+    ],
+)
+def test_a_reader_is_told_what_a_relation_says_of_either_side(relation, first, second):
+    assert (relations.mark(relation, "first"), relations.mark(relation, "second")) == (first, second)
+
+
+def test_a_verdict_keeps_of_the_old_one_what_was_not_said_anew():
+    old = known(reason="two ports", evidence="a.py", session="monday")
+
+    assert relations.turned(old, Verdict("related")) == Verdict("related", "two ports", "a.py", session="monday")
+    anew = Verdict("related", "moved", "b.py", session="tuesday")
+    assert relations.turned(old, anew) == anew

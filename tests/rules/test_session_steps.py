@@ -2,11 +2,12 @@
 
 from datetime import timedelta
 
-from engram.model.memory import NOWHERE
+from engram.model.caller import Caller
+from engram.model.memory import NOWHERE, Context
 from engram.model.scope import GLOBAL
 from engram.model.session import Session
 from engram.rules.sessions import begin, end
-from rules.world import PERSON, START, request
+from rules.world import AGENT, PERSON, START, request
 
 
 def test_a_session_ends_and_goes_on_one_revision_at_a_time():
@@ -17,3 +18,14 @@ def test_a_session_ends_and_goes_on_one_revision_at_a_time():
     assert (ended.ended_at, ended.revision) == (START, 4)  # type: ignore[union-attr] # the same
     assert taken_up is not None
     assert [(one.ended_at, one.revision) for one in taken_up.puts] == [(None, 5)]  # type: ignore[union-attr]
+
+
+def test_a_session_is_of_the_agent_that_asks_else_of_the_one_that_its_context_names():
+    context = Context(agent="claude")
+
+    def agent_of(caller: Caller) -> str:
+        (begun,) = begin(None, "monday", GLOBAL, context, request(caller)).puts  # type: ignore[union-attr] # it is new
+        return begun.agent  # type: ignore[union-attr] # a session
+
+    assert (agent_of(AGENT), agent_of(PERSON)) == ("codex", "claude")
+    assert begin(None, "monday", GLOBAL, NOWHERE, request(AGENT)).puts[0].agent == "codex"  # type: ignore[union-attr]

@@ -114,6 +114,45 @@ def test_what_was_acknowledged_over_http_is_stored_once_whoever_is_killed(databa
         load.more(20)
         load.stop()
 
+    kept_whole(database, load)
+
+
+OUTAGE = 10.0
+"""Seconds without a database: longer than any look at it takes, shorter than a request waits for it."""
+
+
+def test_a_server_says_that_its_database_is_gone_and_goes_on_by_itself_when_it_is_back(database, tmp_path):
+    load = Load()
+    with serve(database, tmp_path) as served:
+        load.server = served
+        load.start()
+        load.more(20)
+        crash(database)
+        end, told = time.monotonic() + OUTAGE, []
+        while time.monotonic() < end:
+            told.append(readiness(served))
+            time.sleep(0.5)
+        database.ensure_postgres_running()
+        load.more(20)
+        assert readiness(served) == (200, "")
+        load.stop()
+
+    assert set(told) == {(503, "The database does not answer.")}
+    kept_whole(database, load)
+
+
+def readiness(served: Served) -> tuple[int, str]:
+    """What who watches the server is told: its status, and why."""
+    connection = http.client.HTTPConnection("127.0.0.1", served.port, timeout=40)
+    connection.request("GET", "/readyz")
+    answer = connection.getresponse()
+    told = json.loads(answer.read())
+    connection.close()
+    return answer.status, told.get("message", "")
+
+
+def kept_whole(database: object, load: Load) -> None:
+    """Look whether what was acknowledged is stored, once, and whoever was refused was told to come again."""
     below = Database(database.get_uri())
     engine = PostgresEngine(below, "default", new_replica=lambda: "replica")
     stored = everything(engine)

@@ -29,6 +29,7 @@ from engram.surfaces.openapi import describe
 from engram.surfaces.paper import Paper
 from engram.surfaces.parsing import parameters, parse, parser_for
 from engram.surfaces.render import RENDERERS, render
+from engram.surfaces.rewording import Tools, as_routes, reword, told
 from engram.surfaces.shapes import shape
 from surfaces.asgi import asked
 from surfaces.driving import Driver
@@ -58,7 +59,7 @@ def test_the_operations_of_the_core_are_all_there():
         "evidence", "cited", "settle", "search", "files", "graph", "trends",
         "sync_git", "replicas", "replicas_accept", "replicas_drop", "remote_add", "remote_list",
         "remote_enrol", "remote_push", "remote_pull", "remote_status",
-        "keys_create", "keys_list", "keys_revoke", "owners_assign",
+        "keys_create", "keys_list", "keys_revoke", "owners_assign", "workspaces_assign",
         "attach", "assets", "fetch", "detach", "insights_save", "insights_list", "insights_purge",
     }  # fmt: skip
 
@@ -151,7 +152,7 @@ def test_what_writes_can_be_retried_with_a_token(operation: Operation):
     )
     by_itself |= operation.group in ("syncing", "remotes")  # what was sent or decided is known the second time
     # A key cannot be shown a second time; an end is an end, and what has its owner is found no more.
-    by_itself |= operation.name in ("keys_create", "keys_revoke", "owners_assign")
+    by_itself |= operation.name in ("keys_create", "keys_revoke", "owners_assign", "workspaces_assign")
     assert ("token" in names) is (operation.writes and not by_itself)
 
 
@@ -316,6 +317,8 @@ CALLS: list[tuple[str, dict[str, Any]]] = [
     ("keys_revoke", {"key": "key-0001", "owner": "ada"}),
     ("owners_assign", {"to": "ada", "source": "anonymous"}),
     ("owners_assign", {"to": "ada", "source": "anonymous", "apply": True}),
+    ("workspaces_assign", {"workspace": "team-x", "owner": "ada"}),
+    ("workspaces_assign", {"workspace": "team-x", "owner": "ada", "apply": True}),
     ("stats", {}),
     ("doctor", {}),
     ("hygiene", {}),
@@ -391,6 +394,7 @@ def test_the_command_refuses_what_python_refuses_in_the_same_words(
     assert done.error == refused.value.body()
 
 
+TOOLS = Tools(SHOWN)
 TOOLED = [(name, said) for name, said in CALLS if name in SHOWN and set(said) <= set(SHOWN[name])]
 
 
@@ -415,12 +419,12 @@ def two_stores(tmp_path: Path, furnished: Path) -> Iterator[tuple[Engram, Engram
 @pytest.mark.parametrize(("name", "said"), TOOLED, ids=[f"{name}-{len(said)}" for name, said in TOOLED])
 def test_the_tool_answers_what_python_answers(two_stores: tuple[Engram, Engram], name: str, said: dict[str, Any]):
     result = through_mcp(two_stores[0], name, said)
-    answer = getattr(two_stores[1], method_of(OPERATIONS[name]))(**said)
+    answer = told(getattr(two_stores[1], method_of(OPERATIONS[name]))(**said), lambda hint: TOOLS.says(hint, name))
 
     assert not result.is_error
     assert masked(result.structured_content) == masked(json.loads(json.dumps(compact(answer), default=str)))
-    told = render(answer, Paper(width=2000))
-    assert result.content[0].text in (told, marked(told))
+    words = render(answer, Paper(width=2000, says=lambda hint: TOOLS.says(hint, name)))
+    assert result.content[0].text in (words, marked(words))
 
 
 def test_every_tool_is_compared():
@@ -436,6 +440,7 @@ def test_the_tool_refuses_what_python_refuses_in_the_same_words(
     with pytest.raises(package.EngramError) as refused:
         getattr(two_stores[1], method_of(OPERATIONS[name]))(**said)
     assert result.is_error
+    reword(refused.value, TOOLS.says, name)
     assert result.structured_content == refused.value.body()
 
 
@@ -476,7 +481,7 @@ def test_http_answers_what_python_answers_and_what_the_openapi_says(
         plan.write_text("north, then east", encoding="utf-8")
         with_attachment(plan, first, second)
     status, body = through_http(first, name, said)
-    answer = getattr(second, method_of(OPERATIONS[name]))(**said)
+    answer = told(getattr(second, method_of(OPERATIONS[name]))(**said), lambda hint: as_routes(hint, name))
 
     assert status == 200, body
     assert masked(body) == masked(json.loads(json.dumps(shape(answer, answer.at))))
@@ -487,8 +492,8 @@ def answer_schema(name: str) -> dict[str, Any]:
     """What the OpenAPI document says an operation answers."""
     document = describe(resources())
     resource = RESOURCES[name]
-    told = document["paths"][resource.path][resource.method.lower()]["responses"]["200"]
-    return {**told["content"]["application/json"]["schema"], "components": document["components"]}
+    described = document["paths"][resource.path][resource.method.lower()]["responses"]["200"]
+    return {**described["content"]["application/json"]["schema"], "components": document["components"]}
 
 
 def test_every_operation_that_is_served_is_compared():
@@ -505,4 +510,5 @@ def test_http_refuses_what_python_refuses_in_the_same_words(
 
     with pytest.raises(package.EngramError) as refused:
         getattr(second, method_of(OPERATIONS[name]))(**said)
+    reword(refused.value, as_routes, name)
     assert (status, body) == (refused.value.http_status, refused.value.body())

@@ -196,6 +196,7 @@ def tour(engram: Driver, here: Callable[[Path], None]) -> dict[str, list[Any]]: 
     run("keys", "list", "--owner", "ada")
     run("keys", "revoke", "key-0001", "--owner", "ada")
     run("owners", "assign", "ada", "--source", "anonymous")
+    run("workspaces", "assign", "team-x", "ada")
     run("config")
     repo = Repo(engram.folder / "repo")
     repo.write("a.py", "a = 1\nb = 2\n")

@@ -88,6 +88,7 @@ COMMANDS = {
     "keys list": ["keys", "list", "--owner", "ada"],
     "keys revoke": ["keys", "revoke", "key-0001", "--owner", "ada"],
     "owners assign": ["owners", "assign", "ada", "--source", "anonymous"],
+    "workspaces assign": ["workspaces", "assign", "team-x", "ada"],
     "setup": ["setup", "zed"],
     "views": ["views", "AGENTS.md"],
     "hook": ["hook", "session-start"],

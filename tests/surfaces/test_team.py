@@ -1,6 +1,7 @@
 """A team's server: who reads, writes and decides what, over HTTP and MCP, with tokens of a real provider."""
 
 import json
+import re
 import time
 import uuid
 from collections.abc import Iterator
@@ -10,6 +11,7 @@ from typing import Any, NamedTuple
 import anyio
 import pytest
 
+import engram as package
 from attacks.ledger import tried
 from engines.servers import database_url
 from surfaces.driving import child
@@ -188,7 +190,8 @@ def test_a_refusal_never_says_why(team: Team):
         (401, answers["cut"].raw, answers["cut"].headers["www-authenticate"])
     }
     without = team.ask("", "GET", "/v1/stats")
-    assert (without.status, without.raw) == (401, answers["cut"].raw)
+    assert (without.status, without.body["message"]) == (401, "No credentials were sent.")
+    assert without.raw == team.ask("", "POST", "/mcp", {}).raw == team.ask("", "GET", "/nothing").raw
     for one in answers.values():
         tried("Unsigned, cut, swapped, foreign and very long tokens", "HTTP", one.status)
     challenge = answers["cut"].headers["www-authenticate"]
@@ -226,6 +229,44 @@ def test_a_token_for_reading_writes_nothing(team: Team):
 def test_what_is_not_served_is_told_in_the_form_of_every_error(team: Team):
     answer = team.ask(team.tokens["ada"], "GET", "/nothing")
     assert (answer.status, sorted(answer.body)) == (404, ["code", "hint", "message"])
+
+
+def test_hints_over_http_name_routes_and_over_mcp_tools_or_the_page(matrix: Matrix):
+    nothing = matrix.http("ada", "GET", "/v1/recall?question=xylophone").body["hint"]
+    again = matrix.http("ada", "POST", f"/v1/memories/{matrix.ids['pending api']}/verify", {}).body["hint"]
+    told = matrix.mcp("ada", "recall", question="xylophone")
+    waits = matrix.mcp("ada", "remember", text="Ada is called Ada", kind="identity")
+
+    assert nothing == "Nothing is known about that here. Try other words, or `everywhere=true`."
+    assert again == "Review it first: `GET /v1/review`."
+    assert told["structuredContent"]["hint"] == nothing
+    page = f"the person's page http://127.0.0.1:{matrix.team.port}/web/inbox."
+    assert waits["structuredContent"]["hint"] == f"A person decides about it: {page}"
+    assert page in waits["content"][0]["text"]
+
+
+def test_where_the_store_lies_is_told_to_those_alone_who_run_it(team: Team):
+    assert team.ask(team.tokens["ada"], "GET", "/v1/stats").body["store"] == ""
+    told = child(team.folder, "stats", ENGRAM_STORE=database_url(), ENGRAM_ORG=ACME)
+    assert f"#{ACME}" in told.out
+
+
+def test_a_check_says_how_much_it_did_not_look_at(matrix: Matrix):
+    done = child(matrix.team.folder, "doctor", ENGRAM_STORE=database_url(), ENGRAM_ORG=ACME, ENGRAM_EMBEDDER="none")
+
+    looked_at, held = map(int, re.findall(r"(\d+) of (\d+) memories were looked at", done.out)[0])
+    assert (looked_at < held, held >= len(ROWS) - 1) == (True, True), done
+    assert f"memories {looked_at} " in done.out
+
+
+def test_where_tokens_tell_orgs_apart_an_exchange_wants_to_be_told_which(tmp_path: Path):
+    asked = {"ENGRAM_STORE": database_url(), "ENGRAM_ORG_CLAIM": "org"}
+    refused = child(tmp_path, "replicas", **asked)
+    named = child(tmp_path, "replicas", **asked, ENGRAM_ORG=ACME)
+
+    assert (refused.code, "ENGRAM_ORG=acme engram replicas" in refused.err) == (2, True), refused
+    assert (named.code, "this" in named.out) == (0, True), named
+    assert len([*tmp_path.rglob("key")]) == 1
 
 
 def test_what_an_agent_saves_in_a_project_is_shared_where_the_server_says_so(tmp_path: Path, team: Team):
@@ -411,6 +452,7 @@ def test_with_workspaces_on_everything_is_within_one_of_the_callers(tmp_path_fac
             team.ask(tokens["dan"], "GET", "/v1/stats", engram_workspace="red"),
         ]
         assert {(one.status, one.raw) for one in wrong} == {(403, wrong[0].raw)}
+        assert "the header Engram-Workspace names one" in wrong[0].body["hint"]
         assert team.ask(ada, "POST", "/v1/sessions", {"session": "s-1"}, **red).status == 200
         pair = {"memory": saved["id"], "other": again.body["memory"]["id"], "kind": "related"}
         assert team.ask(ada, "POST", "/v1/relations", pair, **red).status == 200
@@ -420,9 +462,27 @@ def test_with_workspaces_on_everything_is_within_one_of_the_callers(tmp_path_fac
         assert team.ask(ada, "GET", "/v1/context?query=panda", **red).body["included"]
         other = {"text": "Elsewhere", "scope": "blue/global"}
         assert team.ask(ada, "POST", "/v1/memories", other, **red).status == 403
+        assert carried(folder / "laptop", team, "red/project:zoo") == ["Bamboo grows back"]
+        found = team.ask(tokens["ben"], "GET", "/v1/recall?question=bamboo&everywhere=true").body["hits"]
+        assert [one["memory"]["text"] for one in found] == ["Bamboo grows back"]
+        with pytest.raises(package.Forbidden, match="red/project:zoo"):  # cyd is in blue alone
+            carried(folder / "another", team._replace(tokens={"ada": tokens["cyd"]}), "red/project:zoo")
         made = team.ask(ada, "POST", "/v1/apikeys", {"name": "ci"}, **red).body["key"]
         assert len(team.ask(made, "GET", "/v1/recall?question=panda").body["hits"]) >= 1
         assert team.ask(made, "GET", "/v1/stats", engram_workspace="blue").status == 403
+
+
+def carried(folder: Path, team: Team, scope: str) -> list[str]:
+    """What a laptop has in a scope, once it has said something there and exchanged with the server."""
+    folder.mkdir()
+    environment = {"HOME": str(folder), "ENGRAM_EMBEDDER": "none", "ENGRAM_REMOTE_TOKEN_TEAM": team.tokens["ada"]}
+    with package.open(folder / "store.db", folder=folder, environment=environment, channel="flag") as laptop:
+        laptop.remember("Bamboo grows back", scope=scope, visibility="shared")
+        laptop.remote_add("team", f"http://127.0.0.1:{team.port}")
+        laptop.remote_enrol("team", scope)
+        laptop.remote_push("team")
+        laptop.remote_pull("team")
+        return [one.text for one in laptop.list(scope=scope).memories]
 
 
 # Refusals at the start

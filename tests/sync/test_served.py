@@ -20,8 +20,9 @@ from engram.model.change import Change
 from engram.model.event import Draft, Edit, Payload
 from engram.sync import chunks
 from engram.sync.keys import Key
+from engram.sync.place import Card, print_card
 from engram.sync.server import Server
-from surfaces.driving import COMMAND, PATIENCE, environment
+from surfaces.driving import COMMAND, PATIENCE, Result, child, environment
 from surfaces.identities import provider
 from surfaces.mcp_clients import serving as serving_machine
 from surfaces.teams import Team
@@ -462,6 +463,65 @@ def test_a_server_that_lost_its_key_is_told_so_and_goes_on_once_its_new_one_is_a
         assert row.hint == "events to send: 0; files to send: 0; files to get: 0"
     swap(ada)
     assert ben.memory.remote_pull("team").problems == ()
+
+
+def operator(serving: Serving, *words: str) -> Result:
+    """A command of who runs the server, at its machine."""
+    return child(serving.folder, *words, ENGRAM_STORE=database_url(), ENGRAM_ORG=serving.org)
+
+
+def test_a_laptop_that_lost_its_key_is_let_in_again_by_who_runs_the_server(tmp_path, serving, web):
+    ada, ben = (laptop(tmp_path, serving, f"{name}-{web[-8:]}", name, web) for name in ("ada", "ben"))
+    other = f"{web}-too"
+    ada.memory.remote_enrol("team", other)
+    ada.say("Said elsewhere", scope=other)
+    trusting_the_server(ada, ben)
+    ada.memory.close()
+    shutil.rmtree(ada.folder / "store.sync")
+    ada.open()
+    ada.memory.remote_add("team", serving.url)
+    ada.memory.remote_enrol("team", web)
+    ada.say("Said with a new key")
+    (mine,) = [row.fingerprint for row in ada.memory.replicas().replicas if row.state == "this"]
+
+    with pytest.raises(Invalid, match=f"engram replicas accept {mine} --confirm"):
+        ada.memory.remote_push("team")
+    assert "Said with a new key" not in ben.texts()
+    assert f"{mine}" in operator(serving, "replicas").out
+    assert operator(serving, "replicas", "accept", mine).code == 6  # nothing without a person's word
+    done = operator(serving, "replicas", "accept", mine, "--confirm")
+    assert (done.code, "new key" in done.out) == (0, False), done
+
+    assert ada.memory.remote_push("team").problems == ()
+    assert ben.memory.remote_pull("team").problems == ()
+    assert "Said with a new key" in ben.texts()
+    told_to_the_server(serving, other, "Told in the other project")  # where its old card still lies
+    assert "new key" not in operator(serving, "replicas").out
+    ben.say("Said back")
+    ben.memory.remote_push("team")
+    ada.memory.remote_pull("team")
+    (server,) = [row for row in ada.memory.replicas().replicas if row.device.endswith("(server)")]
+    ada.memory.replicas_accept(server.fingerprint, confirm=True)  # whom it had accepted went with its folder
+    assert ada.memory.remote_pull("team").problems == ()
+    assert set(ben.texts()) == set(ada.texts())
+
+
+def test_a_key_that_is_offered_counts_for_nothing_and_for_nobody_else(tmp_path, serving, web):
+    ada = laptop(tmp_path, serving, f"ada-{web[-8:]}", "ada", web)
+    ada.say("Said by ada")
+    ada.memory.remote_push("team")
+    replica, forged = ada.memory.engine.replica(), Key()
+    card = print_card(Card(replica, forged.public, "elsewhere"))
+    path = f"replicas/{replica}.json"
+
+    with pytest.raises(Forbidden):  # another person's token
+        Server(serving.url, web, serving.tokens["ben"]).put(path, card)
+    with pytest.raises(Invalid, match="another key than before"):
+        Server(serving.url, web, serving.tokens["ada"]).put(path, card)
+    ada.say("Said by ada again")
+
+    assert ada.memory.remote_push("team").problems == ()
+    assert "new key" not in operator(serving, "replicas").out  # she showed the one that counts since
 
 
 def test_while_a_servers_key_is_in_question_what_it_says_does_not_count(tmp_path, serving, web):

@@ -241,8 +241,8 @@ def delete(asks: Asks, *, id: Id) -> Answer:
     """Delete a memory: it is hidden from every read, and a person can restore it or erase it for good."""
     memory = _readable(asks, id, expired=True)
     asks.ask("forget", memory.id, reason="delete")
-    restore = f"engram restore {memory.handle}"
-    return as_json({"deleted": True, "id": memory.id, "hint": f"To bring it back, a person runs: {restore}"})
+    restore = asks.says(f"To bring it back, a person runs: engram restore {memory.handle}")
+    return as_json({"deleted": True, "id": memory.id, "hint": restore})
 
 
 @SHELF.tool(writes=True)
@@ -371,7 +371,8 @@ def _saved(asks: Asks, answer: Remembered) -> Answer:
     if answer.memory.branch:
         said["hint"] = answer.hint
     elif answer.memory.status == "pending":
-        said["hint"] = f"It waits for a person ({answer.memory.held_for or 'review'}): engram review."
+        why = answer.memory.held_for or "review"
+        said["hint"] = asks.says(f"It waits for a person ({why}): engram review.")
     return as_json(said)
 
 

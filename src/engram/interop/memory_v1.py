@@ -50,7 +50,7 @@ def remember(
         source="tool:remember",
     )
     memory = answer.memory
-    waits = f"It waits for review ({memory.held_for or 'by a person'}): engram review."
+    waits = asks.says(f"It waits for review ({memory.held_for or 'by a person'}): engram review.")
     return settled(asks, memory, waits if memory.status == "pending" else answer.hint or "It is promoted.")
 
 

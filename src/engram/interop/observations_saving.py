@@ -57,7 +57,7 @@ def measured(text: str) -> dict[str, Any]:
     return {"original_bytes": size(text), "limit_bytes": LIMITS["text"], "truncated": False}
 
 
-def waiting(saved: Remembered) -> str:
+def waiting(asks: Asks, saved: Remembered) -> str:
     """What stands in the way of a memory that is not in use yet."""
     if saved.outcome == "proposed" and not saved.memory.branch:
         return "It changes what a person approved, so it waits beside it until a person has reviewed it."
@@ -66,7 +66,7 @@ def waiting(saved: Remembered) -> str:
     if saved.memory.branch:
         return saved.hint
     why = saved.memory.held_for.replace("_", " ")
-    return f"It waits until a person has reviewed it{f' ({why})' if why else ''}: engram review."
+    return asks.says(f"It waits until a person has reviewed it{f' ({why})' if why else ''}: engram review.")
 
 
 def settled(asks: Asks, memory: Memory, said: str) -> Answer:
@@ -152,7 +152,7 @@ def _saved(asks: Asks, place: words.Place, saved: Remembered, title: str, type: 
     return words.enveloped(
         place,
         lines,
-        warning=waiting(saved),
+        warning=waiting(asks, saved),
         id=words.number_of(memory),
         sync_id=memory.id,
         state=words.state_of(memory, saved.at),
@@ -238,7 +238,7 @@ def _changed(asks: Asks, old: Memory, changes: dict[str, Any], key: str) -> tupl
     if not changes and not key:
         return old, ""
     revised = asks.ask("revise", old.id, key=key, **changes)
-    return old if revised.outcome == "proposed" else revised.memory, waiting(revised)
+    return old if revised.outcome == "proposed" else revised.memory, waiting(asks, revised)
 
 
 def _replaced(old: str, content: str, find: str, replace: str | None) -> str | None:

@@ -74,7 +74,7 @@ def mem_session_summary(
     return words.enveloped(
         place,
         f"Session summary saved as #{words.number_of(saved.memory)}.",
-        warning=saving.waiting(saved),
+        warning=saving.waiting(asks, saved),
         judgment_required=False,
         id=words.number_of(saved.memory),
         sync_id=saved.memory.id,

@@ -19,10 +19,8 @@ def delete_memory(asks: Asks, *, id: p.Id = "") -> Answer:
     """Delete a record of your own: it is hidden from every read, and can be restored."""
     memory = own(asks, id)
     asks.ask("forget", memory.id, reason="delete_memory")
-    return Answer(
-        f"Deleted {memory.handle}: no read shows it. restore_memory brings it back; "
-        f"a person erases it for good: engram purge {memory.handle} --confirm."
-    )
+    erase = asks.says(f"a person erases it for good: engram purge {memory.handle} --confirm.")
+    return Answer(f"Deleted {memory.handle}: no read shows it. restore_memory brings it back; {erase}")
 
 
 @TOOLS.tool(writes=True, destructive=True, idempotent=True)

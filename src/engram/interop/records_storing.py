@@ -40,7 +40,7 @@ MORE = (
 @TOOLS.reading(Stored, *SAID, *MORE)
 def store_memory(asks: Asks, said: Stored) -> Answer:
     """Store a memory. content, scope, source and category are required. Discoveries go to store_discovery."""
-    return _stored(_store(asks, said, "store_memory"))
+    return _stored(asks, _store(asks, said, "store_memory"))
 
 
 @TOOLS.reading(Stored, *SAID, "not_before", "not_after", *MORE)
@@ -50,7 +50,7 @@ def schedule_memory(asks: Asks, said: Stored) -> Answer:
     begin, end = window_of(said.not_before, said.not_after)
     if end is not None and end <= asks.now:
         raise refuse("not_after", "out_of_range", "not_after must be in the future")
-    return _stored(_store(asks, said, "schedule_memory", valid_from=begin, valid_until=end))
+    return _stored(asks, _store(asks, said, "schedule_memory", valid_from=begin, valid_until=end))
 
 
 @TOOLS.reading(Stored, *SAID, "supersedes", "validate_only", *MORE, idempotent=True)
@@ -61,7 +61,7 @@ def supersede_memory(asks: Asks, said: Stored) -> Answer:
     if said.validate_only:
         return as_json({"validated": True, "supersedes": ids, "targets": [compact(one) for one in targets]})
     answer = _store(asks, said, "supersede_memory", replaces=ids)
-    stored = _stored(answer)
+    stored = _stored(asks, answer)
     now = asks.ask("get", ids).memories
     waiting = sum(memory.replaced_by != answer.memory.id for memory in now)
     done = [f"Superseded {len(ids) - waiting}."] if waiting < len(ids) else []
@@ -101,7 +101,7 @@ def update_memory(
         visibility=None if shared is None else _visibility(shared=shared),
         clear=cleared,
     )
-    return _stored(answer, "Updated")
+    return _stored(asks, answer, "Updated")
 
 
 @TOOLS.tool(writes=True, idempotent=True)
@@ -139,10 +139,10 @@ def store_discovery(
             raise refuse("id", "not_applicable", "this record is no discovery")
         cleared = [] if summary else ["summary"]
         answer = asks.ask("revise", known.id, text=content, tag=list(tags), clear=cleared, **said)
-        return _stored(answer, "Replaced")
+        return _stored(asks, answer, "Replaced")
     made = asks.made_in(Context(tool="store_discovery"))
     where = {"scope": place.scope, "source": "tool:store_discovery", "key": id.lower()}
-    return _stored(made.ask("remember", content, tag=list(tags) or None, **where, **said))
+    return _stored(asks, made.ask("remember", content, tag=list(tags) or None, **where, **said))
 
 
 @TOOLS.tool(writes=True)
@@ -162,7 +162,7 @@ def store_rule(
             raise refuse("id", "not_applicable", "this record is no rule")
         cleared = [] if tags else ["tag"]
         answer = asks.ask("revise", known.id, text=content, summary=summary, tag=list(tags) or None, clear=cleared)
-        return _stored(answer, "Replaced")
+        return _stored(asks, answer, "Replaced")
     made = asks.made_in(Context(tool="store_rule"))
     answer = made.ask(
         *("remember", content),
@@ -175,7 +175,7 @@ def store_rule(
         visibility="shared",
         source="tool:store_rule",
     )
-    return _stored(answer)
+    return _stored(asks, answer)
 
 
 def _store(asks: Asks, said: Stored, tool: str, **more: Any) -> Remembered:  # noqa: ANN401 - arguments of remember
@@ -205,7 +205,7 @@ def _store(asks: Asks, said: Stored, tool: str, **more: Any) -> Remembered:  # n
         raise
 
 
-def _stored(answer: Remembered, done: str = "Stored") -> Answer:
+def _stored(asks: Asks, answer: Remembered, done: str = "Stored") -> Answer:
     """A short confirmation with the ids, and whatever else the caller should know."""
     memory = answer.memory
     told = {"repeated": "Known already", "restored": "Stored again"}.get(answer.outcome, done)
@@ -215,7 +215,7 @@ def _stored(answer: Remembered, done: str = "Stored") -> Answer:
     elif memory.status == "pending":
         against = ", ".join(one.handle for one in answer.conflicts)
         notes.append(f"It contradicts {against}." if against else "")
-        notes.append(f"It waits for a person ({memory.held_for or 'review'}): engram review.")
+        notes.append(asks.says(f"It waits for a person ({memory.held_for or 'review'}): engram review."))
     if answer.redacted:
         notes.append(f"Taken out before it was stored: {', '.join(dict.fromkeys(answer.redacted))}.")
     return Answer(" ".join(note for note in notes if note), _named(memory))

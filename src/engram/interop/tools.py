@@ -39,6 +39,10 @@ class Asks(Protocol):
         """Carry out an operation by its name."""
         ...
 
+    def says(self, hint: str, asked: str = "") -> str:
+        """A hint that names commands, in the words of who is there; options alone are those of what was `asked`."""
+        ...
+
     def notices(self) -> tuple[Finding, ...]:
         """What the store has to say besides answers."""
         ...

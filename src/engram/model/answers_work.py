@@ -305,6 +305,19 @@ class Keys(Answer):
     keys: tuple[KeyRow, ...]
 
 
+class Placed(Answer):
+    """What moved into a workspace, or would: how many records of each type, and where the memories hold."""
+
+    at: datetime
+    workspace: str
+    owner: str
+    records: Mapping[str, int]
+    scopes: Mapping[str, int]
+    kept_back: int = 0  # memories whose key or text is there already
+    applied: bool = False
+    batch: str = ""
+
+
 class Assigned(Answer):
     """What had no owner, or would get one: how many records of each type, and some of the memories."""
 

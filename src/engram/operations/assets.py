@@ -14,9 +14,9 @@ from engram.model.event import Event
 from engram.model.memory import Asset, Memory
 from engram.operations import parameters as p
 from engram.operations.base import Call, operation
+from engram.operations.bearing import known
 from engram.operations.blobs import tidy
 from engram.operations.incoming import BLOCK, Incoming, outgoing, receive
-from engram.operations.memories import known
 from engram.rules import admission, lifecycle
 from engram.rules import assets as rules
 from engram.rules.admission import Admission
@@ -51,7 +51,7 @@ def attach(
     with _arriving(call, memory, file) as incoming:
         called = name or (os.path.basename(file) if isinstance(file, str) and file != "-" else "")
         asset = incoming.asset(called, media_type)
-        return _attached(call, call.memory(memory), incoming, asset, _Asked(revision, confirm))
+        return _attached(call, call.memory(memory), incoming, asset, _Asked("attach", revision, confirm))
 
 
 @operation("GET /v1/memories/{memory}/assets", "engram assets mem-0001")
@@ -105,17 +105,19 @@ def detach(
         return _attached_before(call, event, still[0] if still else None)
     one = call.memory(memory)
     found = rules.found(one, asset)
-    answer = _commit(call, one, found, lambda current: rules.without(current, found), _Asked(revision, confirm))
+    answer = _commit(
+        call, one, found, lambda current: rules.without(current, found), _Asked("detach", revision, confirm)
+    )
     if one.owner is not None:
         tidy(call, one.owner)
     return answer
 
 
 class _Asked:
-    """What a caller says beside the file."""
+    """What a caller wants done with a file, and says beside it."""
 
-    def __init__(self, revision: int | None, confirm: bool) -> None:
-        self.revision, self.confirm = revision, confirm
+    def __init__(self, action: str, revision: int | None, confirm: bool) -> None:
+        self.action, self.revision, self.confirm = action, revision, confirm
 
 
 def _attached(call: Call, one: Memory, incoming: Incoming, asset: Asset, asked: _Asked) -> Attached:
@@ -163,7 +165,7 @@ def _deciding(
         # Its words stay, and with them what they contradict: nothing about that is decided anew.
         bearing = known(call, prepared)._replace(rivals=())
         decision = admission.revise(current, prepared, bearing, call.policy, request)
-        return decision.change, decision
+        return rules.told_as(asked.action, decision.change), decision
 
     return decide
 

@@ -44,7 +44,7 @@ MOST_KINDS = 1_000
 
 PAGE = 500
 PURGED = "purge"
-PLACED = ("memory", "session")
+PLACED: tuple[RecordType, ...] = ("memory", "session")
 """The types of record that stand in a workspace."""
 
 TRIES = 40

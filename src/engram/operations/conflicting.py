@@ -11,8 +11,8 @@ from engram.model.filter import Filter, matches
 from engram.model.memory import Memory, standing
 from engram.model.relation import Relation
 from engram.operations.base import Call
+from engram.operations.bearing import rivals_of
 from engram.operations.candidates import MOST, gathering, is_compared, unjudged
-from engram.operations.memories import rivals_of
 from engram.operations.scopes import in_view
 from engram.ports import Embedder, Judge
 from engram.recall.meaning import catch_up, require_same

@@ -16,8 +16,9 @@ from engram.model.evidence import BROKEN
 from engram.model.filter import ANYTHING, Filter
 from engram.model.memory import Memory
 from engram.operations.base import Call, every, newest
+from engram.operations.bearing import relations_of
 from engram.operations.citing import checked
-from engram.operations.memories import erasure_note, relations_of
+from engram.operations.erasing import erasure_note
 from engram.rules import lifecycle, scrubbing
 from engram.rules.hygiene import Examination
 from engram.rules.redact import redact

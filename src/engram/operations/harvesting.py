@@ -14,7 +14,8 @@ from engram.model.memory import Citation, Context, Memory, Origin
 from engram.model.scope import GLOBAL, Scope
 from engram.model.text import digest, tokens
 from engram.operations.base import Call
-from engram.operations.memories import admit, known
+from engram.operations.bearing import known
+from engram.operations.memories import admit
 from engram.operations.scopes import scope_named
 from engram.ports import Extractor, Harvesting
 from engram.rules import kinds as table

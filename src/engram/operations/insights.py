@@ -13,7 +13,8 @@ from engram.model.memory import Memory
 from engram.model.scope import Scope
 from engram.operations import parameters as p
 from engram.operations.base import Call, every, operation, require_between
-from engram.operations.memories import admit, erase, remembered_before
+from engram.operations.erasing import erase
+from engram.operations.memories import admit, remembered_before
 from engram.recall.pipeline import Asked, recall
 from engram.rules.insights import CATEGORIES, KIND, RUN
 from engram.rules.proposals import Proposal

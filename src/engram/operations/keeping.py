@@ -16,7 +16,7 @@ from engram.model.hashing import sha256
 from engram.model.scope import Scope
 from engram.operations.base import Call, every
 from engram.operations.exchanging import Exchange
-from engram.operations.replicas import ACCEPTED, DROPPED
+from engram.operations.replicas import ACCEPTED, DROPPED, signed_by
 from engram.ports import Ledger
 from engram.rules.access import require_place, require_reader
 from engram.rules.carrying import Reach, enrolled
@@ -114,16 +114,19 @@ class Kept:
         if card is None or card != Card(*card[:3]) or content != print_card(card):
             raise Invalid("That is no card of a replica.", "Upgrade Engram.")
         known = self._ledger.part("replicas").get(replica)
-        if replica == self._call.engine.replica() or (known and known["key"] != card.key):
+        if replica == self._call.engine.replica():
             raise Conflict("Another store goes by this id.", "Restore the key that belongs to it.")
         if known and known.get("bound", self._owner) != self._owner:
             raise Forbidden("This replica is somebody else's.", "Use a store of your own.")
         if known and known["state"] == DROPPED:
             raise Forbidden("The word of this replica does not count here any more.", "Ask who runs this memory.")
+        if known and known["key"] != card.key:
+            raise self._question(known, card)
         if not known or "bound" not in known:
             request = self._call.request()
             self._call.engine.commit(enrolled(card.replica, card.device, request))
         facts = {"key": card.key, "device": card.device, "met": str(self._call.now)}
+        (known or facts).pop("offered", "")  # the one that counts is shown
         self._ledger.part("replicas")[replica] = {
             **(known or facts),
             "state": ACCEPTED,
@@ -131,6 +134,17 @@ class Kept:
         }
         self._ledger.keep()
         self.place.introduce(card)
+
+    def _question(self, known: dict[str, Any], card: Card) -> Conflict:
+        """A store that shows another key lost its own, or is another one: who runs this memory decides which."""
+        known["offered"] = card.key
+        self._ledger.keep()
+        mark = keys.fingerprint(card.key)
+        return Conflict(
+            f"This store shows another key than before, {mark}. Who runs this memory lets it in again: "
+            f"engram replicas accept {mark} --confirm",
+            "Tell them the fingerprint that engram replicas shows on your machine, and push again.",
+        )
 
     def _require_own(self, replica: str) -> None:
         known = self._ledger.part("replicas").get(replica, {})
@@ -154,6 +168,25 @@ class Kept:
             raise Invalid(f"The chunk is refused: {error.message}.", "Push again.") from None
         self.place.write(content, replica, f"{name}.jsonl")
         self._exchange().run(give=False)
+        if former := self._ledger.part("replicas")[replica].get("former"):
+            self._make_way(replica, signed_by(key), signed_by(*former))
+
+    def _make_way(self, replica: str, now: chunks.Verify, before: chunks.Verify) -> None:
+        """Let go of what a replica signed with a key that was replaced, as soon as it has said it anew."""
+        names = self.place.chunk_names(replica)
+        anew = {id for name in names for id in self._events(replica, name, now)}
+        for name in names:
+            old = self._events(replica, name, before)
+            if old and old <= anew:
+                self.place.remove(replica, f"{name}.jsonl")
+                self.place.remove(replica, f"{name}.payload")
+
+    def _events(self, replica: str, name: str, verify: chunks.Verify) -> set[str]:
+        """The events of a chunk that is signed so."""
+        try:
+            return {event.id for event in self.place.chunk(replica, name, verify, words=False).events}
+        except Invalid:
+            return set()
 
     # --- what goes ---
 

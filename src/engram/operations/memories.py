@@ -1,51 +1,35 @@
-"""Making, reading and ending memories: remember, get, list, revise, verify, forget, restore, purge."""
+"""Making, reading and ending memories: remember, get, list, revise, verify, forget, restore."""
 
 from collections.abc import Callable, Sequence
-from typing import Any, cast
+from typing import cast
 
 from engram.errors import Conflict, Invalid
 from engram.model.answers import Changed, Listing, Remembered, Shown
-from engram.model.answers_store import Receipt
-from engram.model.change import Change, Commit, Request
+from engram.model.change import Change, Request
 from engram.model.event import Event
 from engram.model.filter import Filter
 from engram.model.limits import MOST_TAGS, check_choice
-from engram.model.memory import CURATED, STANDINGS, Memory, Standing, standing
-from engram.model.outline import outline
-from engram.model.refs import SHORTEST_PREFIX
+from engram.model.memory import CURATED, STANDINGS, Memory, Standing
 from engram.model.relation import Relation
-from engram.model.text import digest
 from engram.operations import parameters as p
-from engram.operations.base import MOST_KINDS, Call, each, every, newest, operation, remains, require_between
-from engram.operations.blobs import named_by, tidy
+from engram.operations.base import MOST_KINDS, Call, each, every, operation, require_between
+from engram.operations.bearing import known, memories_by_id, rivals_of, superseded_by, twins_of
 from engram.operations.candidates import with_candidates
 from engram.operations.citing import checked, filled, pinned_anew, staged
-from engram.operations.doubts import doubted
 from engram.operations.marks import marks
 from engram.operations.scopes import in_view, scope_named
 from engram.operations.sessions import timeline
 from engram.rules import admission, lifecycle
 from engram.rules.admission import Admission, Known
-from engram.rules.changes import Step, join
+from engram.rules.changes import join
 from engram.rules.insights import apart, require_memories
 from engram.rules.kinds import KINDS
 from engram.rules.proposals import CLEARED, Proposal, prepare
-from engram.rules.relations import Verdict, pair_id, relate, taking_effect
+from engram.rules.relations import Verdict, pair_id, relate
 
 REPIN = "Nothing was done yet: look at what it cites. If it still holds, pin it anew with --repin; else revise it."
 GONE = "Nothing was done: what it cites is gone. Cite something else (engram revise --cite), or forget it."
 MOST_LISTED = 1000
-MOST_EVENTS = 100_000
-MOST_NEAR = 40
-MOST_LINKS = 16
-MOST_RIVALS = 8
-"""How many live memories of the same outline are compared: the newest say what holds now."""
-
-ELSEWHERE = (
-    "The next sync takes it out of the files that are shared, and others erase it when they sync;"
-    " git history, clones and backups may still hold the text."
-)
-"""What a receipt says where memories go to other machines."""
 
 
 @operation(
@@ -168,7 +152,7 @@ def _settled(call: Call, prepared: Proposal, decide: Callable[[], tuple[Change, 
         memory=decision.memory.known_as(handle),
         outcome=decision.outcome,
         event=commit.event.seq,
-        conflicts=_memories(call, decision.conflicts) if decision.conflicts else (),
+        conflicts=memories_by_id(call, decision.conflicts) if decision.conflicts else (),
         why=decision.why,
         redacted=prepared.redacted,
         hint=hint,
@@ -363,95 +347,6 @@ def restore(call: Call, memory: p.Refs, *, token: p.Token = "") -> Changed:
     return change_each(call, "restore", memory, rule)
 
 
-@operation(
-    "DELETE /v1/memories/{memory}",
-    "engram purge mem-0004 --confirm",
-    writes=True,
-    destructive=True,
-    human=True,
-)
-def purge(call: Call, memory: p.Ref, *, confirm: p.Confirm = False, token: p.Token = "") -> Receipt:
-    """Erase a memory for good: text, index, vectors and history's copies. It cannot be undone."""
-    del token
-    if (event := call.replayed()) is not None:
-        return Receipt(at=call.now, erased=event.subjects, event=event.seq, event_id=event.id, traces=None)
-    request = call.request(confirm=confirm)
-    if (gone := _undone_id(call, memory)) is not None:
-        commit, _ = call.settle(lambda: (lifecycle.purge_remains(gone, request), None))
-        return _receipt(call, commit)
-    return erase(call, request, lambda: [call.memory(memory)])
-
-
-def erase(call: Call, request: Request, which: Callable[[], Sequence[Memory]]) -> Receipt:
-    """Erase memories for good, all of them or none: text, index, vectors, attachments and history's copies.
-
-    Raises:
-        Unconfirmed: without a person's confirmation.
-    """
-    attached: set[str] = set()
-    handles: dict[str, str] = {}
-
-    def decide() -> tuple[Change, None]:
-        chosen = which()
-        proposals = [each for one in chosen for each in every(call, Filter(amends=one.id, owner=one.owner))]
-        handles.update({each.id: each.handle for each in (*chosen, *proposals)})
-        past = (event for one in chosen for event in call.engine.events(subject=one.id, limit=MOST_EVENTS))
-        attached.update(named_by((*chosen, *proposals), past))
-        change = lifecycle.purge_all(
-            chosen,
-            request,
-            proposals=proposals,
-            replaced=[
-                each
-                for one in chosen
-                for each in every(call, Filter(replaced_by=one.id, amends="", owner=one.owner))
-            ],
-            relations=[each for one in chosen for each in relations_of(call, one.id)],
-        )
-        return change, None
-
-    commit, _ = call.settle(decide)
-    done = _receipt(call, commit)
-    return done._replace(
-        assets=tidy(call, call.caller.owner, attached) if attached else 0,
-        handles=tuple(handles[id] for id in commit.event.subjects if handles.get(id)),
-    )
-
-
-def _receipt(call: Call, commit: Commit) -> Receipt:
-    event = commit.event
-    return Receipt(
-        at=call.now,
-        erased=event.subjects,
-        event=event.seq,
-        event_id=event.id,
-        traces=commit.traces,
-        places=commit.places,
-        note=erasure_note(call),
-    )
-
-
-def erasure_note(call: Call) -> str:
-    """What an erasure cannot reach."""
-    said = "Exports, backups and other copies made earlier are not touched."
-    return f"{said} {ELSEWHERE}" if _was_sent(call) else said
-
-
-def _was_sent(call: Call) -> bool:
-    """Whether this store exchanges memories with others."""
-    ledger = call.sync.ledger() if call.sync else None
-    return bool(ledger and (ledger.part("places") or ledger.part("remotes")))
-
-
-def _undone_id(call: Call, ref: str) -> str | None:
-    """The id of a memory that is not there any more, but of which the caller's own history still tells."""
-    if call.engine.get("memory", [ref], call.access) or len(ref) < SHORTEST_PREFIX:
-        return None
-    events = (event for event in newest(call) if event.owner == call.caller.owner and event.payload is not None)
-    ids = {id for event in events for id in event.subjects if id.startswith(ref)}
-    return ids.pop() if len(ids) == 1 and remains(call, min(ids)) else None
-
-
 def change_each(
     call: Call,
     action: str,
@@ -477,7 +372,7 @@ def change_each(
         return changes[0] if len(changes) == 1 else join(changes), None
 
     commit, _ = call.settle(decide)
-    return Changed(at=call.now, action=action, memories=_memories(call, list(meant)), event=commit.event.seq)
+    return Changed(at=call.now, action=action, memories=memories_by_id(call, list(meant)), event=commit.event.seq)
 
 
 def _at_revision(ref: str) -> tuple[str, int | None]:
@@ -486,82 +381,9 @@ def _at_revision(ref: str) -> tuple[str, int | None]:
     return (name, int(number)) if at and number.isascii() and number.isdigit() and len(number) < 16 else (ref, None)
 
 
-def known(call: Call, proposal: Proposal) -> Known:
-    """What the caller has in this scope that bears on a proposal."""
-    place: dict[str, Any] = {"owner": call.caller.owner, "scopes": (proposal.scope,)}
-    keyed: tuple[Memory, ...] = ()
-    if proposal.key and not proposal.apart:
-        keyed = tuple(
-            one
-            for one in _related(call, Filter(**place, key=proposal.key))
-            if one.status != "rejected" and not one.apart
-        )
-    near = _related(call, Filter(**place, near=proposal.text), MOST_NEAR)
-    same = digest(proposal.text)
-    twins = tuple(one for one in near if one.digest == same)
-    if len(near) == MOST_NEAR:  # so many are alike that the very same ones may be beyond the page
-        exact = Filter(**place, digest=same)
-        twins = _related(call, exact) + _related(call, exact._replace(standings=("rejected",), now=call.now), 1)
-    others = (one for one in near if one.digest != same)
-    rivals = [one for one in others if standing(one, call.now, call.caller.view) == "live"]
-    return Known(keyed[0] if keyed else None, twins, tuple(rivals[:MOST_RIVALS]), doubted(call, proposal.text))
-
-
-def touched_by(call: Call, event: int) -> tuple[Memory, ...]:
-    """The memories an event touched, as they stand now."""
-    events = call.engine.events(after=event - 1, limit=1)
-    return _memories(call, events[0].subjects) if events else ()
-
-
-def twins_of(call: Call, memory: Memory) -> tuple[Memory, ...]:
-    """Memories of the same owner and scope with the same text, itself among them."""
-    return _related(call, Filter(owner=memory.owner, scopes=(memory.scope,), digest=memory.digest))
-
-
-def rivals_of(call: Call, memory: Memory) -> list[Memory]:
-    """Live memories of the same owner and scope that may contradict it, and what replaced it, link by link."""
-    found: list[Memory] = []
-    if told := outline(memory.text):
-        where = Filter(owner=memory.owner, scopes=(memory.scope,), outline=told, standings=("live",), now=call.now)
-        found += cast("tuple[Memory, ...]", call.engine.scan("memory", where, call.access).records)
-    link = memory.replaced_by
-    for _ in range(MOST_LINKS if link else 0):
-        above = cast("list[Memory]", list(call.engine.get("memory", [link], call.access).values()))
-        found += above
-        if not above or not (link := above[0].replaced_by):
-            break
-    return found
-
-
-def relations_of(call: Call, id: str) -> tuple[Relation, ...]:
-    """The caller's relations from or to a memory."""
-    where = Filter(touches=(id,), owner=call.caller.owner)
-    return cast(
-        "tuple[Relation, ...]",
-        call.engine.scan("relation", where, call.access_to("relation"), limit=MOST_LISTED).records,
-    )
-
-
-def superseded_by(call: Call, memory: Memory, request: Request, *, judged: bool = False) -> list[Step]:
-    """What goes out of use when this memory comes into it, by the verdicts there are, or by those given alone."""
-    said = [one for one in relations_of(call, memory.id) if one.from_id == memory.id and one.kind == "supersedes"]
-    said = [one for one in said if one.status == "judged" or (one.status == "proposed" and not judged)]
-    others = call.engine.get("memory", [one.to_id for one in said], call.access)
-    pairs = [(one, cast("Memory", others[one.to_id])) for one in said if one.to_id in others]
-    return taking_effect(memory, pairs, request)
-
-
-def _related(call: Call, where: Filter, limit: int = 50) -> tuple[Memory, ...]:
-    return cast("tuple[Memory, ...]", call.engine.scan("memory", where, call.access, limit=limit).records)
-
-
-def _memories(call: Call, ids: Sequence[str]) -> tuple[Memory, ...]:
-    return cast("tuple[Memory, ...]", tuple(call.engine.get("memory", ids, call.access).values()))
-
-
 def remembered_before(call: Call, event: Event) -> Remembered:
     """The first answer again: the memory as it stands, and what had become of it."""
-    memories = _memories(call, event.subjects[:1])
+    memories = memories_by_id(call, event.subjects[:1])
     if not memories:
         raise Conflict("What that request made is no longer there: it was undone or purged.", "Use a new token.")
     note = (event.payload.note if event.payload else None) or {}
@@ -570,7 +392,7 @@ def remembered_before(call: Call, event: Event) -> Remembered:
         memory=memories[0],
         outcome=str(note.get("outcome", "repeated")),
         event=event.seq,
-        conflicts=_memories(call, note.get("conflicts", ())),
+        conflicts=memories_by_id(call, note.get("conflicts", ())),
         why=str(note.get("why", "")),
         redacted=tuple(note.get("redacted", ())),
         replayed=True,

@@ -1,16 +1,19 @@
-"""Owners for what has none: looked at first, then assigned, by the operator of the store alone."""
+"""Owners and workspaces for what has none: looked at first, then assigned, by the operator of the store alone."""
 
 from collections import Counter
 from collections.abc import Sequence
 from typing import cast
 
 from engram.errors import Moved
-from engram.model.answers_work import Assigned
+from engram.model.answers_work import Assigned, Placed
+from engram.model.change import Change
 from engram.model.codec import Record, RecordType
 from engram.model.filter import ANYTHING, Access
 from engram.model.memory import Memory
+from engram.model.scope import Scope
+from engram.model.session import Session
 from engram.operations import parameters as p
-from engram.operations.base import PAGE, Call, operation
+from engram.operations.base import PAGE, PLACED, Call, operation
 from engram.rules import owners as rules
 
 MOST_SHOWN = 20
@@ -34,14 +37,15 @@ def owners_assign(
     """
     rules.require_operator(call.request(), to)
     access = Access("", unowned=True) if source == "nobody" else Access("", frozenset())
+    own = "" if source == "anonymous" else None
     batch, counts, kept = call.new_id(), Counter[str](), 0
     shown: list[Memory] = []
     for type in TYPES:
-        for page in _pages(call, type, access, source):
-            moved = [one for one in page if not apply or _assign(call, one, to, batch)]
-            kept += len(page) - len(moved)
-            counts[type] += len(moved)
-            shown += [one for one in moved if isinstance(one, Memory)][: MOST_SHOWN - len(shown)]
+        found = [one for one in _everything(call, type, access) if one.owner == own]
+        moved = [one for one in found if not apply or _assign(call, one, to, batch)]
+        kept += len(found) - len(moved)
+        counts[type] += len(moved)
+        shown += [one for one in moved if isinstance(one, Memory)][: MOST_SHOWN - len(shown)]
     return Assigned(
         at=call.now,
         to=to,
@@ -53,16 +57,61 @@ def owners_assign(
     )
 
 
-def _pages(call: Call, type: RecordType, access: Access, source: str) -> list[Sequence[Record]]:
-    """Everything of a type, read before anything is changed: a page that moves away would be skipped."""
-    pages: list[Sequence[Record]] = []
+@operation(
+    "POST /v1/workspaces",
+    "engram workspaces assign team-x 248289761001",
+    "engram workspaces assign team-x 248289761001 --scope project:github.com/acme/api --apply",
+    writes=True,
+    human=True,
+    local=True,
+)
+def workspaces_assign(
+    call: Call,
+    workspace: p.NewWorkspace,
+    owner: p.WhoseRecords,
+    *,
+    scope: p.MovedScope = "",
+    source: p.FromWorkspace = "",
+    apply: p.Apply = False,
+) -> Placed:
+    """Move what somebody owns into a workspace, so that it is seen where workspaces are on: shown first.
+
+    Only who runs the store may, with --apply. What lies in no workspace moves, or what lies in the one named by
+    --source. Memories that are there already, by key or text, stay as they are. Their words are not shown.
+    """
+    rules.require_workspace(call.request(), workspace, owner)
+    place = Scope.parse(scope).place if scope else ""
+    batch, counts, scopes, kept = call.new_id(), Counter[str](), Counter[str](), 0
+    for type in PLACED:
+        for one in _everything(call, type, Access(owner, frozenset())):
+            if not isinstance(one, Memory | Session) or (one.owner, one.scope.workspace) != (owner, source):
+                continue
+            if place in ("", one.scope.place):
+                moved = not apply or _commit(call, rules.place_in([one], workspace, call.request(batch=batch)))
+                counts[type] += moved
+                kept += not moved
+                scopes[one.scope.place] += moved and type == "memory"
+    return Placed(
+        at=call.now,
+        workspace=workspace,
+        owner=owner,
+        records={type: counts[type] for type in PLACED},
+        scopes={name: number for name, number in scopes.most_common() if number},
+        kept_back=kept,
+        applied=apply,
+        batch=batch if apply and counts.total() else "",
+    )
+
+
+def _everything(call: Call, type: RecordType, access: Access) -> list[Record]:
+    """Every record of a type, read before anything is changed: a page that moves away would be skipped."""
+    found: list[Record] = []
     after = None
     while True:
         page = call.engine.scan(type, ANYTHING, access, after=after, limit=PAGE, oldest=True)
-        own = "" if source == "anonymous" else None
-        pages.append([one for one in cast("Sequence[Record]", page.records) if one.owner == own])
+        found += cast("Sequence[Record]", page.records)
         if (after := page.next) is None:
-            return pages
+            return found
 
 
 def _assign(call: Call, record: Record, to: str, batch: str) -> bool:
@@ -70,8 +119,13 @@ def _assign(call: Call, record: Record, to: str, batch: str) -> bool:
     if isinstance(record, Memory) and record.owner is not None and call.attaching:
         for asset in record.assets:  # before the record: what it names is there at every moment
             call.blobs.pass_on(record.owner, to, asset.sha256, call.now)
+    return _commit(call, rules.assign([record], to, call.request(batch=batch)))
+
+
+def _commit(call: Call, change: Change) -> bool:
+    """Whether nothing stood in the way."""
     try:
-        call.engine.commit(rules.assign([record], to, call.request(batch=batch)))
+        call.engine.commit(change)
     except Moved:
         return False
     return True

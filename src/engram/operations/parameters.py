@@ -194,6 +194,10 @@ KeyDays = Annotated[int, "How many days it is good for; at most 366."]
 KeyOwner = Annotated[str, "Whose it is, where it is not yours: for an admin, and for the operator at the machine."]
 KeyRef = Annotated[str, "A key by its handle, such as key-0001."]
 NewOwner = Annotated[str, "The subject that shall own it, as the provider calls it."]
+NewWorkspace = Annotated[str, "The workspace that it shall lie in, as the provider calls it."]
+WhoseRecords = Annotated[str, "The subject whose records move, as the provider calls it."]
+MovedScope = Annotated[str, "Only what holds there, such as project:NAME. All of it unless said."]
+FromWorkspace = Annotated[str, "The workspace that it lies in now. None unless said."]
 FromOwner = Annotated[
     Literal["nobody", "anonymous"], "What has no owner at all, or what was saved while authentication was off."
 ]

@@ -35,8 +35,12 @@ class Replicas:
             card.replica, {"key": card.key, "device": card.device, "met": at, "state": state}
         )
         if known["key"] != card.key:
+            if "bound" in known and "vouched_by" not in known and card.key in known.get("former", ()):
+                return True  # a card of before, left in a place where the replica has not been since
             known["offered"] = card.key
-            return False
+            if not (server and known.get("vouched_by") == server and self._is_vouched(known)):
+                return False
+            self.renew(card.replica)  # by the word of the server that was believed about it before
         known.pop("offered", None)
         known["device"] = card.device
         if card.replica == server and card.you is not None:
@@ -61,7 +65,8 @@ class Replicas:
         """Let the key that a replica shows now count in place of the one before, as a person decided."""
         known = self._known[replica]
         if offered := known.pop("offered", ""):
-            known["former"] = [*known.get("former", ()), known["key"]]
+            former = (*known.get("former", ()), known["key"])
+            known["former"] = [*dict.fromkeys(key for key in former if key != offered)]
             known["key"] = offered
 
     def trust(self) -> Trust:

@@ -12,16 +12,9 @@ from engram.model.record import replace
 from engram.model.scope import GLOBAL
 from engram.operations import parameters as p
 from engram.operations.base import Call, each, operation, require_between
+from engram.operations.bearing import relations_of, rivals_of, superseded_by, touched_by, twins_of
 from engram.operations.citing import checked
-from engram.operations.memories import (
-    MOST_LISTED,
-    change_each,
-    relations_of,
-    rivals_of,
-    superseded_by,
-    touched_by,
-    twins_of,
-)
+from engram.operations.memories import MOST_LISTED, change_each
 from engram.operations.scopes import in_view
 from engram.recall.pipeline import Asked
 from engram.recall.pipeline import recall as look_up

@@ -15,8 +15,9 @@ from engram.model.memory import Memory
 from engram.model.record import replace
 from engram.operations import parameters as p
 from engram.operations.base import TRIES, Call, every, newest, operation, require_between
+from engram.operations.bearing import rivals_of, superseded_by, twins_of
 from engram.operations.citing import checked
-from engram.operations.memories import MOST_LISTED, rivals_of, superseded_by, twins_of
+from engram.operations.memories import MOST_LISTED
 from engram.operations.reviews import base_of
 from engram.operations.scopes import in_view
 from engram.recall.views import view

@@ -180,6 +180,8 @@ def _let_count(call: Call, replica: str, state: str) -> "Refolded":
     ledger = call.syncing.ledger()
     facts = ledger.part("replicas")[replica]
     was, facts["state"] = facts["state"], state
+    if was == state and "bound" in facts and "vouched_by" not in facts:
+        return Refolded()  # served here, and with a new key: what it said stays, and what it says comes anew
     intake = Intake(call, Replicas(ledger, call.caller.owner).trust)
     if state == DROPPED:
         known = (event.position for event in intake.history() if event.replica == replica)

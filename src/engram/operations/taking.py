@@ -19,7 +19,7 @@ from engram.model.relation import Relation
 from engram.model.scope import GLOBAL
 from engram.model.session import Session
 from engram.operations.base import Call
-from engram.operations.memories import rivals_of, twins_of
+from engram.operations.bearing import rivals_of, twins_of
 from engram.operations.scopes import scope_named
 from engram.rules import intake
 from engram.rules.admission import Known

@@ -14,7 +14,7 @@ from engram.operations.blobs import looked_at
 from engram.operations.conflicts import MOST_LISTED
 from engram.operations.history import latest
 from engram.rules import kinds as table
-from engram.rules.access import require_keeper, require_person
+from engram.rules.access import is_keeper, require_keeper, require_person
 from engram.rules.insights import apart
 
 HINTS = {"pending": "Review {}: engram review.", "stale": "Look at {}: engram list --standing stale."}
@@ -47,14 +47,17 @@ def stats(call: Call) -> Stats:
         scopes=dict(by_scope.most_common()),
         tokens=total,
         events=newest.seq if newest else 0,
-        store=call.store,
+        store=call.store if is_keeper(call.caller) else "",  # where it lies is no matter of those who use it
         insights=insights,
     )
 
 
 @operation("GET /v1/doctor", "engram doctor", "engram doctor --fix")
 def doctor(call: Call, *, fix: p.Fix = False) -> Report:
-    """Check the store from the disk up: files, records, index and history; and say what to do."""
+    """Check the store from the disk up: files, records, index and history; and say what to do.
+
+    Its files, index and history are checked whole. Memories that only others may read are counted, not looked at.
+    """
     require_keeper(call.caller, "check the store")
     if fix:
         require_person(call.request(), "mend the store")
@@ -97,6 +100,7 @@ def _looked_through(call: Call, *, fix: bool) -> Report:
     if not any(finding.severity == "error" for finding in findings):  # a damaged index finds no rivals
         findings += _at_odds(call)
     findings += _vectors(call)
+    findings += _unread(counts.total(), tallies.get("rows", 0))
     newest = latest(call)
     facts = {
         "store": call.store,
@@ -105,6 +109,14 @@ def _looked_through(call: Call, *, fix: bool) -> Report:
         **getattr(call.engine, "facts", dict)(),
     }
     return Report(at=call.now, findings=tuple(findings), facts=facts, tallies=tallies)
+
+
+def _unread(looked_at: int, held: int) -> list[Finding]:
+    """That there is more than was looked at, and how much."""
+    if held <= looked_at:
+        return []
+    told = f"{looked_at:,} of {held:,} memories were looked at: the others are for others to read."
+    return [Finding("unread", told, "Files, index and history were checked whole.", severity="note")]
 
 
 class _Repeats:

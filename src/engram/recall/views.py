@@ -53,7 +53,7 @@ def _written(groups: dict[str, list[str]], left_out: int) -> str:
     if not groups:
         lines += ["", NOTHING]
     if left_out:
-        lines += ["", f"({left_out} more did not fit; `engram recall` finds them.)"]
+        lines += ["", f"({left_out} more did not fit; recall finds them.)"]
     return "\n".join([*lines, "", END])
 
 

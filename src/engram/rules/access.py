@@ -74,8 +74,13 @@ def require_keeper(caller: Caller, act: str) -> None:
     Raises:
         Forbidden: for other members of a team.
     """
-    if caller.org and caller.owner and ADMIN not in caller.roles:
+    if not is_keeper(caller):
         raise Forbidden(f"Only an admin may {act}.", "Ask who runs this memory.")
+
+
+def is_keeper(caller: Caller) -> bool:
+    """Whether a caller looks after the store itself."""
+    return not (caller.org and caller.owner) or ADMIN in caller.roles
 
 
 def require_person(request: Request, act: str) -> None:

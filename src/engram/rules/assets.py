@@ -3,12 +3,13 @@
 import re
 
 from engram.errors import Conflict, Invalid, NotFound
+from engram.model.change import Change
 from engram.model.memory import Asset, Memory
 from engram.rules.media import is_text
 from engram.rules.redact import redact
 
 SHORTEST_HASH = 4
-LONGEST_NAME = 120
+LONGEST_NAME, LONGEST_ENDING = 120, 16
 MOST_LOOKED_THROUGH = 1024 * 1024
 """Bytes at the beginning of a text that are looked through for credentials."""
 
@@ -19,10 +20,9 @@ _OUTSIDE = re.compile(r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u206
 def name_of(said: str, sha256: str) -> str:
     """A name for a file that means the same everywhere: one part, one line, nothing that hides its end."""
     name = _OUTSIDE.sub("", _SEPARATORS.split(said)[-1]).strip().lstrip(".").strip()
-    if len(name) > LONGEST_NAME:
-        stem, dot, end = name.rpartition(".")
-        ending = f".{end}" if dot and len(end) < 16 else ""
-        name = (stem if ending else name)[: LONGEST_NAME - len(ending)] + ending
+    _, dot, end = name.rpartition(".")
+    ending = f".{end}" if dot and len(end) < LONGEST_ENDING else ""
+    name = name.removesuffix(ending)[: LONGEST_NAME - len(ending)] + ending
     return name or sha256[:12]
 
 
@@ -50,6 +50,12 @@ def known(memory: Memory, asset: Asset) -> Asset | None:
 def without(memory: Memory, asset: Asset) -> tuple[Asset, ...]:
     """The attachments of a memory without one."""
     return tuple(one for one in memory.assets if one.sha256 != asset.sha256)
+
+
+def told_as(action: str, change: Change) -> Change:
+    """A revision by which only attachments came or went, as history calls it; a proposal stays one."""
+    draft = change.draft
+    return change._replace(draft=draft._replace(action=action)) if draft.action == "revise" else change
 
 
 def found(memory: Memory, ref: str) -> Asset:

@@ -158,7 +158,7 @@ class Examination:
         return len(self._junk)
 
     def _compare(self, seen: Seen) -> None:
-        said = digest(seen.text)[:32]
+        said = digest(seen.text)
         if (first := self._first.setdefault((seen.place, said), seen.name)) != seen.name:
             self._note("repeats", seen, first)
             return
@@ -166,7 +166,7 @@ class Examination:
             self._compared.append(seen)
         lines = [_bare().sub("", line).strip() for line in seen.text.split("\n")]
         if len(lines) > 1 and seen.name not in self._junk:
-            told = frozenset(digest(line)[:32] for line in lines if len(line) >= SHORTEST_LINE)
+            told = frozenset(digest(line) for line in lines if len(line) >= SHORTEST_LINE)
             self._quoting.append((seen, told))
 
     def _note(self, ailment: str, seen: Seen, other: str = "") -> None:

@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple
 
 from engram.errors import Invalid
 from engram.model.change import Change, Request
-from engram.model.limits import LIMITS, size
+from engram.model.limits import LIMITS
 from engram.model.memory import CURATED, HeldFor, Memory, Status
 from engram.model.record import replace
 from engram.model.refs import handle_number
@@ -85,7 +85,7 @@ def take_in(memory: Memory, here: Here, policy: Policy, request: Request, *, own
         return _propose(judged, target, here, request, note)
     if judged.key and here.known.keyed is not None:
         judged = replace(judged, apart=True)  # their store holds two records of one key
-    elif not own and any(_claims_text(each) for each in others):
+    elif not own and _claims_text(judged) and any(_claims_text(each) for each in others):
         judged = replace(judged, apart=True)
     held = (judged.status == "pending" and judged.held_for != ready.held_for) or not request.confirmed
     outcome: Taken = "held" if held else "new"
@@ -257,5 +257,4 @@ def take_in_relation(
 
 
 def _short(text: str, field: str) -> str:
-    most = LIMITS[field]
-    return text if size(text) <= most else text.encode()[:most].decode(errors="ignore")
+    return text.encode()[: LIMITS[field]].decode(errors="ignore")

@@ -249,15 +249,14 @@ def _holds(words: tuple[str, ...], at: int) -> frozenset[str] | None:
     if word == "set":
         return _ANY if words[at + 1 : at + 2] == ("to",) else None
     if not word.isascii() and word not in _STATES:
-        found = _state_cjk().search(word)
-        return None if not found else _ANY if found[1] else _QUANTITIES
+        return _ANY if _state_cjk().search(word) else None
     return _STATES.get(word)
 
 
 def _is_predicate(words: tuple[str, ...], marker: int, place: int, kind: str) -> bool:
     """Whether the value is the one thing that the marker says of its subject."""
     verb, between = words[marker], words[marker + 1 : place]
-    listed = not _JOINING.isdisjoint(words[max(place - 1, 0) : place + 2])
+    listed = not _JOINING.isdisjoint(words[place - 1 : place + 2])
     # "is tested on 3.11", "was fixed in 1.2": others may be, too
     shared = any(word in _MANY or (word.endswith("ed") and word not in _FIXED) for word in between)
     if listed or shared or _is_loose(words, marker, between) or kind not in (_holds(words, marker) or ()):
@@ -288,13 +287,13 @@ def _is_named(words: tuple[str, ...], verb: str, place: int, between: tuple[str,
         return False
     if not verb.isascii() and verb not in _STATES and not _state_at_end().search(verb):
         return False
-    behind = words[place + 1 : place + 2]
+    behind = words[place + 1 :]
     return not behind or behind[0] in _TRAILING or behind[0].startswith(("です", "だ", "である", "でした"))
 
 
 @functools.cache
 def _state_cjk() -> re.Pattern[str]:
-    return re.compile("(是|为|為|等于|等於|叫|は)|使用|运行|運行|监听|監聽|需要|花费")
+    return re.compile("是|为|為|等于|等於|叫|は|使用|运行|運行|监听|監聽|需要|花费")
 
 
 @functools.cache

@@ -93,7 +93,6 @@ TAKEN: tuple[str, ...] = (
 """The types that are taken unless the settings name others: none that a program would run."""
 
 _CONTROL = bytes(sorted(set(range(32)) - {9, 10, 12, 13, 27}))  # escapes colour the logs people attach
-_LONGEST_CHARACTER = 4
 
 
 class Look:
@@ -104,8 +103,7 @@ class Look:
 
     def see(self, block: bytes) -> None:
         """Look at some more."""
-        if len(self._head) < HEAD:
-            self._head += block[: HEAD - len(self._head)]
+        self._head += block[: HEAD - len(self._head)]
         if not self._text:
             return
         said, self._rest = self._rest + block, b""
@@ -113,7 +111,7 @@ class Look:
             said.decode()
         except UnicodeDecodeError as error:
             self._rest = said[error.start :]  # a character may go on in the next block
-            self._text = error.reason == "unexpected end of data" and len(self._rest) < _LONGEST_CHARACTER
+            self._text = error.reason == "unexpected end of data"
         self._text = self._text and len(said.translate(None, _CONTROL)) == len(said)
 
     def type(self) -> str:

@@ -1,4 +1,4 @@
-"""Giving an owner to what has none, or had the anonymous one: the one change of owner there is."""
+"""Giving an owner to what has none, or had the anonymous one, and a workspace: no other rule changes either."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -9,6 +9,8 @@ from engram.model.codec import Record
 from engram.model.limits import check_text
 from engram.model.memory import Memory
 from engram.model.record import replace
+from engram.model.scope import Scope
+from engram.model.session import Session
 from engram.rules.access import require_person
 from engram.rules.changes import Step, compose
 
@@ -20,9 +22,32 @@ def require_operator(request: Request, to: str) -> None:
         Forbidden: for anyone with an identity, and for agents.
         Invalid: when there is nobody to give them to.
     """
-    require_person(request, "assign owners")
+    _require_at_the_store(request, "owners")
+    _require_owner(to)
+
+
+def require_workspace(request: Request, workspace: str, owner: str) -> None:
+    """Only who runs the store, at its machine, moves somebody's records into a workspace.
+
+    Raises:
+        Forbidden: for anyone with an identity, and for agents.
+        Invalid: when there is no such owner or workspace to be.
+    """
+    _require_at_the_store(request, "workspaces")
+    _require_owner(owner)
+    if not workspace:
+        raise Invalid("A workspace needs a name.", "Give it as the provider calls it.")
+    Scope(workspace=workspace)
+
+
+def _require_at_the_store(request: Request, what: str) -> None:
+    require_person(request, f"assign {what}")
     if request.caller.owner:
-        raise Forbidden("Owners are assigned by who runs the store.", "Run it at the machine of the store.")
+        told = f"{what.capitalize()} are assigned by who runs the store."
+        raise Forbidden(told, "Run it at the machine of the store.")
+
+
+def _require_owner(to: str) -> None:
     if not to.strip() or to != to.strip():
         raise Invalid("An owner needs a name.", "Give the subject as the provider calls it.")
     check_text("name", to)
@@ -30,12 +55,21 @@ def require_operator(request: Request, to: str) -> None:
 
 def assign(records: Sequence[Record], to: str, request: Request) -> Change:
     """All of these under another owner; nothing else about them changes."""
+    return _composed([Step(one, _moved(one, request, owner=to)) for one in records], request, {"to": to})
+
+
+def place_in(records: Sequence[Memory | Session], workspace: str, request: Request) -> Change:
+    """All of these in a workspace, each in the project, or wherever else it held; nothing else changes."""
+    steps = [Step(one, _moved(one, request, scope=replace(one.scope, workspace=workspace))) for one in records]
+    return _composed(steps, request, {"workspace": workspace})
+
+
+def _composed(steps: Sequence[Step], request: Request, note: dict[str, str]) -> Change:
     confirmed = request._replace(confirmed=request.confirmed or "owners")
-    return compose("assign", confirmed, [Step(one, _moved(one, to, request)) for one in records], note={"to": to})
+    return compose("assign", confirmed, steps, note=note)
 
 
-def _moved(record: Record, to: str, request: Request) -> Record:
-    changes: dict[str, Any] = {"owner": to, "revision": record.revision + 1}
+def _moved(record: Record, request: Request, **changes: Any) -> Record:  # noqa: ANN401 - a field of a record
     if isinstance(record, Memory):
         changes["updated_at"] = request.now
-    return replace(record, **changes)
+    return replace(record, revision=record.revision + 1, **changes)

@@ -126,11 +126,10 @@ class _Table:
                 groups[claim].append(memory)
         repeated = replaced = 0
         for group in groups.values():
-            if len(group) > 1:
-                winner = self._winner(group)
-                losers = [memory for memory in group if memory is not winner]
-                repeated += self._tell_once(winner, [one for one in losers if one.digest == winner.digest])
-                replaced += self._give_way(winner, [one for one in losers if one.digest != winner.digest])
+            winner = self._winner(group)
+            losers = [memory for memory in group if memory is not winner]
+            repeated += self._tell_once(winner, [one for one in losers if one.digest == winner.digest])
+            replaced += self._give_way(winner, [one for one in losers if one.digest != winner.digest])
         return repeated, replaced
 
     def steps(self) -> tuple[Step, ...]:
@@ -219,8 +218,7 @@ def _age(memory: Memory) -> tuple[Any, str]:
 def _needs_confirmation(move: Step) -> bool:
     """Whether an approved curated memory holds elsewhere afterwards, or is no longer in use."""
     before, after = move.before, move.after
-    if not (isinstance(before, Memory) and isinstance(after, Memory)):
-        return False
+    assert isinstance(before, Memory)
     if before.tier != CURATED or before.status != "promoted":
         return False
     return any(getattr(before, name) != getattr(after, name) for name in ("scope", "status", "replaced_by"))

@@ -86,7 +86,7 @@ def _require_passing(events: Sequence[Event]) -> None:
     for event in events:
         if event.action in LASTING:
             raise Conflict(
-                f"Event {event.seq} ({event.action}) cannot be undone: keys and owners stay as they were made.",
+                f"Event {event.seq} ({event.action}) cannot be undone: owners, keys and workspaces stay as made.",
                 "Undo another one by its number: engram history.",
             )
         if event.action == ADOPTED:

@@ -16,7 +16,7 @@ from starlette.routing import Route
 from engram.errors import EngramError, Invalid
 from engram.model.memory import Memory
 from engram.service import Engram, Operation, listed
-from engram.surfaces import http_assets, sync_files
+from engram.surfaces import http_assets, rewording, sync_files
 from engram.surfaces.openapi import describe
 from engram.surfaces.schemas import Arguments, arguments
 from engram.surfaces.shapes import shape
@@ -89,7 +89,8 @@ def _answering(resource: Resource, opens: Opens) -> Callable[[Request], Awaitabl
 
 
 def _answer(engram: Engram, resource: Resource, said: Mapping[str, Any]) -> Response:
-    found = engram.ask(resource.operation.name, **said)
+    name = resource.operation.name
+    found = rewording.ask(rewording.as_routes, name, lambda: engram.ask(name, **said))
     headers = {"Cache-Control": "no-store"}
     if (memory := _about(found, resource)) is not None:
         headers["ETag"] = f'"{memory.revision}"'
@@ -167,6 +168,7 @@ def problem(error: EngramError) -> Response:
 async def _refused(request: Request, error: Exception) -> Response:
     assert isinstance(error, EngramError)
     note(request.scope, error)
+    rewording.reword(error, rewording.as_routes)
     return problem(error)
 
 

@@ -32,7 +32,11 @@ class Denied(Forbidden):
     """The credentials are good, and open nothing here. It never says why, but to the server's own log."""
 
     def __init__(self, why: str) -> None:
-        super().__init__("These credentials do not open this.", "Ask who runs this memory what they open.")
+        super().__init__(
+            "These credentials do not open this.",
+            "Ask who runs this memory what they open. Where they open several workspaces, the header"
+            " Engram-Workspace names one.",
+        )
         self.why = why
 
 

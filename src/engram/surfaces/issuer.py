@@ -63,6 +63,17 @@ class BadToken(Unauthenticated):
         self.why = why
 
 
+class NoToken(Unauthenticated):
+    """A request without credentials: nothing is wrong with any, and nothing is told by saying so."""
+
+    why = "none given"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "No credentials were sent.", "Get a token from the provider, and send it: Authorization: Bearer TOKEN."
+        )
+
+
 class Misnamed(Exception):
     """The provider calls itself otherwise than the setting does."""
 

@@ -6,7 +6,7 @@ from engram.errors import TABLE
 from engram.service import Operation, listed
 
 SECTIONS: Mapping[str, tuple[str, ...]] = {
-    "Remember and find": ("memories", "recalls", "search", "capture", "sessions", "harvest", "assets"),
+    "Remember and find": ("memories", "erasing", "recalls", "search", "capture", "sessions", "harvest", "assets"),
     "Decide": ("reviews", "routing", "conflicts", "relations"),
     "Look back": ("history",),
     "Look around": ("projects", "evidence", "files", "graph", "trends", "insights"),

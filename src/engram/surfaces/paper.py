@@ -1,7 +1,7 @@
 """What every answer is written with: paper, columns, counts and the time that has passed."""
 
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
@@ -17,6 +17,7 @@ class Paper(NamedTuple):
     width: int = 100
     colour: bool = False
     explain: bool = False
+    says: Callable[[str], str] = str  # puts the commands of a hint into the words of who reads it
 
     def paint(self, text: str, code: str) -> str:
         """Text in a colour, where there is one."""
@@ -29,6 +30,10 @@ class Paper(NamedTuple):
     def dim(self, text: str) -> str:
         """Text that stands back."""
         return self.paint(text, "2")
+
+    def way(self, text: str) -> str:
+        """A next step, which stands back: what a renderer says itself of commands goes through here."""
+        return self.dim(self.says(text))
 
     def good(self, text: str) -> str:
         """Something went well."""

@@ -119,7 +119,7 @@ def _remembered(answer: a.Remembered, paper: Paper) -> Iterator[str]:
     if answer.hint:
         yield paper.dim(f"  {answer.hint}")
     elif answer.outcome == "revised" and not answer.replayed:
-        yield paper.dim(f"  Take it back: engram undo {answer.event}")
+        yield paper.way(f"  Take it back: engram undo {answer.event}")
 
 
 def _recalled(answer: a.Recalled, paper: Paper) -> Iterator[str]:
@@ -163,9 +163,9 @@ def _why(hit: a.Recollection) -> Iterator[str]:
 def _listing(answer: a.Listing, paper: Paper) -> Iterator[str]:
     yield from rows(answer.memories, answer.at, paper)
     if not answer.memories:
-        yield "No memory matches here. Everything there is: engram list --everywhere --standing all"
+        yield paper.says("No memory matches here. Everything there is: engram list --everywhere --standing all")
     if answer.next:
-        yield paper.dim(f"There is more: --after {answer.next}")
+        yield paper.way(f"There is more: --after {answer.next}")
 
 
 def _shown(answer: a.Shown, paper: Paper) -> Iterator[str]:
@@ -231,7 +231,7 @@ def _changed(answer: a.Changed, paper: Paper) -> Iterator[str]:
     if answer.hint:
         yield answer.hint
     if answer.event and not answer.replayed:
-        yield paper.dim(f"  Take it back: engram undo {answer.event}")
+        yield paper.way(f"  Take it back: engram undo {answer.event}")
 
 
 def _waiting(answer: a.Waiting, paper: Paper) -> Iterator[str]:
@@ -253,7 +253,7 @@ def _waiting(answer: a.Waiting, paper: Paper) -> Iterator[str]:
         for other in each.conflicts:
             yield f"  Against {paper.bold(other.handle)}: {cut(other.text, paper.width - 24)}"
     if answer.next:
-        yield paper.dim(f"There is more: --after {answer.next}")
+        yield paper.way(f"There is more: --after {answer.next}")
 
 
 def besides_text(memory: Memory, *, attached: bool = True) -> Iterator[str]:
@@ -283,7 +283,7 @@ def _chronicle(answer: a.Chronicle, paper: Paper) -> Iterator[str]:
     if not lines:
         yield "Nothing has happened yet."
     if answer.next:
-        yield paper.dim(f"There is more: --before {answer.next}")
+        yield paper.way(f"There is more: --before {answer.next}")
 
 
 def told(event: Event) -> str:

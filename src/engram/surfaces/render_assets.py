@@ -58,7 +58,7 @@ def _attached(answer: a.Attached, paper: Paper) -> Iterator[str]:
     if answer.hint:
         yield paper.dim(f"  {answer.hint}")
     elif answer.event and not answer.replayed:
-        yield paper.dim(f"  Take it back: engram undo {answer.event}")
+        yield paper.way(f"  Take it back: engram undo {answer.event}")
 
 
 def _assets(answer: a.Assets, paper: Paper) -> Iterator[str]:
@@ -69,7 +69,7 @@ def _assets(answer: a.Assets, paper: Paper) -> Iterator[str]:
     yield from table(rows, paper)
     if not rows:
         name = answer.memory.handle
-        yield f"Nothing is attached to {name}. Attach a file: engram attach {name} FILE"
+        yield paper.says(f"Nothing is attached to {name}. Attach a file: engram attach {name} FILE")
 
 
 def _fetched(answer: a.Fetched, paper: Paper) -> Iterator[str]:
@@ -84,7 +84,7 @@ def _insights(answer: a.Insights, paper: Paper) -> Iterator[str]:
     if answer.categories:
         yield paper.dim(counts(answer.categories))
     if answer.next:
-        yield paper.dim(f"There is more: --after {answer.next}")
+        yield paper.way(f"There is more: --after {answer.next}")
     if answer.hint:
         yield answer.hint
 

@@ -14,7 +14,7 @@ def _receipt(answer: a.Receipt, paper: Paper) -> Iterator[str]:
     yield f"  Traces left: {found or paper.bad(f'{answer.traces} found')}"
     yield from (paper.warn(f"  {place}") for place in answer.places)
     if answer.traces and not answer.places:
-        yield "  Close other processes that use the store, then engram doctor --fix"
+        yield paper.says("  Close other processes that use the store, then engram doctor --fix")
     if answer.assets:
         yield f"  {count(answer.assets, 'attachment')} went with it"
     yield f"  Receipt: event {answer.event}, {answer.event_id}"
@@ -35,7 +35,7 @@ def _hygiene(answer: a.Hygiene, paper: Paper) -> Iterator[str]:
             yield paper.dim(f"    Mend it: {row.mend}")
     yield from (paper.warn(f"  {problem}") for problem in answer.problems)
     if answer.form:
-        yield paper.dim(f"  Nothing was written. Take it in: engram import {answer.store} --dry-run")
+        yield paper.way(f"  Nothing was written. Take it in: engram import {answer.store} --dry-run")
     yield paper.dim("  Junk is what nobody would miss: repeats, near repeats, recall loops and empty words.")
 
 
@@ -53,7 +53,7 @@ def _scrubbed(answer: a.Scrubbed, paper: Paper) -> Iterator[str]:
         gone = count(answer.remains, "that was gone already", "that were gone already")
         yield f"  And what history told of {gone}."
     if answer.dry_run:
-        yield paper.dim("  Do it, for good: engram scrub --confirm")
+        yield paper.way("  Do it, for good: engram scrub --confirm")
         return
     left = paper.bad(f"{answer.traces} found") if answer.traces else "none in the raw files of the store"
     yield f"  Traces left: {left}"
@@ -76,7 +76,7 @@ def _report(answer: a.Report, paper: Paper) -> Iterator[str]:
     for finding in answer.findings:
         sign = {"error": paper.bad("✗"), "warning": paper.warn("!")}.get(finding.severity, paper.dim("·"))
         told = "doctor --fix" in finding.hint
-        fix = paper.dim("  (engram doctor --fix)") if finding.fixable and not told else ""
+        fix = paper.way("  (engram doctor --fix)") if finding.fixable and not told else ""
         yield f"{sign} {finding.message} {paper.dim(finding.hint)}{fix}".rstrip()
     warned = sum(finding.severity == "warning" for finding in answer.findings)
     if answer.healthy and warned:
@@ -117,7 +117,7 @@ def _exported(answer: a.Exported, paper: Paper) -> Iterator[str]:
 
 def _backed_up(answer: a.BackedUp, paper: Paper) -> Iterator[str]:
     yield f"{paper.good('✓')} Wrote a backup to {answer.path} ({answer.bytes:,} bytes): {counts(answer.counts)}"
-    yield paper.dim(f"  Look whether it is whole: engram backup verify {answer.path}")
+    yield paper.way(f"  Look whether it is whole: engram backup verify {answer.path}")
 
 
 def _backup_report(answer: a.BackupReport, paper: Paper) -> Iterator[str]:
@@ -144,7 +144,7 @@ def _imported(answer: a.Imported, paper: Paper) -> Iterator[str]:
     sign = paper.good("✓") if found else paper.warn("·")
     yield f"{sign} {verb} {answer.path}{form}: {counts(answer.outcomes) or 'no memory'}"
     if not found and not answer.problems:
-        yield paper.dim("  Nothing in it reads as that form. Leave --form out, and it is told by looking.")
+        yield paper.way("  Nothing in it reads as that form. Leave --form out, and it is told by looking.")
     if answer.preview:
         yield from table([[each.outcome, each.kind, each.text] for each in answer.preview], paper)
     beside = {
@@ -165,7 +165,7 @@ def _imported(answer: a.Imported, paper: Paper) -> Iterator[str]:
     for problem in answer.problems:
         yield paper.warn(f"  {problem}")
     if answer.batch:
-        yield paper.dim(f"  Take it all back: engram undo {answer.batch}")
+        yield paper.way(f"  Take it all back: engram undo {answer.batch}")
 
 
 def _kinds(answer: a.Kinds, paper: Paper) -> Iterator[str]:
@@ -204,7 +204,7 @@ def _reembedded(answer: a.Reembedded, paper: Paper) -> Iterator[str]:
 def _reindexed(answer: a.Reindexed, paper: Paper) -> Iterator[str]:
     if not answer.index:
         yield "= There is no index beside this store."
-        yield paper.dim("Name one: ENGRAM_INDEX=qdrant://HOST engram reindex.")
+        yield paper.way("Name one: ENGRAM_INDEX=qdrant://HOST engram reindex.")
         return
     yield f"{paper.good('✓')} {answer.index} is up to date with {count(answer.events, 'event')}."
 

@@ -53,7 +53,7 @@ def _remotes(answer: a.RemoteList, paper: Paper) -> Iterator[str]:
     rows = [[row.name, row.url, ", ".join(row.scopes) or "-", row.hint] for row in answer.remotes]
     yield from table(rows, paper)
     if not rows:
-        yield "No server yet: engram remote add NAME URL"
+        yield paper.says("No server yet: engram remote add NAME URL")
     if answer.hint:
         yield paper.dim(f"  {answer.hint}")
 

@@ -31,7 +31,7 @@ def _ended(answer: a.Ended, paper: Paper) -> Iterator[str]:
     if answer.summary:
         yield f"  {paper.bold(answer.summary.handle)}  {cut(answer.summary.text, paper.width - 14)}"
     else:
-        yield paper.dim("  Nothing was said about it: --summary keeps what was done for the next one.")
+        yield paper.way("  Nothing was said about it: --summary keeps what was done for the next one.")
 
 
 def _session_list(answer: a.SessionList, paper: Paper) -> Iterator[str]:
@@ -47,9 +47,9 @@ def _session_list(answer: a.SessionList, paper: Paper) -> Iterator[str]:
     ]
     yield from table(lines, paper)
     if not lines:
-        yield "No session here. Every one there is: engram session list --everywhere"
+        yield paper.says("No session here. Every one there is: engram session list --everywhere")
     if answer.next:
-        yield paper.dim(f"There is more: --after {answer.next}")
+        yield paper.way(f"There is more: --after {answer.next}")
 
 
 def _place(session: Session) -> str:
@@ -92,7 +92,7 @@ def _harvested(answer: a.Harvested, paper: Paper) -> Iterator[str]:
     if answer.dry_run:
         yield paper.dim(f"  About {answer.tokens:,} tokens. Nothing was kept.")
     elif answer.proposed:
-        yield paper.dim(f"  Decide about them: engram review. Take it all back: engram undo {answer.batch}")
+        yield paper.way(f"  Decide about them: engram review. Take it all back: engram undo {answer.batch}")
 
 
 def _suggested(answer: a.Suggested, paper: Paper) -> Iterator[str]:
@@ -112,7 +112,7 @@ def _related(answer: a.Related, paper: Paper) -> Iterator[str]:
         yield f"  {cut(relation.reason, paper.width - 2)}"
     if answer.hint:
         yield paper.dim(f"  {answer.hint}")
-    yield paper.dim(f"  Take it back: engram undo {answer.event}")
+    yield paper.way(f"  Take it back: engram undo {answer.event}")
 
 
 BEARS = {
@@ -157,9 +157,9 @@ def _conflicts(answer: a.Conflicts, paper: Paper) -> Iterator[str]:
         for one in (each.first, each.second):
             yield f"  {one.handle}  {cut(one.summary or one.text, paper.width - 14)}"
     if not answer.pairs:
-        yield "Nothing was settled yet." if answer.settled else NOTHING_OPEN
+        yield "Nothing was settled yet." if answer.settled else paper.says(NOTHING_OPEN)
     yield from (paper.warn(problem) for problem in answer.problems)
-    yield from (paper.dim(line) for line in _what_next(answer))
+    yield from (paper.way(line) for line in _what_next(answer))
 
 
 NOTHING_OPEN = "Nothing is known that may not hold together. Look through everything: engram conflicts --scan"
@@ -196,7 +196,7 @@ def _relatives(answer: a.Relatives, paper: Paper) -> Iterator[str]:
     if not lines:
         yield f"Nothing has to do with {answer.memory.handle} yet."
     if answer.truncated:
-        yield paper.dim("There is more: --limit")
+        yield paper.way("There is more: --limit")
 
 
 def _projects(answer: a.Projects, paper: Paper) -> Iterator[str]:
@@ -272,7 +272,7 @@ def _routed(answer: a.Routed, paper: Paper) -> Iterator[str]:
     if told:
         yield f"{paper.good('✓')} Done: {told}" if answer.applied else f"{paper.dim('·')} Planned: {told}"
     if answer.event:
-        yield paper.dim(f"  Take it back: engram undo {answer.event}")
+        yield paper.way(f"  Take it back: engram undo {answer.event}")
     for each in answer.drift:
         yield from map(plain, each.diff.split("\n"))
         yield ""
@@ -289,9 +289,9 @@ def _queue(answer: a.Queue, paper: Paper) -> Iterator[str]:
         yield "Nothing waits for a person."
     yield from table([_route(route, paper)[1:] for route in answer.candidates], paper)
     if answer.total > len(answer.candidates):
-        yield paper.dim(f"{answer.total - len(answer.candidates)} more: --limit")
+        yield paper.way(f"{answer.total - len(answer.candidates)} more: --limit")
     if answer.candidates:
-        yield paper.dim("  Decide about them: engram review.")
+        yield paper.way("  Decide about them: engram review.")
     if answer.hint:
         yield paper.dim(f"  {answer.hint}")
 
@@ -349,7 +349,7 @@ def _settled(answer: a.Settled, paper: Paper) -> Iterator[str]:
     if answer.elsewhere:
         yield paper.dim(f"  {count(answer.elsewhere, 'memory is', 'memories are')} staged in other repositories")
     if answer.event:
-        yield paper.dim(f"  Take it back: engram undo {answer.event}")
+        yield paper.way(f"  Take it back: engram undo {answer.event}")
     if answer.hint:
         yield paper.dim(f"  {answer.hint}")
 
@@ -358,7 +358,7 @@ def _minted(answer: a.Minted, paper: Paper) -> Iterator[str]:
     yield f"{paper.good('✓')} Made {paper.bold(answer.row.handle)} {answer.row.name}: it can {_can(answer.row)}"
     yield f"  {answer.key}"
     yield paper.dim(f"  It speaks for {answer.row.owner} in the org {answer.org}; another org: ENGRAM_ORG=NAME.")
-    yield paper.dim(f"  It is shown this once. End it: engram keys revoke {answer.row.handle}")
+    yield paper.way(f"  It is shown this once. End it: engram keys revoke {answer.row.handle}")
 
 
 def _keys(answer: a.Keys, paper: Paper) -> Iterator[str]:
@@ -366,7 +366,7 @@ def _keys(answer: a.Keys, paper: Paper) -> Iterator[str]:
         [[one.handle, one.name, one.owner, _can(one), _ends(one, answer)] for one in answer.keys], paper
     )
     if not answer.keys:
-        yield "No key. Make one: engram keys create NAME"
+        yield paper.says("No key. Make one: engram keys create NAME")
 
 
 def _can(row: a.KeyRow) -> str:
@@ -391,7 +391,19 @@ def _assigned(answer: a.Assigned, paper: Paper) -> Iterator[str]:
     if answer.kept_back:
         yield paper.warn(f"  {answer.kept_back} kept back: {answer.to} has the same key or text already.")
     if not answer.applied and any(answer.records.values()):
-        yield paper.dim("  Do it: add --apply.")
+        yield paper.way("  Do it: add --apply.")
+
+
+def _placed(answer: a.Placed, paper: Paper) -> Iterator[str]:
+    told = ", ".join(f"{number} {name}" for name, number in answer.records.items() if number) or "nothing"
+    sign = paper.good("✓") if answer.applied else paper.dim("·")
+    where = f"{'Now' if answer.applied else 'Would be'} in {paper.bold(answer.workspace)}"
+    yield f"{sign} {where}, of {answer.owner}: {told}"
+    yield from (f"  {number:>6}  {scope}" for scope, number in answer.scopes.items())
+    if answer.kept_back:
+        yield paper.warn(f"  {answer.kept_back} kept back: the same key or text is there already.")
+    if not answer.applied and any(answer.records.values()):
+        yield paper.way("  Do it: add --apply.")
 
 
 RENDERERS: dict[type, Callable[[Any, Paper], Iterator[str]]] = {
@@ -415,4 +427,5 @@ RENDERERS: dict[type, Callable[[Any, Paper], Iterator[str]]] = {
     a.Minted: _minted,
     a.Keys: _keys,
     a.Assigned: _assigned,
+    a.Placed: _placed,
 }

@@ -270,7 +270,7 @@ def application(held: Held, token: str, profiles: list[Profile], port: int) -> "
         build(held.engram, profiles),
         _speaker(held),
         metrics,
-        lambda: held.engram().engine.events(limit=1),
+        lambda: held.engram().probe(),
         entrance,
     )
     return Counting(Guard(app, token, longer=is_upload), metrics), local.link_of(entrance.visits)
@@ -324,7 +324,7 @@ def team(orgs: "Orgs", asked: Asked, url: str) -> "Counting":
         Grants.read(get("grants")),
         orgs.serves,
     )
-    server = build(lambda: orgs.engram(orgs.org), asked.profiles, speaks=speaks_to_agent)
+    server = build(lambda: orgs.engram(orgs.org), asked.profiles, speaks=speaks_to_agent, page=f"{url}{PAGES}")
     limits = Limits(get("requests_per_minute"))
     entrance = signing.entrance(
         identity,

@@ -11,7 +11,7 @@ from engram.errors import EngramError, Forbidden, Throttled, Unauthenticated
 from engram.model.caller import Caller
 from engram.surfaces.guard import MOST_BYTES, App, check_length, is_page, never
 from engram.surfaces.identity import SCOPES, Denied, Identity
-from engram.surfaces.issuer import BadToken
+from engram.surfaces.issuer import BadToken, NoToken
 from engram.surfaces.limits import Limits, throttled
 from engram.surfaces.telling import CALLER, note
 
@@ -61,6 +61,8 @@ class Door:
         stranger = f"address {(scope.get('client') or ('', 0))[0]}"
         try:
             scheme, _, credentials = headers.get("authorization", "").partition(" ")
+            if "authorization" not in headers:
+                raise NoToken
             if scheme.lower() != "bearer" or not credentials.strip():
                 raise BadToken("none given")
             look = partial(self._identity.caller, credentials.strip(), headers)

@@ -1,5 +1,6 @@
 """The way to a server that keeps chunks: what it has, one file up, one file down. See `docs/sync.md`."""
 
+import functools
 import json
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -7,6 +8,7 @@ from urllib.parse import quote, urlencode
 
 from engram.errors import Forbidden, Invalid, NotFound, Unauthenticated, Unavailable
 from engram.model.memory import Asset
+from engram.model.scope import Scope
 from engram.sync import chunks
 from engram.sync.chunks import digest
 from engram.transport import LARGEST, NOTHING, Answer, Web
@@ -31,15 +33,24 @@ class Server:
     ) -> None:
         """Check the address; nothing is asked yet. Private memories of a scope lie apart from the shared ones.
 
+        A scope with a workspace is asked for in that workspace.
+
         Raises:
             Invalid: when it is none, or would send memories over the network in the clear.
         """
         secret = "the token of the remote"  # noqa: S105 - what it is called, not what it is
-        self._web = Web(url, "/sync", key=token, timeout=timeout, setting="the remote's address", secret=secret)
-        base = url.rstrip("/").removesuffix("/sync")
-        self._memories = Web(
-            base, "/memories", key=token, timeout=timeout, setting="the remote's address", secret=secret
+        workspace = Scope.parse(scope).workspace
+        web = functools.partial(
+            Web,
+            key=token,
+            timeout=timeout,
+            setting="the remote's address",
+            secret=secret,
+            headers=(("Engram-Workspace", workspace),) if workspace else (),
         )
+        self._web = web(url, "/sync")
+        base = url.rstrip("/").removesuffix("/sync")
+        self._memories = web(base, "/memories")
         self._scope, self._private = scope, private
         self._address = base.removesuffix("/v1")
         self.shown = self._web.shown
@@ -146,7 +157,10 @@ class Server:
                 f"Sign in: engram login {self._address}, or see engram remote add --help.",
             )
         if status == 403:
-            raise Forbidden(f"{shown} does not give you {self._scope}.", "Ask who runs it.")
+            raise Forbidden(
+                f"{shown} does not give you {self._scope}.",
+                "Ask who runs it. Where you have several workspaces, a scope names one: WORKSPACE/project:NAME.",
+            )
         if status == 404:
             raise NotFound(f"{shown} does not have that.", "Check the remote's address.")
         if status in (400, 409, 413, 422):

@@ -16,7 +16,7 @@ from engram.model.caller import Caller
 from engram.model.memory import NOWHERE, Context, Visibility
 from engram.model.scope import GLOBAL, Scope
 from engram.operations.absent import Nowhere
-from engram.ports import Attaching, Blobs, Clock, Engine, Evidence, Harvesting, Syncing, Usage
+from engram.ports import Attaching, Blobs, Clock, Engine, Evidence, Harvesting, Ledger, Syncing, Usage
 from engram.projects.detect import Whereabouts, root_of, tip_of
 from engram.rules.kinds import extended
 from engram.rules.media import TAKEN
@@ -85,7 +85,7 @@ def open(
         vault=vault,
         evidence=_evidence(around, place, variables),
         view=around.view if around else str,
-        syncing=_syncing(settings, variables, shown, place, taken),
+        syncing=_syncing(settings, variables, shown, place, taken, told=caller is not None),
         usage=_usage(variables, shown),
         attaching=_attaching(settings, engine, shown),
     )
@@ -183,11 +183,29 @@ def _attaching(settings: config.Settings, engine: Engine, store: str) -> Attachi
     return Attaching(own, settings.get("asset_bytes"), types, settings.get("asset_days"))
 
 
+def _which_org() -> Ledger:
+    raise Invalid(
+        "Each org of this database exchanges under a key of its own, and none is named.",
+        "Name it: ENGRAM_ORG=acme engram replicas.",
+    )
+
+
 def _syncing(
-    settings: config.Settings, environment: Mapping[str, str], store: str, here: str, taken: Callable[[str], bool]
+    settings: config.Settings,
+    environment: Mapping[str, str],
+    store: str,
+    here: str,
+    taken: Callable[[str], bool],
+    *,
+    told: bool,
 ) -> Syncing:
-    """What an exchange needs: keys and what is known of others, in a folder beside the store."""
+    """What an exchange needs: keys and what is known of others, in a folder beside the store.
+
+    Every org of a database has a key of its own. Where tokens tell orgs apart, none is meant unless it is `told`.
+    """
     folder, ledger = sync_folder(store, environment)
+    if "://" in store and settings.get("org_claim") and settings.origin("org") == "default" and not told:
+        ledger = _which_org
 
     def secret(remote: str, url: str) -> str:
         from engram.surfaces.login import token_for  # noqa: PLC0415 - start-up

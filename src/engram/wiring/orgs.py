@@ -69,8 +69,7 @@ class Orgs:
         Raises:
             Unavailable: when it does not.
         """
-        engine = self._first.engine
-        getattr(engine, "probe", lambda: engine.events(limit=1))()
+        self._first.probe()
 
     def close(self) -> None:
         """Let go of all of them."""

@@ -18,6 +18,8 @@ from engram.model.change import Finding
 from engram.model.memory import Context, Memory
 from engram.model.scope import Scope
 from engram.service import Engram
+from engram.surfaces import rewording
+from engram.surfaces.rewording import Tools
 
 KEY = "memory"
 ASKED_FOR = ("curated_kind", "edits_curated_node", "conflict")
@@ -40,10 +42,10 @@ class Question(NamedTuple):
 
 
 class Watching:
-    """The memory as one call of a tool sees it, keeping in mind what the tool saved."""
+    """The memory as one call of a tool sees it: hints speak of tools, and what the tool saved is kept in mind."""
 
-    def __init__(self, asks: Asks, saved: list[Remembered] | None = None) -> None:
-        self._asks = asks
+    def __init__(self, asks: Asks, tools: Tools, saved: list[Remembered] | None = None) -> None:
+        self._asks, self._tools = asks, tools
         self._saved: list[Remembered] = [] if saved is None else saved
 
     @property
@@ -63,18 +65,22 @@ class Watching:
 
     def ask(self, name: str, /, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - any operation
         """Carry out an operation by its name."""
-        answer = self._asks.ask(name, *args, **kwargs)
+        answer = rewording.ask(self._tools.says, name, lambda: self._asks.ask(name, *args, **kwargs))
         if isinstance(answer, Remembered):
             self._saved.append(answer)
         return answer
 
+    def says(self, hint: str, asked: str = "") -> str:
+        """A hint with tools for commands."""
+        return self._tools.says(hint, asked)
+
     def notices(self) -> tuple[Finding, ...]:
         """What the store has to say besides answers."""
-        return self._asks.notices()
+        return rewording.told(self._asks.notices(), self._tools.says)
 
     def made_in(self, context: Context) -> "Watching":
         """The same memory, in this context."""
-        return Watching(self._asks.made_in(context), self._saved)
+        return Watching(self._asks.made_in(context), self._tools, self._saved)
 
     def question(self) -> Question | None:
         """What to ask the person about the last that was left waiting, if anything was."""

@@ -20,7 +20,8 @@ from engram.interop.tools import Answer, Profile, Prompt, Resource, Tool
 from engram.service import Engram
 from engram.surfaces.mcp import asking
 from engram.surfaces.mcp.pages import RESOURCES
-from engram.surfaces.mcp.tools import Native, native
+from engram.surfaces.mcp.tools import SHOWN, Native, native
+from engram.surfaces.rewording import Tools, reword
 from engram.surfaces.schemas import Arguments, arguments
 
 T = TypeVar("T")
@@ -75,6 +76,10 @@ def registered(profiles: Sequence[Profile]) -> dict[str, Entry]:
     return found
 
 
+def _is_native(entry: Entry) -> bool:
+    return isinstance(entry.tool.run, Native)
+
+
 def _arguments(tool: Tool) -> Arguments:
     return tool.run.arguments if isinstance(tool.run, Native) else arguments(tool.signature or tool.run, tool.shown)
 
@@ -99,23 +104,27 @@ def offered(profiles: Sequence[Profile], entries: Mapping[str, Entry]) -> dict[s
     return found
 
 
-def build(opens: Opens, profiles: Sequence[Profile] = (), *, speaks: Speaks | None = None) -> Server[Any]:
+def build(
+    opens: Opens, profiles: Sequence[Profile] = (), *, speaks: Speaks | None = None, page: str = ""
+) -> Server[Any]:
     """A server for this memory, with our own tools or those of the given profiles.
 
     Where callers differ from request to request, `speaks` gives each its memory, and `opens` is not asked.
+    `page` is where a person decides, where that is no command on their machine.
 
     Raises:
         Invalid: when two profiles have a tool of the same name.
     """
-    return _Desk(opens, profiles or (native(),), speaks).server()
+    return _Desk(opens, profiles or (native(),), speaks, page).server()
 
 
 class _Desk:
     """Answers one client's requests; the work itself runs beside the event loop, one thread a request."""
 
-    def __init__(self, opens: Opens, profiles: Sequence[Profile], speaks: Speaks | None) -> None:
+    def __init__(self, opens: Opens, profiles: Sequence[Profile], speaks: Speaks | None, page: str) -> None:
         self._opens, self._speaks = opens, speaks
         self._entries = registered(profiles)
+        self._tools = Tools({name: SHOWN[name] for name, one in self._entries.items() if _is_native(one)}, page)
         own = [one for profile in profiles for one in profile.resources]
         self._resources = own or list(RESOURCES)
         self._prompts = offered(profiles, self._entries)
@@ -167,11 +176,13 @@ class _Desk:
         try:
             if params.request_state is not None and params.input_responses is not None:
                 engram = await self._opened(ctx)
-                return await _settled(entry, engram, params.request_state, params.input_responses.get(asking.KEY))
+                said = params.input_responses.get(asking.KEY)
+                return await self._settled(entry, engram, params.request_state, said)
             return await self._run(ctx, entry, entry.arguments.read(params.arguments))
-        except Corrupt as error:
-            raise MCPError(types.INTERNAL_ERROR, error.message, error.body()) from None
         except EngramError as error:
+            reword(error, self._tools.says, params.name)
+            if isinstance(error, Corrupt):
+                raise MCPError(types.INTERNAL_ERROR, error.message, error.body()) from None
             return _result(entry.profile.failed(error), is_error=True)
 
     async def _run(
@@ -179,7 +190,7 @@ class _Desk:
     ) -> types.CallToolResult | types.InputRequiredResult:
         """Carry out a tool; where what it saved waits for a person, they are asked if the client can."""
         engram = await self._opened(ctx)
-        asks = asking.Watching(engram)
+        asks = asking.Watching(engram, self._tools)
         answer = await _aside(partial(entry.tool.run, asks, **said))
         question = asks.question()
         if question is None or engram.caller.alone or not asking.can_ask(ctx.session.client_capabilities):
@@ -192,7 +203,16 @@ class _Desk:
             said_back = await ctx.session.elicit_form(question.message, question.schema, ctx.request_id)
         except MCPError:  # the client cannot after all: it waits, as it would have
             return _result(answer)
-        return await _settled(entry, engram, question.state, said_back)
+        return await self._settled(entry, engram, question.state, said_back)
+
+    async def _settled(self, entry: Entry, engram: Engram, state: str, said: object) -> types.CallToolResult:
+        """Carry out the person's word, and say in the profile's form what became of the memory."""
+
+        def settle() -> Answer:
+            asks = asking.Watching(engram, self._tools)
+            return entry.profile.settled(asks, *asking.decided(engram, state, said))
+
+        return _result(await _aside(settle))
 
     async def _list_resources(self, ctx: Ctx, params: object) -> types.ListResourcesResult:
         del ctx, params
@@ -224,7 +244,7 @@ class _Desk:
         resource, names = found
         try:
             engram = await self._opened(ctx)
-            text = await _aside(partial(resource.run, engram, **names))
+            text = await _aside(partial(resource.run, asking.Watching(engram, self._tools), **names))
         except NotFound as error:
             raise MCPError(types.INVALID_PARAMS, error.message, {"uri": uri, **error.body()}) from None
         except EngramError as error:
@@ -272,15 +292,6 @@ def _matched(resource: Resource, uri: str) -> tuple[Resource, dict[str, str]] | 
     name = rest.partition("}")[0]
     value = uri.removeprefix(before)
     return (resource, {name: unquote(value)}) if uri.startswith(before) and value else None
-
-
-async def _settled(entry: Entry, engram: Engram, state: str, said: object) -> types.CallToolResult:
-    """Carry out the person's word, and say in the profile's form what became of the memory."""
-
-    def settle() -> Answer:
-        return entry.profile.settled(engram, *asking.decided(engram, state, said))
-
-    return _result(await _aside(settle))
 
 
 def _result(answer: Answer, *, is_error: bool = False) -> types.CallToolResult:

@@ -16,7 +16,7 @@ from engram.surfaces.schemas import Arguments, arguments
 
 SHOWN: Mapping[str, tuple[str, ...]] = {
     "remember": ("text", "kind", "scope", "key", "summary", "tag", "cite", "valid_until", "session", "source"),
-    "recall": ("question", "kind", "scope", "since", "everywhere", "limit"),
+    "recall": ("question", "kind", "scope", "since", "everywhere", "weak", "limit"),
     "get": ("memory", "around"),
     "list": ("kind", "scope", "standing", "limit", "after"),
     "revise": ("memory", "text", "summary", "kind", "tag", "pinned"),
@@ -32,7 +32,7 @@ SHOWN: Mapping[str, tuple[str, ...]] = {
 
 PLAIN = frozenset(
     {"text", "question", "query", "budget", "tag", "reason", "limit", "other", "session", "summary", "everywhere"}
-    | {"since", "after", "valid_until", "pinned", "source"}
+    | {"since", "after", "valid_until", "pinned", "source", "weak"}
 )
 """Parameters whose name says it: a model needs no sentence for them, and every word is paid for in each session."""
 
@@ -58,7 +58,8 @@ What `context` tells is marked by itself."""
 MOST = 50
 """The most rows a tool gives at a time: a model pays for each."""
 
-WIDE = Paper(width=2000)
+WIDTH = 2000
+"""Columns of a line that a model reads: as many as it takes."""
 
 
 class Native:
@@ -79,7 +80,7 @@ class Native:
             said["limit"] = min(limit, MOST)
         answer = asks.ask(self.name, **said)
         warnings = [f"{each.message} {each.hint}".rstrip() for each in asks.notices()]
-        told = render(answer, WIDE)
+        told = render(answer, Paper(WIDTH, says=lambda hint: asks.says(hint, self.name)))
         text = "\n\n".join(
             [marked(told) if self.name in TELLING else told, *(f"Warning: {each}" for each in warnings)]
         )

@@ -1,0 +1,97 @@
+"""What is known that bears on a memory or a proposal: twins, rivals, relations, and what it would supersede."""
+
+from collections.abc import Sequence
+from typing import Any, cast
+
+from engram.model.change import Request
+from engram.model.filter import Filter
+from engram.model.memory import Memory, standing
+from engram.model.outline import outline
+from engram.model.relation import Relation
+from engram.model.text import digest
+from engram.operations.base import Call
+from engram.operations.doubts import doubted
+from engram.rules.admission import Known
+from engram.rules.changes import Step
+from engram.rules.proposals import Proposal
+from engram.rules.relations import taking_effect
+
+MOST_RELATED = 1000
+MOST_NEAR = 40
+MOST_LINKS = 16
+MOST_RIVALS = 8
+"""How many live memories of the same outline are compared: the newest say what holds now."""
+
+
+def known(call: Call, proposal: Proposal) -> Known:
+    """What the caller has in this scope that bears on a proposal."""
+    place: dict[str, Any] = {"owner": call.caller.owner, "scopes": (proposal.scope,)}
+    keyed: tuple[Memory, ...] = ()
+    if proposal.key and not proposal.apart:
+        keyed = tuple(
+            one
+            for one in _related(call, Filter(**place, key=proposal.key))
+            if one.status != "rejected" and not one.apart
+        )
+    near = _related(call, Filter(**place, near=proposal.text), MOST_NEAR)
+    same = digest(proposal.text)
+    twins = tuple(one for one in near if one.digest == same)
+    if len(near) == MOST_NEAR:  # so many are alike that the very same ones may be beyond the page
+        exact = Filter(**place, digest=same)
+        twins = _related(call, exact) + _related(call, exact._replace(standings=("rejected",), now=call.now), 1)
+    others = (one for one in near if one.digest != same)
+    rivals = [one for one in others if standing(one, call.now, call.caller.view) == "live"]
+    return Known(keyed[0] if keyed else None, twins, tuple(rivals[:MOST_RIVALS]), doubted(call, proposal.text))
+
+
+def touched_by(call: Call, event: int) -> tuple[Memory, ...]:
+    """The memories an event touched, as they stand now."""
+    events = call.engine.events(after=event - 1, limit=1)
+    return memories_by_id(call, events[0].subjects) if events else ()
+
+
+def twins_of(call: Call, memory: Memory) -> tuple[Memory, ...]:
+    """Memories of the same owner and scope with the same text, itself among them."""
+    return _related(call, Filter(owner=memory.owner, scopes=(memory.scope,), digest=memory.digest))
+
+
+def rivals_of(call: Call, memory: Memory) -> list[Memory]:
+    """Live memories of the same owner and scope that may contradict it, and what replaced it, link by link."""
+    found: list[Memory] = []
+    if told := outline(memory.text):
+        where = Filter(owner=memory.owner, scopes=(memory.scope,), outline=told, standings=("live",), now=call.now)
+        found += cast("tuple[Memory, ...]", call.engine.scan("memory", where, call.access).records)
+    link = memory.replaced_by
+    for _ in range(MOST_LINKS if link else 0):
+        above = cast("list[Memory]", list(call.engine.get("memory", [link], call.access).values()))
+        found += above
+        if not above or not (link := above[0].replaced_by):
+            break
+    return found
+
+
+def relations_of(call: Call, id: str) -> tuple[Relation, ...]:
+    """The caller's relations from or to a memory."""
+    where = Filter(touches=(id,), owner=call.caller.owner)
+    return cast(
+        "tuple[Relation, ...]",
+        call.engine.scan("relation", where, call.access_to("relation"), limit=MOST_RELATED).records,
+    )
+
+
+def superseded_by(call: Call, memory: Memory, request: Request, *, judged: bool = False) -> list[Step]:
+    """What goes out of use when this memory comes into it, by the verdicts there are, or by those given alone."""
+    said = [one for one in relations_of(call, memory.id) if one.from_id == memory.id and one.kind == "supersedes"]
+    said = [one for one in said if one.status == "judged" or (one.status == "proposed" and not judged)]
+    others = call.engine.get("memory", [one.to_id for one in said], call.access)
+    pairs = [(one, cast("Memory", others[one.to_id])) for one in said if one.to_id in others]
+    return taking_effect(memory, pairs, request)
+
+
+def _related(call: Call, where: Filter, limit: int = 50) -> tuple[Memory, ...]:
+    return cast("tuple[Memory, ...]", call.engine.scan("memory", where, call.access, limit=limit).records)
+
+
+def memories_by_id(call: Call, ids: Sequence[str]) -> tuple[Memory, ...]:
+    """Those of these memories that the caller may read."""
+    return cast("tuple[Memory, ...]", tuple(call.engine.get("memory", ids, call.access).values()))

@@ -1,0 +1,111 @@
+"""Erasing memories for good, and the receipt that says what was erased and what it cannot reach."""
+
+from collections.abc import Callable, Sequence
+
+from engram.model.answers_store import Receipt
+from engram.model.change import Change, Commit, Request
+from engram.model.filter import Filter
+from engram.model.memory import Memory
+from engram.model.refs import SHORTEST_PREFIX
+from engram.operations import parameters as p
+from engram.operations.base import Call, every, newest, operation, remains
+from engram.operations.bearing import relations_of
+from engram.operations.blobs import named_by, tidy
+from engram.rules import lifecycle
+
+MOST_EVENTS = 100_000
+
+ELSEWHERE = (
+    "The next sync takes it out of the files that are shared, and others erase it when they sync;"
+    " git history, clones and backups may still hold the text."
+)
+"""What a receipt says where memories go to other machines."""
+
+
+@operation(
+    "DELETE /v1/memories/{memory}",
+    "engram purge mem-0004 --confirm",
+    writes=True,
+    destructive=True,
+    human=True,
+)
+def purge(call: Call, memory: p.Ref, *, confirm: p.Confirm = False, token: p.Token = "") -> Receipt:
+    """Erase a memory for good: text, index, vectors and history's copies. It cannot be undone."""
+    del token
+    if (event := call.replayed()) is not None:
+        return Receipt(at=call.now, erased=event.subjects, event=event.seq, event_id=event.id, traces=None)
+    request = call.request(confirm=confirm)
+    if (gone := _undone_id(call, memory)) is not None:
+        commit, _ = call.settle(lambda: (lifecycle.purge_remains(gone, request), None))
+        return _receipt(call, commit)
+    return erase(call, request, lambda: [call.memory(memory)])
+
+
+def erase(call: Call, request: Request, which: Callable[[], Sequence[Memory]]) -> Receipt:
+    """Erase memories for good, all of them or none: text, index, vectors, attachments and history's copies.
+
+    Raises:
+        Unconfirmed: without a person's confirmation.
+    """
+    attached: set[str] = set()
+    handles: dict[str, str] = {}
+
+    def decide() -> tuple[Change, None]:
+        chosen = which()
+        proposals = [each for one in chosen for each in every(call, Filter(amends=one.id, owner=one.owner))]
+        handles.update({each.id: each.handle for each in (*chosen, *proposals)})
+        past = (event for one in chosen for event in call.engine.events(subject=one.id, limit=MOST_EVENTS))
+        attached.update(named_by((*chosen, *proposals), past))
+        change = lifecycle.purge_all(
+            chosen,
+            request,
+            proposals=proposals,
+            replaced=[
+                each
+                for one in chosen
+                for each in every(call, Filter(replaced_by=one.id, amends="", owner=one.owner))
+            ],
+            relations=[each for one in chosen for each in relations_of(call, one.id)],
+        )
+        return change, None
+
+    commit, _ = call.settle(decide)
+    done = _receipt(call, commit)
+    return done._replace(
+        assets=tidy(call, call.caller.owner, attached) if attached else 0,
+        handles=tuple(handles[id] for id in commit.event.subjects if handles.get(id)),
+    )
+
+
+def _receipt(call: Call, commit: Commit) -> Receipt:
+    event = commit.event
+    return Receipt(
+        at=call.now,
+        erased=event.subjects,
+        event=event.seq,
+        event_id=event.id,
+        traces=commit.traces,
+        places=commit.places,
+        note=erasure_note(call),
+    )
+
+
+def erasure_note(call: Call) -> str:
+    """What an erasure cannot reach."""
+    said = "Exports, backups and other copies made earlier are not touched."
+    return f"{said} {ELSEWHERE}" if _was_sent(call) else said
+
+
+def _was_sent(call: Call) -> bool:
+    """Whether this store exchanges memories with others."""
+    ledger = call.sync.ledger() if call.sync else None
+    return bool(ledger and (ledger.part("places") or ledger.part("remotes")))
+
+
+def _undone_id(call: Call, ref: str) -> str | None:
+    """The id of a memory that is not there any more, but of which the caller's own history still tells."""
+    if call.engine.get("memory", [ref], call.access) or len(ref) < SHORTEST_PREFIX:
+        return None
+    events = (event for event in newest(call) if event.owner == call.caller.owner and event.payload is not None)
+    ids = {id for event in events for id in event.subjects if id.startswith(ref)}
+    return ids.pop() if len(ids) == 1 and remains(call, min(ids)) else None

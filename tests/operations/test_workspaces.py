@@ -1,0 +1,121 @@
+"""Workspaces for what was saved before there were any: moved by who runs the store, on every engine of a team."""
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+import engram as package
+from engines.servers import database_url, new_org, shared_database
+from engram.errors import Conflict, Forbidden, Invalid
+from engram.model.caller import Caller
+from engram.service import Engram
+
+As = Callable[..., Engram]
+
+
+@pytest.fixture(params=["store.db", "postgres"])
+def as_(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[As]:
+    """The memory of an org as one caller sees it; without a name, as who runs the store."""
+    environment = {"HOME": str(tmp_path), "ENGRAM_EMBEDDER": "none", "ENGRAM_STAGING": "off"}
+    in_database = request.param == "postgres"
+    org = new_org(shared_database()).org if in_database else "acme"
+    store = database_url() if in_database else str(tmp_path / request.param)
+    with ExitStack() as stack:
+
+        def opened(owner: str = "", workspace: str | None = None) -> Engram:
+            caller = Caller(org=org, owner=owner, actor=owner, workspace=workspace)
+            plain = package.open(
+                store, caller=Caller(org=org), environment=environment | {"ENGRAM_ORG": org}, folder=tmp_path
+            )
+            return stack.enter_context(plain).speaking_for(caller, "flag")
+
+        yield opened
+
+
+def before(as_: As) -> None:
+    """What ada and ben saved while workspaces were off."""
+    ada, ben = as_("ada"), as_("ben")
+    ada.remember("The api is slow", scope="project:api", visibility="shared", key="speed", session="s-1")
+    ada.remember("The web is red", scope="project:web@eval")
+    ada.remember("My name is Ada", kind="identity", confirm=True)
+    ada.insights_save("Reads diffs first")
+    ada.session_begin("s-1", scope="project:api")
+    ben.remember("Ben doubts the api", scope="project:api")
+
+
+def texts(memory: Engram) -> list[str]:
+    return sorted(one.text for one in memory.list(everywhere=True, standing=["all"]).memories)
+
+
+def test_what_was_saved_before_is_seen_in_the_workspace_it_is_moved_to(as_: As):
+    before(as_)
+    red = as_("ada", "red")
+    assert texts(red) == []
+
+    planned = as_().workspaces_assign("red", "ada")
+    assert (planned.applied, planned.records, texts(red)) == (False, {"memory": 4, "session": 1}, [])
+    assert planned.scopes == {"global": 2, "project:api": 1, "project:web": 1}
+    done = as_().workspaces_assign("red", "ada", apply=True)
+
+    assert (done.applied, done.records, done.kept_back) == (True, planned.records, 0)
+    assert texts(red) == ["My name is Ada", "The api is slow", "The web is red"]
+    scopes = {one.text: str(one.scope) for one in red.list(everywhere=True, standing=["all"]).memories}
+    assert scopes["The web is red"] == "red/project:web@eval"
+    assert [one.memory.text for one in red.recall("slow api", everywhere=True).hits] == ["The api is slow"]
+    assert [one.text for one in red.insights_list().memories] == ["Reads diffs first"]
+    assert [one.name for one in red.session_list(everywhere=True).sessions] == ["s-1"]
+    assert texts(as_("ada", "blue")) == texts(as_("ben", "blue")) == []
+    assert texts(as_("ben", "red")) == ["The api is slow"]  # shared there; his own lies where it lay
+    assert as_().workspaces_assign("red", "ada", apply=True).records == {"memory": 0, "session": 0}
+    assert as_().doctor().healthy
+
+
+def test_a_key_revises_in_the_workspace_what_it_named_before(as_: As):
+    before(as_)
+    as_().workspaces_assign("red", "ada", apply=True)
+    red = as_("ada", "red")
+
+    again = red.remember("The api is fast", scope="project:api", key="speed")
+    assert (again.outcome, again.memory.text, len(texts(red))) == ("revised", "The api is fast", 3)
+
+
+def test_one_project_moves_and_another_later_from_there(as_: As):
+    before(as_)
+
+    moved = as_().workspaces_assign("red", "ada", scope="project:api", apply=True)
+    assert moved.records == {"memory": 1, "session": 1}
+    assert as_().workspaces_assign("blue", "ada", source="red", apply=True).records == moved.records
+    assert texts(as_("ada", "red")) == []
+    assert texts(as_("ada", "blue")) == ["The api is slow"]
+
+
+def test_what_is_there_already_is_kept_back(as_: As):
+    before(as_)
+    as_("ada", "red").remember("The web is red", scope="project:web@eval")
+
+    done = as_().workspaces_assign("red", "ada", apply=True)
+    assert (done.records["memory"], done.kept_back) == (3, 1)
+
+
+def test_a_move_is_told_in_history_and_stays(as_: As):
+    before(as_)
+    as_().workspaces_assign("red", "ada", scope="project:api", apply=True)
+    red = as_("ada", "red")
+    (moved,) = [one for one in red.list(everywhere=True).memories if one.text == "The api is slow"]
+
+    last = red.history(moved.handle).events[0]
+    assert (last.action, last.actor) == ("assign", "person")
+    with pytest.raises(Conflict, match="workspaces stay"):
+        red.undo(str(last.seq))
+
+
+def test_only_who_runs_the_store_moves_anything(as_: As):
+    before(as_)
+    for who in (as_("ada"), as_("ada", "red")):
+        with pytest.raises(Forbidden):
+            who.workspaces_assign("red", "ada", apply=True)
+    for workspace, owner in (("", "ada"), ("a/b", "ada"), ("red", ""), ("red", " ada")):
+        with pytest.raises(Invalid):
+            as_().workspaces_assign(workspace, owner)

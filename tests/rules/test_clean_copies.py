@@ -1,0 +1,123 @@
+"""The copy of a memory without its secrets: what it is, what is tied to it, and what becomes of the memory."""
+
+import uuid
+from typing import Any
+
+import pytest
+
+from engram.errors import Forbidden, Unconfirmed
+from engram.model.memory import Memory
+from engram.model.relation import Relation
+from engram.model.scope import Scope
+from engram.rules.relations import pair_id
+from engram.rules.scrubbing import Clean, cleaned, erase, put_copy, tell
+from rules.world import AGENT, OTHER, PERSON, START, memory, request
+
+KEY = "AKIA" + "IOSFODNN7EXAMPLQ"
+SURE = request(confirmed="flag")
+
+
+def secret(**fields: Any) -> Memory:
+    return memory(text=f"The bucket is reached with {KEY}", **({"key": "bucket", "revision": 4} | fields))
+
+
+def copied(one: Memory) -> Memory:
+    copy, _ = cleaned(one)
+    assert copy is not None
+    return copy
+
+
+def tie(first: str, second: str, **fields: Any) -> Relation:
+    values = {"kind": "related", "owner": PERSON.owner, "created_at": START, "updated_at": START, "revision": 3}
+    return Relation(id="rel-1", from_id=first, to_id=second, **(values | fields))
+
+
+def test_a_copy_is_a_memory_of_its_own_that_claims_nothing_yet():
+    copy, removed = cleaned(secret(handle="mem-0007"))
+
+    assert copy.text == "The bucket is reached with [redacted:aws-access-key]"
+    assert removed == ("aws-access-key",)
+    assert (copy.key, copy.apart, copy.revision, copy.handle) == ("", True, 1, "")
+    assert copy.created_at == START
+
+
+def test_the_id_of_a_copy_is_a_uuid_of_its_own_kind_and_the_same_each_time():
+    ids = [copied(secret()).id, copied(secret()).id, copied(secret(id="memory-2")).id]
+
+    assert ids[0] == ids[1] != ids[2]
+    for id in ids:
+        assert str(uuid.UUID(id)) == id
+        assert (uuid.UUID(id).version, uuid.UUID(id).variant) == (8, uuid.RFC_4122)
+
+
+def test_what_is_clean_stays_and_what_only_was_unclean_earlier_is_copied_as_it_is():
+    assert cleaned(memory()) == Clean(memory(), ())
+    copy, removed = cleaned(memory(), earlier=["password"])
+    assert (copy.text, copy.id == "memory-1", removed) == ("We deploy on Fridays", False, ("password",))
+    assert cleaned(secret(), earlier=["password"]).removed == ("aws-access-key",)
+
+
+def test_of_what_is_nothing_but_a_secret_no_copy_is_left():
+    assert cleaned(memory(text=KEY)) == Clean(None, ("aws-access-key",))
+    assert cleaned(memory(scope=Scope("project", KEY))) == Clean(None, ("scope",))
+
+
+def test_everything_that_is_tied_to_a_memory_is_tied_to_its_copy():
+    copy = copied(secret())
+    ties = [
+        tie("memory-1", "b", reason=f"see {KEY}"),
+        tie("b", "memory-1", evidence=KEY),
+        tie("b", "c", owner=None),
+    ]
+    proposal = memory("p", "In the vault", amends="memory-1", status="pending")
+    old = memory("o", "On a note", replaced_by="memory-1")
+    change = put_copy(secret(), copy, SURE, relations=ties, proposals=[proposal], replaced=[old])
+    put = {record.id: record for record in change.puts}
+    moved = [record for record in change.puts if isinstance(record, Relation)]
+
+    assert put[copy.id] == copy
+    assert [(each.from_id, each.to_id) for each in moved] == [(copy.id, "b"), ("b", copy.id), ("b", "c")]
+    assert moved[0].id == moved[1].id == pair_id(PERSON.owner, copy.id, "b")
+    assert moved[2].id == pair_id("", "b", "c")
+    assert [each.revision for each in moved] == [1, 1, 1]
+    assert KEY not in repr(change)
+    assert put["p"].amends == put["o"].replaced_by == copy.id
+
+
+def test_the_memory_is_erased_with_its_ties_and_the_copy_gets_its_place():
+    copy = copied(secret())
+    change = erase(secret(), copy, SURE, relations=[tie("memory-1", "b")])
+
+    assert set(change.drops) == {("memory", "memory-1"), ("relation", "rel-1")}
+    assert set(change.erase) == {"memory-1", "rel-1"}
+    [stays] = change.puts
+    assert (stays.id, stays.key, stays.apart, stays.revision) == (copy.id, "bucket", False, 2)
+    assert change.draft.action == "purge"
+    assert KEY not in repr(change.draft)
+    assert erase(secret(apart=True), copy, SURE).puts[0].apart is True
+
+
+def test_a_key_that_holds_a_secret_is_cleaned_and_without_a_copy_nothing_is_put():
+    assert KEY not in erase(secret(key=f"for {KEY}"), copied(secret()), SURE).puts[0].key
+    assert erase(memory(text=KEY), None, SURE).puts == ()
+
+
+def test_other_stores_are_told_what_the_copy_became():
+    copy = copied(secret())
+    [stays] = erase(secret(), copy, SURE).puts
+    change = tell(stays, SURE)
+
+    assert {(edit.field, edit.new) for edit in change.draft.payload.edits} == {("key", "bucket"), ("apart", None)}
+    assert change.puts[0].revision == stays.revision + 1
+    assert change.draft.action == "scrub"
+
+
+@pytest.mark.parametrize(
+    ("asked", "error"),
+    [(request(), Unconfirmed), (request(AGENT, confirmed="flag"), Forbidden), (request(OTHER), Forbidden)],
+)
+def test_only_its_owner_scrubs_a_memory_and_only_by_a_confirmed_word(asked, error):
+    with pytest.raises(error):
+        put_copy(secret(), copied(secret()), asked)
+    with pytest.raises(error):
+        erase(secret(), copied(secret()), asked)

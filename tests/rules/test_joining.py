@@ -1,0 +1,641 @@
+"""Taking in what other stores did: whose word counts, what has to wait, and what becomes of the records."""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+
+from engram.model.codec import encode
+from engram.model.event import Edit, Event, Payload, edits_between
+from engram.model.limits import print_time
+from engram.model.memory import Memory
+from engram.model.record import replace
+from engram.model.relation import Relation
+from engram.model.scope import Scope
+from engram.model.session import Session
+from engram.rules import joining
+from engram.rules.joining import Trust
+from engram.rules.merge import STATES, Stamp, State, states, told_whole
+from rules.histories import changing, making, said
+from rules.world import PERSON, START, memory, request
+
+EVERYBODY = Trust()
+WARY = Trust(strangers={"stranger": 0}, owner="alex")
+
+
+def telling(record: Memory | Session, replica: str, **more: Any) -> Event:
+    """An event that tells a record whole."""
+    known = states([making(record, replica=replica, **more)])[record.id]
+    return said(replica, action="restate", subjects=(record.id,), note={STATES: {record.id: told_whole(known)}})
+
+
+def relation(first: str = "memory-1", second: str = "memory-2", **fields: Any) -> Relation:
+    values = {"id": "rel-1", "kind": "supersedes", "owner": PERSON.owner, "created_at": START, "updated_at": START}
+    return Relation(from_id=first, to_id=second, **(values | fields))
+
+
+def session(**fields: Any) -> Session:
+    return Session(**{"id": "ses-1", "owner": PERSON.owner, "started_at": START} | fields)
+
+
+def later(**lapse: float) -> datetime:
+    return START + timedelta(**lapse)
+
+
+def joined(*fresh: Event, known: Sequence[Event] = (), current: Sequence[Any] = (), trust: Trust = EVERYBODY):
+    earlier: dict[str, list[Event]] = {}
+    for event in known:
+        for id in event.subjects:
+            earlier.setdefault(id, []).append(event)
+    here = {record.id: record for record in current}
+    return joining.join(earlier, fresh, here, trust, later(hours=1))
+
+
+# --- what has to wait ---
+
+
+def test_the_first_events_of_a_stranger_count_and_the_ones_after_wait():
+    trust = Trust(strangers={"stranger": 2})
+
+    counted = [trust.counts(making(memory(), replica="stranger", position=at)) for at in (1, 2, 3)]
+    assert counted == [True, True, False]
+    assert trust.counts(making(memory(), replica="friend", position=99))
+
+
+def test_an_event_may_be_dated_a_day_ahead_of_our_clock_and_no_more():
+    event = making(memory())
+
+    assert not joining.is_ahead(event, START - timedelta(days=1))
+    assert joining.unready(event, START - timedelta(days=1)) == ""
+    assert joining.is_ahead(event, START - timedelta(days=1, microseconds=1))
+    why = joining.unready(event, START - timedelta(days=1, microseconds=1))
+    assert why == "it is dated 2026-01-01, which has not come yet"
+
+
+def test_an_event_that_tells_of_more_than_it_says_waits_but_an_erasure_tells_whom_it_frees():
+    edit = changing("text", "Other words")
+
+    assert "more than it says" in joining.unready(said("a", edit, subjects=("memory-2",)), START)
+    assert joining.unready(said("a", edit), START) == ""
+    assert joining.unready(said("a", edit, subjects=("memory-2",), action="purge"), START) == ""
+
+
+def test_a_stranger_may_make_a_memory_and_weigh_it():
+    made = making(memory(), replica="stranger")
+    weighed = said("stranger", changing("pinned", new=True), position=2)
+
+    assert joining.distrusted(made, {}, WARY) == ""
+    assert joining.distrusted(weighed, {"memory-1": [made]}, WARY) == ""
+    assert joining.distrusted(telling(memory(), "stranger"), {}, WARY) == ""
+    assert joining.distrusted(made._replace(payload=None), {}, WARY) == ""
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        said("stranger", subjects=("memory-1",), action="purge"),
+        making(relation(), replica="stranger"),
+        said("stranger", changing("id", None, "memory-1")),
+        said("stranger", changing("status", "promoted")),
+        said("stranger", changing("pinned", new=True), changing("visibility", "shared")),
+        said("stranger", Edit("relation", "rel-1", "kind", "related", "conflicts")),
+    ],
+)
+def test_a_stranger_neither_erases_nor_judges_nor_decides(event: Event):
+    assert "not accepted here" in joining.distrusted(event, {}, WARY)
+    assert joining.distrusted(event, {}, EVERYBODY) == ""
+
+
+def test_a_stranger_changes_nothing_that_others_had_a_word_in():
+    known = {"memory-1": [making(memory())]}
+
+    assert joining.distrusted(said("stranger", changing("pinned", new=True)), known, WARY)
+    assert joining.distrusted(telling(memory(), "stranger"), known, WARY)
+    assert joining.distrusted(telling(memory(), "stranger"), {"memory-2": known["memory-1"]}, WARY) == ""
+
+
+def test_what_a_stranger_makes_is_held_and_belongs_to_who_takes_it_in():
+    made = making(memory(owner="mallory", approved_by="mallory"), replica="stranger")
+    told = telling(memory(owner="mallory", approved_by="mallory"), "stranger")
+
+    for event in (made, told):
+        values = states([joining.heard(event, WARY)])["memory-1"].values()
+        assert (values["held_for"], values["owner"]) == ("untrusted_origin", "alex")
+        assert not {"status", "approved_by"} & values.keys()
+        assert values["text"] == "We deploy on Fridays"
+        trusted = states([joining.heard(event, EVERYBODY)])["memory-1"].values()
+        assert (trusted["owner"], trusted["status"]) == ("mallory", "promoted")
+
+
+def test_a_strangers_session_is_heard_as_it_is_and_an_edit_makes_nothing_wait():
+    begun, told = making(session(), replica="stranger"), telling(session(owner="mallory"), "stranger")
+    weighed = said("stranger", changing("pinned", new=True))
+
+    assert "held_for" not in states([joining.heard(begun, WARY)])["ses-1"].values()
+    assert states([joining.heard(told, WARY)])["ses-1"].values()["owner"] == "mallory"
+    assert joining.heard(weighed, WARY) == weighed
+    assert joining.heard(weighed._replace(payload=None), WARY) == weighed._replace(payload=None)
+
+
+def test_projects_and_owners_are_heard_by_the_names_they_have_here():
+    theirs = memory(scope=Scope.parse("project:theirs@eval"), owner="alexandra")
+    trust = Trust(names={"there": {"project:theirs": "project:ours"}}, owners={"there": {"alexandra": "alex"}})
+
+    for event in (making(theirs, replica="there"), telling(theirs, "there")):
+        values = states([joining.heard(event, trust)])["memory-1"].values()
+        assert (values["scope"], values["owner"]) == ("project:ours@eval", "alex")
+    untouched = making(theirs, replica="elsewhere")
+    assert joining.heard(untouched, trust) == untouched
+
+
+@pytest.mark.parametrize(
+    ("trust", "scope", "owner"),
+    [
+        (Trust(names={"there": {"project:theirs": "project:ours"}}), "project:ours", "alexandra"),
+        (Trust(owners={"there": {"alexandra": "alex"}}), "project:theirs", "alex"),
+        (Trust(bound={"there": "kim"}), "project:theirs", "kim"),
+    ],
+)
+def test_each_name_is_heard_as_ours_by_itself(trust: Trust, scope: str, owner: str):
+    event = making(memory(scope=Scope.parse("project:theirs"), owner="alexandra"), replica="there")
+    values = states([joining.heard(event, trust)])["memory-1"].values()
+
+    assert (values["scope"], values["owner"]) == (scope, owner)
+
+
+def test_a_replica_that_is_bound_to_an_owner_speaks_for_nobody_else():
+    trust = Trust(bound={"there": "kim"}, owners={"there": {"alex": "robin"}})
+
+    for event in (making(memory(), replica="there"), telling(memory(), "there")):
+        assert states([joining.heard(event, trust)])["memory-1"].values()["owner"] == "kim"
+    nobody = said("there", changing("owner", None, "alex"))
+    assert joining.heard(nobody, trust).payload.edits[0].new is None
+    lost = making(memory(), replica="there")._replace(payload=None)
+    assert joining.heard(lost, trust) == lost
+
+
+# --- what becomes of the records ---
+
+
+def test_events_make_the_records_that_they_tell_of():
+    made, pinned = making(memory(), replica="a"), said("b", changing("pinned", new=True), seconds=5)
+    found = joined(pinned, made)
+
+    assert found.waiting == ()
+    assert found.taken == (pinned, made)
+    assert found.after["memory-1"] == memory(pinned=True, updated_at=later(seconds=5))
+
+
+def test_what_is_about_a_record_that_nobody_told_of_waits_and_holds_up_nothing_else():
+    lone, other = said("a", changing("pinned", new=True)), making(memory("memory-2"), replica="b")
+    found = joined(lone, other)
+
+    assert [(each.event, each.why) for each in found.waiting] == [(lone, "what it is about has not arrived")]
+    assert found.taken == (other,)
+    assert set(found.after) == {"memory-2"}
+
+
+def test_what_a_stranger_may_not_say_waits_and_so_does_what_has_not_come():
+    erased = said("stranger", subjects=("memory-1",), action="purge")
+    early = making(memory("memory-2"), replica="a", seconds=90_001)
+    lone = said("a", changing("pinned", new=True, id="memory-3"))
+    found = joined(erased, early, lone, trust=WARY)
+
+    assert [each.event for each in found.waiting] == [erased, early, lone]
+    assert "it erases" in found.waiting[0].why
+    assert (found.taken, dict(found.after)) == ((), {})
+
+
+def test_a_record_of_which_only_a_part_is_known_holds_up_no_other():
+    half = said("a", changing("pinned", new=True, id="memory-2"))
+
+    assert set(joined(making(memory(), replica="b"), known=[half]).after) == {"memory-1"}
+
+
+def test_what_cannot_be_read_waits_with_the_reason():
+    odd = said("a", changing("text", "Words"), changing("id", "memory-1"), changing("importance", 99))
+    mixed = said("b", changing("id", "memory-2", id="memory-2"), changing("valid_from", 5, id="memory-2"),
+                 changing("valid_until", "x", id="memory-2"))  # fmt: skip
+    found = joined(odd, mixed)
+
+    assert [each.event for each in found.waiting] == [odd, mixed]
+    assert any("makes no sense" in each.why for each in found.waiting)
+    assert (found.taken, dict(found.after)) == ((), {})
+
+
+def test_an_event_waits_whole_where_one_of_its_records_does():
+    both = said("a", *edits_between(None, memory()), changing("pinned", new=True, id="memory-2"))
+    found = joined(both)
+
+    assert [each.why for each in found.waiting] == ["what it is about has not arrived"]
+    assert dict(found.after) == {}
+
+
+def test_what_was_here_before_and_cannot_be_read_stays_as_it_is():
+    odd = said("a", changing("id", "memory-1"), changing("text", "Words"), changing("importance", 99))
+    found = joined(making(memory("memory-2"), replica="b"), known=[odd], current=[memory()])
+
+    assert len(found.taken) == 1
+    assert set(found.after) == {"memory-2"}
+
+
+def test_a_purge_leaves_nothing_of_a_record():
+    gone = said("a", subjects=("memory-1",), action="purge", seconds=5)
+
+    assert joined(gone, known=[making(memory())], current=[memory()]).after == {"memory-1": None}
+
+
+def test_what_a_purge_took_the_words_of_is_read_off_the_record():
+    made = making(memory(), replica="a", seconds=1)
+    lost = said("b", changing("summary", "short"), seconds=5)._replace(payload=None)
+    now = memory(summary="short", seen=3, updated_at=later(seconds=5))
+    state = joining.state_of("memory-1", [made, lost], now, EVERYBODY)
+
+    assert state.values()["summary"] == "short"
+    assert state.values()["seen"] == 3
+    assert state.fields["summary"][0] == Stamp(lost.time, "b", lost.id)
+    assert state.fields["text"][0].replica == "a"
+    assert joining.record_of(state) == now
+    assert not {"seen", "revision", "updated_at"} & state.fields.keys()
+
+
+def test_where_all_words_are_lost_everything_is_read_off_the_record_but_its_revision():
+    lost = making(memory(), replica="a", seconds=5)._replace(payload=None)
+    now = memory(seen=3, revision=7, updated_at=later(seconds=5))
+
+    assert joining.record_of(joining.state_of("memory-1", [lost], now, EVERYBODY)) == replace(now, revision=1)
+    begun = making(session(), replica="a")._replace(payload=None)
+    state = joining.state_of("ses-1", [begun], session(), EVERYBODY)
+    assert (joining.record_of(state), state.type, dict(state.counts)) == (session(), "session", {})
+
+
+def test_a_lost_word_that_counted_nothing_adds_nothing_to_the_count():
+    made = making(memory(), replica="a", seconds=1)
+    lost = said("b", changing("summary", "short"), seconds=5)._replace(payload=None)
+    state = joining.state_of("memory-1", [made, lost], memory(summary="short"), EVERYBODY)
+
+    assert list(state.counts.values()) == [1]
+
+
+def test_nothing_is_read_off_a_record_whose_every_word_is_there_or_that_is_gone():
+    made = making(memory(), replica="a", seconds=1)
+    lost = said("b", changing("summary", "short"), seconds=5)._replace(payload=None)
+    purge = said("b", subjects=("memory-1",), action="purge", seconds=6)._replace(payload=None)
+
+    assert "summary" not in joining.state_of("memory-1", [made], memory(summary="other"), EVERYBODY).values()
+    assert "summary" not in joining.state_of("memory-1", [made, lost], None, EVERYBODY).values()
+    assert joining.state_of("memory-1", [made, lost, purge], memory(), EVERYBODY).erased
+
+
+def test_a_record_was_last_touched_when_the_last_word_about_it_was_said():
+    again = said("b", changing("seen", 2, 1), seconds=9)
+
+    assert joined(making(memory()), again).after["memory-1"].updated_at == later(seconds=9)
+    assert joined(making(session(), seconds=4)).after["ses-1"] == session()
+
+
+@pytest.mark.parametrize("last", ["valid_from", "valid_until"])
+def test_of_two_ends_that_do_not_fit_together_the_one_that_was_said_last_stays(last: str):
+    ends = {"valid_from": print_time(later(days=9)), "valid_until": print_time(later(days=3))}
+    first = next(name for name in ends if name != last)
+    made = making(memory(), replica="a")
+    found = joined(
+        made, said("b", changing(first, ends[first]), seconds=1), said("c", changing(last, ends[last]), seconds=2)
+    )
+
+    assert (getattr(found.after["memory-1"], first), found.waiting) == (None, ())
+    assert getattr(found.after["memory-1"], last) == later(days=9 if last == "valid_from" else 3)
+
+
+def test_two_ends_that_are_one_moment_do_not_fit_together_and_two_in_order_do():
+    end = print_time(later(days=3))
+    same = joined(
+        making(memory(valid_from=later(days=3)), replica="a"), said("b", changing("valid_until", end), seconds=1)
+    )
+    ordered = joined(
+        making(memory(valid_from=START), replica="a"), said("b", changing("valid_until", end), seconds=1)
+    )
+
+    assert same.after["memory-1"].valid_from is None
+    assert ordered.after["memory-1"].valid_from == START
+
+
+def test_a_session_that_would_end_before_it_began_has_not_ended():
+    ended = Edit("session", "ses-1", "ended_at", None, print_time(START - timedelta(days=1)))
+
+    assert joined(making(session(), replica="a"), said("b", ended, seconds=1)).after["ses-1"].ended_at is None
+    at_once = ended._replace(new=print_time(START))
+    assert joined(making(session(), replica="a"), said("b", at_once, seconds=1)).after["ses-1"].ended_at == START
+
+
+# --- what a store settles beside ---
+
+
+def test_of_two_memories_in_one_place_the_lower_id_stays_and_the_other_leads_to_it():
+    settled = joining.aliases([memory("b"), memory("a")])
+
+    assert {id: (one.replaced_by, one.apart) for id, one in settled.moved.items()} == {"b": ("a", True)}
+    assert settled.why == ("same place",)
+    assert joining.aliases([memory("a"), memory("b", "Lint with ruff")]) == joining.Settling({})
+
+
+@pytest.mark.parametrize(
+    ("stays", "goes"),
+    [
+        ({"status": "rejected"}, {}),
+        ({}, {"status": "pending"}),
+        ({"status": "pending"}, {"status": "pending", "held_for": "untrusted_origin"}),
+        ({}, {"held_for": "untrusted_origin"}),
+    ],
+)
+def test_a_rejection_keeps_its_place_and_what_waits_gives_way(stays: dict[str, Any], goes: dict[str, Any]):
+    assert set(joining.aliases([memory("z", **stays), memory("a", **goes)]).moved) == {"a"}
+
+
+WORDING = "We deploy on Mondays"
+
+
+def keyed(id: str, text: str, **fields: Any) -> Memory:
+    return memory(id, text, **({"key": "deploy"} | fields))
+
+
+def test_the_later_wording_under_one_key_stays_whichever_memory_does():
+    old, new = keyed("a", "We deploy on Fridays"), keyed("b", WORDING, tags=("ops",), updated_at=later(hours=1))
+    moved = joining.aliases([old, new]).moved
+
+    assert (moved["a"].text, moved["a"].tags, moved["a"].replaced_by) == (WORDING, ("ops",), "")
+    assert moved["b"].replaced_by == "a"
+
+
+@pytest.mark.parametrize(
+    ("stays", "goes"),
+    [
+        ({"updated_at": later(hours=2)}, {}),
+        ({"updated_at": later(hours=1)}, {}),
+        ({}, {"forgotten_at": START}),
+        ({}, {"status": "pending"}),
+        ({"tier": 3}, {}),
+        ({}, {"tier": 3}),
+    ],
+)
+def test_no_wording_is_taken_over_that_is_older_or_out_of_use_or_needs_a_persons_word(stays, goes):
+    one = keyed("a", "We deploy on Fridays", **stays)
+    other = keyed("b", WORDING, **({"updated_at": later(hours=1)} | goes))
+
+    assert set(joining.aliases([one, other]).moved) == {"b"}
+
+
+def test_of_several_wordings_the_latest_stays():
+    every = [
+        keyed(id, f"We deploy at {at}", updated_at=later(hours=at)) for id, at in (("a", 1), ("b", 3), ("c", 2))
+    ]
+
+    assert joining.aliases(every).moved["a"].text == "We deploy at 3"
+
+
+def test_memories_that_hide_one_another_in_a_ring_let_go_where_that_was_said_first():
+    ring = {"a": memory("a", replaced_by="b"), "b": memory("b", replaced_by="c"), "c": memory("c", replaced_by="a")}
+    when = {"a": 3, "b": 1, "c": 2}
+    settled = joining.rings(ring, lambda each: Stamp(str(when[each]), "", ""))
+
+    assert {id: one.replaced_by for id, one in settled.moved.items()} == {"b": ""}
+    assert settled.why == ("ring",)
+
+
+def test_a_chain_is_no_ring_and_each_ring_lets_go_once():
+    chain = {"a": memory("a", replaced_by="b"), "b": memory("b", replaced_by="gone")}
+    assert joining.rings(chain, lambda each: Stamp(each, "", "")) == joining.Settling({})
+    rings = {id: memory(id, replaced_by=by) for id, by in ("ab", "ba", "cd", "dc", "ea")}
+    assert set(joining.rings(rings, lambda each: Stamp(each, "", "")).moved) == {"a", "c"}
+
+
+# --- how often it was said ---
+
+
+def counting(**counts: dict[str, int]):
+    """What is known of each memory, with what was counted of it."""
+    fields = {id: {"id": (Stamp("1", "here", "e"), id)} for id in counts}
+    return lambda each: State(fields.get(each, {}), counts.get(each, {}), type="memory")
+
+
+def test_what_was_said_of_a_twin_counts_for_the_one_that_stays():
+    twins = {"a": memory("a", seen=2), "b": memory("b", seen=3, replaced_by="a", apart=True)}
+    stays, told = joining.counted(twins, counting(a={"1/x": 2}, b={"2/y": 3}))
+
+    assert {id: one.seen for id, one in stays.items()} == {"a": 5}
+    assert told["a"]["counts"] == {"2/y": 3}
+    assert told["a"]["fields"]["id"][-1] == "a"
+
+
+def test_a_count_that_is_known_counts_once_and_a_greater_one_for_what_is_more():
+    twins = {"a": memory("a", seen=2), "b": memory("b", replaced_by="a", apart=True)}
+
+    assert joining.counted(twins, counting(a={"1/x": 2}, b={"1/x": 2})) == ({}, {})
+    stays, told = joining.counted(twins, counting(a={"1/x": 2}, b={"1/x": 3}))
+    assert (stays["a"].seen, told["a"]["counts"]) == (3, {"1/x": 3})
+
+
+def test_what_was_said_once_of_a_twin_counts_once():
+    twins = {"a": memory("a"), "b": memory("b", replaced_by="a", apart=True)}
+
+    assert joining.counted(twins, counting(a={"1/x": 1}, b={"2/y": 1}))[0]["a"].seen == 2
+
+
+def test_the_counts_of_several_twins_come_together():
+    twins = {"a": memory("a"), **{id: memory(id, replaced_by="a", apart=True) for id in "bc"}}
+    stays, told = joining.counted(twins, counting(a={"1/x": 1}, b={"2/y": 2}, c={"3/z": 4, "2/y": 2}))
+
+    assert (stays["a"].seen, told["a"]["counts"]) == (7, {"2/y": 2, "3/z": 4})
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"held_for": "untrusted_origin"},
+        {"apart": False},
+        {"text": "Quite another thing"},
+        {"owner": "kim"},
+        {"replaced_by": "elsewhere"},
+    ],
+)
+def test_only_what_a_twin_that_counts_was_seen_is_counted(other: dict[str, Any]):
+    twin = replace(memory("b", replaced_by="a", apart=True), **other)
+
+    assert joining.counted({"a": memory("a"), "b": twin}, counting(a={"1/x": 1}, b={"2/y": 2})) == ({}, {})
+
+
+def test_a_twin_leads_through_others_to_the_one_that_stays_and_round_in_a_ring_to_none():
+    chain = {
+        "a": memory("a"),
+        "b": memory("b", replaced_by="a", apart=True),
+        "c": memory("c", replaced_by="b", apart=True),
+    }
+    stays, _ = joining.counted(chain, counting(a={"1/x": 1}, c={"2/y": 2}))
+    assert {id: one.seen for id, one in stays.items()} == {"a": 3}
+    keys = {"a": keyed("a", "One wording"), "b": keyed("b", "Another one", replaced_by="a", apart=True)}
+    assert joining.counted(keys, counting(a={"1/x": 1}, b={"2/y": 2}))[0]["a"].seen == 3
+
+
+def test_nothing_is_counted_for_a_memory_that_history_does_not_know():
+    twins = {"a": memory("a"), "b": memory("b", replaced_by="a", apart=True)}
+
+    assert joining.counted(twins, counting(b={"2/y": 2})) == ({}, {})
+
+
+# --- words that nobody approved ---
+
+
+def rule(text: str = "Never deploy on Fridays", **fields: Any) -> Memory:
+    return memory(text=text, **({"tier": 3, "kind": "rule"} | fields))
+
+
+def approving(replica: str = "a", *, seconds: int = 5, position: int = 2, **note: Any) -> Event:
+    edit = changing("status", "promoted", "pending")
+    return said(replica, edit, seconds=seconds, position=position, note={"confirmed": "flag"} | note)
+
+
+def test_a_curated_memory_in_the_words_that_were_approved_is_approved():
+    made = making(rule(status="pending"), replica="a", seconds=1)
+
+    assert not joining.unapproved(rule(), [made, approving()])
+    assert not joining.unapproved(rule(), [approving("b", digest=rule().digest)])
+    assert not joining.unapproved(memory(), [])
+    assert not joining.unapproved(rule(status="pending"), [])
+
+
+def test_words_that_somebody_else_edited_in_before_the_approval_are_not_approved():
+    made = making(rule("First words", status="pending"), replica="a", seconds=1)
+    edited = said("b", changing("text", rule().text, "First words"), seconds=3)
+
+    assert joining.unapproved(rule(), [made, edited, approving()])
+    assert joining.unapproved(rule(), [made, edited, approving(digest=rule("First words").digest)])
+    confirmed = said("b", changing("text", rule().text), seconds=3, note={"confirmed": "web"})
+    assert not joining.unapproved(rule(), [made, confirmed, approving()])
+
+
+def test_the_replica_that_approved_knew_its_own_earlier_words_and_no_later_ones():
+    made = making(rule("First words", status="pending"), replica="a", seconds=1)
+
+    def edited(position: int) -> Event:
+        return said("a", changing("text", rule().text), seconds=3, position=position)
+
+    assert not joining.unapproved(rule(), [made, edited(2), approving(position=3)])
+    assert joining.unapproved(rule(), [made, edited(4), approving(position=3)])
+    assert joining.unapproved(rule(), [made, edited(3), approving(position=3)])
+
+
+def test_the_last_approval_counts():
+    made = making(rule("First words", status="pending"), replica="a", seconds=1)
+    first, last = approving(seconds=3), approving("b", seconds=9, digest=rule().digest)
+
+    assert not joining.unapproved(rule(), [made, first, last])
+    assert joining.unapproved(rule(), [made, approving(seconds=9), approving("b", digest=rule().digest)])
+
+
+def test_without_any_approval_only_what_was_told_whole_is_taken_as_approved():
+    made = making(rule(), replica="a")
+
+    assert joining.unapproved(rule(), [made])
+    assert joining.unapproved(rule(), [made._replace(payload=None)])
+    assert joining.unapproved(rule(), [said("a", changing("status", "promoted"))])
+    assert not joining.unapproved(rule(), [telling(rule(), "a")])
+
+
+def test_what_is_held_again_waits_for_a_person():
+    held = joining.held_again(rule(approved_by="alex"))
+
+    assert (held.status, held.held_for, held.approved_by) == ("pending", "curated_kind", "")
+
+
+# --- the Change ---
+
+
+def test_what_is_taken_in_is_put_with_the_events_that_made_it():
+    event = making(memory(), replica="a")
+    change = joining.change_of(joined(event), {}, {}, request())
+
+    assert (change.puts, change.expects) == ((memory(),), {"memory-1": 0})
+    assert [kept for kept, _ in change.past.events] == [event]
+    assert change.draft is None
+    assert list(change.claims) == ["memory-1"]
+
+
+def test_a_record_that_is_here_is_one_revision_on_and_one_that_says_the_same_is_left_alone():
+    pinned = said("b", changing("pinned", new=True), seconds=5)
+    here = memory(revision=4)
+    change = joining.change_of(joined(pinned, known=[making(memory())], current=[here]), {"memory-1": here}, {},
+                               request())  # fmt: skip
+
+    assert (change.puts[0].revision, change.expects) == (5, {"memory-1": 4})
+    same = joining.change_of(joined(known=[making(memory())], current=[here]), {"memory-1": here}, {}, request())
+    assert same is None
+
+
+def test_what_is_gone_is_dropped_and_its_words_leave_the_events():
+    gone = said("a", subjects=("memory-1",), action="purge", seconds=5)
+    late = said("b", changing("text", "Secret words"), seconds=3)
+    here = {"memory-1": memory(revision=2)}
+    found = joined(gone, late, known=[making(memory())], current=here.values())
+    change = joining.change_of(found, here, {}, request(), erase=["memory-1"])
+
+    assert (change.drops, change.expects, change.erase) == (
+        (("memory", "memory-1"),),
+        {"memory-1": 2},
+        ("memory-1",),
+    )
+    assert all(event.payload is None for event, _ in change.past.events)
+    assert joining.change_of(found, {}, {}, request()).drops == ()
+
+
+def test_what_this_store_settles_is_told_by_an_event_of_its_own():
+    found = joined(making(memory("b"), replica="a"))
+    settled = {"b": replace(found.after["b"], replaced_by="a", apart=True, tier=3)}
+    change = joining.change_of(found, {}, settled, request(now=later(hours=2)), why=("same place",))
+
+    assert change.draft.subjects == ("b",)
+    assert (change.draft.action, change.draft.tier) == ("join", 3)
+    assert change.draft.payload.note == {"why": ["same place"]}
+    assert {edit.field for edit in change.draft.payload.edits} == {"replaced_by", "apart", "tier"}
+    assert change.puts[0].updated_at == later(hours=2)
+
+
+def test_a_count_is_told_as_such_and_not_as_an_edit():
+    here = {"memory-1": memory()}
+    settled, counts = {"memory-1": memory(seen=4)}, {"memory-1": {"counts": {"1/x": 3}}}
+    empty = joining.Joined((), (), {}, {})
+    change = joining.change_of(empty, here, settled, request(), counts=counts)
+
+    assert change.draft.payload == Payload((), {STATES: counts}, "salt")
+    assert change.puts[0].seen == 4
+    assert joining.change_of(empty, here, {"memory-1": memory()}, request()) is None
+
+
+def test_records_that_moved_without_an_event_are_told_of_by_one():
+    moved = joining.Joined((), (), {}, {"memory-1": memory(pinned=True)})
+    change = joining.change_of(moved, {"memory-1": memory()}, {}, request())
+
+    assert (change.draft.action, change.draft.subjects, change.past) == ("join", ("memory-1",), None)
+
+
+def test_an_action_of_its_own_is_told_though_nothing_is_settled():
+    change = joining.change_of(joined(making(memory(), replica="a")), {}, {}, request(), action="accept")
+
+    assert (change.draft.action, change.draft.subjects, change.draft.tier) == ("accept", (), 0)
+
+
+def test_two_records_are_the_same_whenever_they_were_touched():
+    assert joining.same(memory(), memory(revision=9, updated_at=later(days=1)))
+    assert not joining.same(memory(), memory(pinned=True))
+    assert not joining.same(memory(), None)
+    assert not joining.same(None, memory())
+    assert joining.same(None, None)
+
+
+def test_what_is_erased_replaces_nothing_and_no_verdict_is_about_it():
+    assert joining.freed(memory(replaced_by="gone"), ["gone"]).replaced_by == ""
+    assert joining.freed(memory(replaced_by="there"), ["gone"]).replaced_by == "there"
+    assert joining.freed(relation("gone", "b"), ["gone"]) is None
+    assert joining.freed(relation("a", "gone"), ["gone"]) is None
+    assert joining.freed(relation("a", "b"), ["gone"]) == relation("a", "b")
+    assert encode(joining.freed(session(), ["gone"])) == encode(session())
