@@ -55,11 +55,12 @@ DOORS = {
     "engram.surfaces.login": {"config"},
     "engram.surfaces.tui.command": {"wiring"},
     "engram.surfaces.hook": {"wiring", "config", "recall"},
+    "engram.surfaces.settings": {"wiring", "config"},
     "engram.surfaces.setup": {"wiring", "config"},
     "engram.surfaces.welcome": {"wiring", "config"},
     "engram.surfaces.views": {"wiring", "config"},
     "engram.surfaces.migrate": {"wiring"},
-    "engram.surfaces.places": {"wiring", "config"},
+    "engram.surfaces.init": {"wiring", "config"},
     "engram.surfaces.journal": {"config"},
 }
 """The doors that start a process must ask wiring for an Engram, or the settings where things lie; no others may."""

@@ -73,7 +73,7 @@ FAULTS = {
     "an unknown option": Fault(("remember", "x", "--colour"), "invalid", "--colour", "engram remember --help"),
     "an abbreviated option": Fault(("remember", "x", "--pin"), "invalid", "--pin", "engram remember --help"),
     "an option without its value": Fault(("remember", "x", "--kind"), "invalid", "--kind", "--help"),
-    "a missing text": Fault(("remember",), "invalid", "text", "engram remember --help"),
+    "a missing text": Fault(("remember",), "invalid", "TEXT", "engram remember --help"),
     "a word too many": Fault(("list", "more"), "invalid", "more", "engram list --help"),
     "an empty question": Fault(("recall", "  "), "invalid", "question is empty", "engram recall"),
     "a moment to come": Fault(
@@ -169,7 +169,7 @@ def test_an_unknown_command_suggests_the_nearest(engram: Driver):
     assert done.err == "engram: There is no command 'remeber'.\n  Did you mean remember? See engram --help.\n"
 
 
-@pytest.mark.parametrize("word", ["qqqq", "--json", "--nonsense", "", "日本"])
+@pytest.mark.parametrize("word", ["qqqq", "--nonsense", "", "日本"])
 def test_an_unknown_command_without_a_near_one_points_at_help(engram: Driver, word: str):
     done = engram(word)
 

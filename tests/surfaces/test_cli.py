@@ -607,6 +607,15 @@ class TestSettings:
     def test_the_version_is_one_line(self, engram: Driver):
         for word in ("--version", "-V", "version"):
             assert engram(word).out == f"engram {__version__}\n"
+            assert engram(word, "--json").json == {"version": __version__}
+
+    @pytest.mark.parametrize("command", ["export", "rescue"])
+    def test_what_is_written_to_standard_output_is_followed_by_no_answer(self, engram: Driver, command: str):
+        engram.remember(DEPLOY)
+        plain, told = engram(command, "-"), engram(command, "-", "--json")
+
+        assert told.out.splitlines()[1] == plain.out.splitlines()[1]
+        assert [next(iter(json.loads(line))) for line in told.out.splitlines()] == ["format", "memory", "footer"]
 
 
 class TestDemo:
@@ -631,6 +640,28 @@ class TestHelp:
         assert "config" in done.out
         assert "completion" in done.out
         assert "Exit codes: 0 done" in done.out
+
+    def test_help_begins_with_what_a_newcomer_needs(self, engram: Driver):
+        commands = [
+            line.split()[0] for line in engram("--help").out.partition("Remember and find:\n")[2].splitlines()[:2]
+        ]
+
+        assert commands == ["remember", "recall"]
+
+    def test_on_a_terminal_a_command_takes_one_line_of_help(self, tmp_path: Path):
+        code, shown = at_terminal(tmp_path, "--help", columns=80)
+        commands = [line for line in shown.splitlines() if line.startswith("  ")]
+
+        assert code == 0
+        assert len(commands) > len(OPERATIONS)
+        assert max(map(len, commands)) <= 80
+
+    def test_help_asked_for_as_json_is_help(self, engram: Driver):
+        assert engram("--help", "--json").out == engram("--help").out
+
+    def test_help_tells_what_a_number_is_unless_it_is_said(self, engram: Driver):
+        assert "--limit N      How many at most. Default: 5.\n" in engram("recall", "--help").out
+        assert "Most tokens it may take; 0 takes the configured budget.\n" in engram("context", "--help").out
 
     def test_every_operation_stands_in_one_section_of_help(self):
         told = [each.name for _, operations in sections() for each in operations]

@@ -40,11 +40,12 @@ def test_the_command_prints_a_script_for(engram: Driver, shell: str):
         assert name.partition(" ")[0] in done.out
 
 
-def test_without_a_shell_it_shows_how_it_is_used(engram: Driver):
-    done = engram("completion")
+@pytest.mark.parametrize("words", [(), ("bash", "zsh")], ids=str)
+def test_without_one_shell_it_says_which_there_are(engram: Driver, words: tuple[str, ...]):
+    done = engram("completion", *words)
 
-    assert done.code == 2
-    assert "bash|zsh|fish" in done.out
+    assert (done.code, done.out) == (2, "")
+    assert "Use bash, zsh or fish." in done.err
 
 
 @pytest.mark.parametrize("shell", [shell for shell in SHELLS if shutil.which(shell)])

@@ -70,6 +70,20 @@ def test_a_bar_wipes_itself_off(watch: Watch):
     assert re.search(r"\r\x1b\[K$", stream.getvalue())
 
 
+@pytest.mark.parametrize("total", [0, 10])
+def test_a_bar_whose_work_never_told_its_end_is_wiped_off_too(watch: Watch, total: int):
+    stream = io.StringIO()
+    bar = Bar(stream)
+    watch.now += 10
+    bar.move(5, total, "looking")
+    bar.wipe()
+    assert stream.getvalue().endswith("\r\x1b[K")
+
+    wiped = stream.getvalue()
+    bar.wipe()
+    assert stream.getvalue() == wiped
+
+
 @pytest.mark.parametrize(("done", "total"), [(0, 0), (0, 10), (11, 10)])
 def test_a_bar_survives_odd_numbers(watch: Watch, done: int, total: int):
     bar = Bar(io.StringIO())

@@ -54,6 +54,14 @@ def test_a_store_of_plain_files_is_known(engram: Driver, tmp_path: Path):
     assert f"Store: files:{tmp_path / 'notes'}" in engram().out
 
 
+def test_a_machine_is_told_the_same_as_json(engram: Driver):
+    told = engram("--json").json
+
+    assert (told["some"], told["waiting"]) == (False, 0)
+    assert told["next"][0]["command"] == 'engram remember "We deploy on Fridays"'
+    assert not engram.store.exists()
+
+
 @pytest.mark.parametrize(
     ("words", "hint"),
     [

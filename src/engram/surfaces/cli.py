@@ -2,10 +2,11 @@
 
 import os
 import sys
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from engram.errors import Conflict, EngramError, Invalid, Unavailable
+from engram.errors import EngramError, Invalid, Unavailable
 
 if TYPE_CHECKING:
     from engram.model.change import Finding
@@ -76,16 +77,16 @@ def _command_first(words: list[str]) -> list[str]:
 
 
 def _run(words: list[str], screen: Screen) -> int:
-    if not words:
+    if words in ([], ["--json"]):
         from engram.surfaces.welcome import run  # noqa: PLC0415 - start-up
 
-        return run()
+        return run(json=screen.json)
     if words[0] in ("-h", "--help", "help"):
-        return _help(words[1:])
+        return _help([word for word in words[1:] if word != "--json"])
     if words[0] in ("-V", "--version", "version"):
         from engram import __version__  # noqa: PLC0415 - start-up
 
-        print(f"engram {__version__}")
+        print(f'{{"version": "{__version__}"}}' if screen.json else f"engram {__version__}")
         return 0
     if words[0] in EXTRA:
         return _extra(words[0], words[1:], screen)
@@ -94,13 +95,9 @@ def _run(words: list[str], screen: Screen) -> int:
 
 def _extra(name: str, words: list[str], screen: Screen) -> int:
     """Run a command that is no operation; each loads what it needs, and only that."""
-    if name == "config":
-        return _config(words, screen)
-    if name == "completion":
-        return _completion(words)
     from importlib import import_module  # noqa: PLC0415 - start-up
 
-    home = {"init": "places", "mcp": "mcp.command", "tui": "tui.command"}.get(name, name)
+    home = {"config": "settings", "mcp": "mcp.command", "tui": "tui.command"}.get(name, name)
     run = import_module(f"engram.surfaces.{home}").run
     if "--help" in words or "-h" in words:
         print("\n".join(line.removeprefix("    ") for line in (run.__doc__ or "").strip().splitlines()))
@@ -133,7 +130,9 @@ def _operate(words: list[str], screen: Screen) -> int:
 
     asked = parse(OPERATIONS[name], words)
     screen = Screen(asked.pop("json"), asked.pop("explain", False))
-    listing, *_ = (asked.pop(shown, False) for shown in ("list", "git", "hygiene"))
+    listing = asked.pop("list", False)
+    for flag in ("git", "hygiene"):  # they have said which operation is meant
+        asked.pop(flag, None)
     # These must work where the store does not, or need none: another's is looked at.
     apart = name in ("backup_verify", "backup_restore", "rescue") or (name == "hygiene" and bool(asked.get("path")))
     with _open(asked.pop("store"), lenient=name == "doctor", apart=apart) as engram:
@@ -142,7 +141,8 @@ def _operate(words: list[str], screen: Screen) -> int:
 
             return walk(engram, scope=asked["scope"])
         try:
-            answer = _watched(engram).ask(name, **_with_input(asked))
+            with _watched(engram) as watched:
+                answer = watched.ask(name, **_with_input(asked))
         except EngramError:
             _warn([each for each in engram.notices() if each.severity != "error"])  # what is wrong says the error
             raise
@@ -151,7 +151,7 @@ def _operate(words: list[str], screen: Screen) -> int:
             from engram.surfaces.views import with_views  # noqa: PLC0415 - start-up
 
             answer = with_views(engram, answer)
-        _show(answer, screen, quiet=name in ("export", "fetch") and asked["path"] == "-", notices=notices)
+        _show(answer, screen, quiet=name in ("export", "fetch", "rescue") and asked["path"] == "-", notices=notices)
         asking = name == "verify" and not answer.event and not screen.json and engram.caller.human
         if asking and _at_a_terminal() and _can_be_pinned(answer) and _agreed():
             answer = engram.ask(name, **{**asked, "repin": True, "confirm": True})._replace(evidence=())
@@ -172,13 +172,19 @@ def _agreed() -> bool:
         return False
 
 
-def _watched(engram: "Engram") -> "Engram":
-    """The memory, with a progress bar where a person looks on."""
+@contextmanager
+def _watched(engram: "Engram") -> "Iterator[Engram]":
+    """The memory, with a progress bar where a person looks on; it is gone when there is an answer, or none."""
     if sys.stderr is None or not sys.stderr.isatty():
-        return engram
+        yield engram
+        return
     from engram.surfaces.progress import Bar  # noqa: PLC0415 - start-up
 
-    return engram.watched_by(Bar(sys.stderr).move)
+    bar = Bar(sys.stderr)
+    try:
+        yield engram.watched_by(bar.move)
+    finally:
+        bar.wipe()
 
 
 def _at_a_terminal() -> bool:
@@ -237,42 +243,17 @@ def _show(
         told = {"warnings": [each._asdict() for each in notices]} if notices else {}
         print(json.dumps(shape(answer, answer.at) | told, ensure_ascii=False, indent=2))
         return
+    from engram.surfaces.paper import at_hand  # noqa: PLC0415 - start-up
     from engram.surfaces.render import render  # noqa: PLC0415 - start-up
 
-    if text := render(answer, paper(explain=screen.explain)):
+    if text := render(answer, at_hand(explain=screen.explain)):
         print(text)
-
-
-def paper(*, explain: bool = False) -> Any:  # noqa: ANN401 - a Paper, imported late
-    """What standard output is: colour and width only where a person looks at a terminal."""
-    from engram.surfaces.paper import Paper  # noqa: PLC0415 - start-up
-
-    terminal = sys.stdout is not None and sys.stdout.isatty()
-    try:
-        # What is piped is not cut: a machine, or grep, reads it.
-        asked = os.environ.get("COLUMNS") or os.get_terminal_size().columns or 100 if terminal else 2000
-        width = int(asked)
-    except (OSError, ValueError):
-        width = 100
-    return Paper(width, _colourful(sys.stdout), explain)
-
-
-def _colourful(stream: TextIO | None) -> bool:
-    return (
-        stream is not None
-        and stream.isatty()
-        and not os.environ.get("NO_COLOR")
-        and os.environ.get("TERM") != "dumb"
-    )
 
 
 def _warn(notices: "Sequence[Finding]") -> None:
     """Say beside the answer what the store has to say."""
-    begin, end = ("\x1b[33m", "\x1b[0m") if _colourful(sys.stderr) else ("", "")
     for each in notices:
-        print(f"{begin}engram: {each.message}{end}", file=sys.stderr)
-        if each.hint:
-            print(f"  {each.hint}", file=sys.stderr)
+        _say_beside(each.message, each.hint, "33")
 
 
 def _complain(error: EngramError, screen: Screen) -> None:
@@ -281,11 +262,16 @@ def _complain(error: EngramError, screen: Screen) -> None:
 
         print(json.dumps({"error": error.body()}, ensure_ascii=False, indent=2), file=sys.stderr)
         return
-    red = _colourful(sys.stderr)
-    begin, end = ("\x1b[31m", "\x1b[0m") if red else ("", "")
-    print(f"{begin}engram: {error.message}{end}", file=sys.stderr)
-    if error.hint:
-        print(f"  {error.hint}", file=sys.stderr)
+    _say_beside(error.message, error.hint, "31")
+
+
+def _say_beside(message: str, hint: str, colour: str) -> None:
+    """A sentence and the next step, on standard error."""
+    from engram.surfaces.paper import Paper, is_colourful  # noqa: PLC0415 - start-up
+
+    print(Paper(colour=is_colourful(sys.stderr)).paint(f"engram: {message}", colour), file=sys.stderr)
+    if hint:
+        print(f"  {hint}", file=sys.stderr)
 
 
 def _logged() -> str:
@@ -307,65 +293,12 @@ def _logged() -> str:
 
 
 def _help(words: list[str]) -> int:
-    from engram.surfaces.overview import overview  # noqa: PLC0415 - start-up
-
     if words:
         return _run([*words, "--help"], Screen())
-    print("\n".join(overview(EXTRA)))
-    return 0
+    from engram.surfaces.overview import overview  # noqa: PLC0415 - start-up
+    from engram.surfaces.paper import at_hand  # noqa: PLC0415 - start-up
 
-
-def _config(words: list[str], screen: Screen) -> int:
-    from engram import config  # noqa: PLC0415 - start-up
-    from engram.wiring.places import home_scope, working_folder  # noqa: PLC0415 - start-up
-
-    if rest := [word for word in words if word not in ("--json", "--help", "-h")]:
-        raise Invalid(f"config takes no {rest[0]!r}.", "Run engram config, then edit the file it names.")
-    if {"--help", "-h"} & set(words):
-        print(f"Usage: engram config [--json]\n\n{EXTRA['config']}\n\nExample:\n  engram config")
-        return 0
-    folder = working_folder()
-    settings = config.read(os.environ, folder)
-    if screen.json:
-        import json  # noqa: PLC0415 - start-up
-
-        print(json.dumps({name: value._asdict() for name, value in settings.values.items()}, indent=2))
-        return 0
-    from engram.surfaces.paper import table  # noqa: PLC0415 - start-up
-
-    rows = []
-    for setting in config.SETTINGS:
-        value = settings.values[setting.name]
-        shown = {"": _unset(setting.name), True: "on", False: "off"}.get(value.value) if _plain(value) else None
-        rows.append([setting.name, shown or str(value.value), value.origin, setting.about])
-    print("\n".join(table(rows, paper())))
-    print(f"\nYour file: {config.user_file(os.environ)}")
-    try:
-        print(f"New memories land in: {home_scope(settings, os.environ, folder)}")
-    except Conflict as error:  # several projects: that is worth showing, and no reason to show nothing
-        print(f"New memories land nowhere by themselves: {error.message} {error.hint}")
-    return 0
-
-
-def _plain(value: Any) -> bool:  # noqa: ANN401 - a setting's Value
-    return value.value == "" or isinstance(value.value, bool)
-
-
-def _unset(name: str) -> str:
-    from engram import config  # noqa: PLC0415 - start-up
-
-    return os.path.join(config.data_folder(os.environ), "engram.db") if name == "store" else "-"
-
-
-def _completion(words: list[str]) -> int:
-    from engram.surfaces.completion import SHELLS, script  # noqa: PLC0415 - start-up
-
-    if not words or words[0] in ("-h", "--help"):
-        print(f"Usage: engram completion {'|'.join(SHELLS)}\n\n{EXTRA['completion']}\n\nExamples:")
-        print('  eval "$(engram completion bash)"      # in ~/.bashrc; with zsh in ~/.zshrc')
-        print("  engram completion fish | source       # in ~/.config/fish/config.fish")
-        return 0 if words else 2
-    print(script(words[0], EXTRA))
+    print("\n".join(overview(EXTRA, at_hand().width)))
     return 0
 
 

@@ -1,12 +1,29 @@
-"""Shell completion, printed from the operations: commands first, then the options of each."""
+"""`engram completion`: a script for a shell, made from the operations: commands first, then the options of each."""
 
 from collections.abc import Iterable, Mapping
 
 from engram.errors import Invalid
 from engram.service import listed
+from engram.surfaces.cli import EXTRA
 from engram.surfaces.parsing import RENDERING, parameters
 
 SHELLS = ("bash", "zsh", "fish")
+
+
+def run(words: list[str], *, json: bool = False) -> int:
+    """Usage: engram completion bash|zsh|fish
+
+    Print a completion script for a shell: commands, their options, and what each is for.
+
+    Examples:
+      eval "$(engram completion bash)"      # in ~/.bashrc; with zsh in ~/.zshrc
+      engram completion fish | source       # in ~/.config/fish/config.fish
+    """  # noqa: D415 - it is the command's help
+    del json  # a script is none
+    if len(words) != 1:
+        raise Invalid("engram completion needs the name of a shell.", "Use bash, zsh or fish.")
+    print(script(words[0], EXTRA))
+    return 0
 
 
 def script(shell: str, extra: Mapping[str, str]) -> str:

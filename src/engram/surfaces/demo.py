@@ -8,7 +8,7 @@ import tempfile
 import time
 
 from engram.errors import Invalid, Unavailable
-from engram.surfaces.cli import paper
+from engram.surfaces.paper import at_hand
 
 TOUR = (
     (
@@ -80,7 +80,7 @@ def run(words: list[str], *, json: bool) -> int:
     with tempfile.TemporaryDirectory(prefix="engram-demo-") as folder:
         for title, commands in TOUR:
             if not json:
-                print(f"\n{paper().bold(title)}\n", flush=True)
+                print(f"\n{at_hand().bold(title)}\n", flush=True)
             for line in commands:
                 _show(line, folder, quiet=json)
     if json:
@@ -102,7 +102,7 @@ def _show(line: str, folder: str, *, quiet: bool) -> None:
     theirs = {name: value for name, value in os.environ.items() if not name.startswith(("ENGRAM_", "XDG_"))}
     environment = {**theirs, "HOME": folder, "ENGRAM_STORE": os.path.join(folder, "demo.db")}
     if not quiet:
-        print(paper().dim(f"$ engram {line}"), flush=True)
+        print(at_hand().dim(f"$ engram {line}"), flush=True)
     done = subprocess.run(
         [sys.executable, "-m", "engram", *shlex.split(line)],
         env=environment,

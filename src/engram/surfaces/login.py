@@ -26,24 +26,23 @@ PAUSE = 5
 
 
 def run(words: list[str], *, json: bool = False) -> int:
-    """Sign in to a team's server, or print a token for it.
+    """Usage: engram login URL [--client ID] [--token | --forget] [--json]
 
-    Usage: engram login URL [--client ID] [--token | --forget] [--json]
+    Sign in to a team's server, or print a token for it. It shows an address and a code: open the address in any
+    browser, sign in with your provider and enter the code. The tokens are kept in a file that only you can read;
+    engram remote uses them too, for a remote at that address.
 
-    Shows an address and a code. Open the address in any browser, sign in with your provider and enter the code. The
-    tokens are kept in a file that only you can read.
-
+    Options:
       --client ID  How the provider knows this program. Default: engram.
       --token      Print a token for that server, renewed where it is about to end. For scripts, and for agents that
                    take a command for their credentials.
       --forget     Forget the tokens for that server.
-
-    engram remote uses the tokens too, for a remote at that address.
+      --json       Answer in JSON, for machines.
 
     Examples:
       engram login https://memory.example.org
       engram login https://memory.example.org --token
-    """
+    """  # noqa: D415 - it is the command's help
     url, client, act = _read(words)
     kept = _kept(os.environ)
     if act == "--forget":

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from engram.errors import TABLE
 from engram.service import Operation, listed
+from engram.surfaces.paper import cut
 
 SECTIONS: Mapping[str, tuple[str, ...]] = {
     "Remember and find": ("memories", "erasing", "recalls", "search", "capture", "sessions", "harvest", "assets"),
@@ -16,20 +17,21 @@ SECTIONS: Mapping[str, tuple[str, ...]] = {
 }
 """What a group of commands is for → the modules its operations stand in."""
 
+FIRST = ("remember", "recall")
+"""What a newcomer needs before all else: these stand before the others of their section."""
+
 MACHINE = "On this machine"
 
 
 def sections() -> Iterator[tuple[str, list[Operation]]]:
     """Every operation once, under what it is for."""
     for title, groups in SECTIONS.items():
-        yield (
-            title,
-            sorted((each for each in listed() if each.group in groups), key=lambda each: groups.index(each.group)),
-        )
+        found = [each for each in listed() if each.group in groups]
+        yield title, sorted(found, key=lambda each: (each.name not in FIRST, groups.index(each.group)))
 
 
-def overview(extra: Mapping[str, str]) -> Iterator[str]:
-    """The lines of `engram --help`; `extra` are the commands that are no operations."""
+def overview(extra: Mapping[str, str], width: int) -> Iterator[str]:
+    """The lines of `engram --help`, a command each; `extra` are those that are no operations."""
     tables = [(title, [(each.command, each.summary) for each in operations]) for title, operations in sections()]
     tables.append((MACHINE, list(extra.items())))
     wide = max(len(command) for _, rows in tables for command, _ in rows)
@@ -41,7 +43,8 @@ def overview(extra: Mapping[str, str]) -> Iterator[str]:
         '  engram recall "when do we deploy?"',
     )
     for title, rows in tables:
-        yield from ("", f"{title}:", *(f"  {command:<{wide}}  {about}" for command, about in rows))
+        yield from ("", f"{title}:")
+        yield from (f"  {command:<{wide}}  {cut(about, width - wide - 4)}" for command, about in rows)
     codes = ", ".join(f"{each.exit_code} {each.code.replace('_', ' ')}" for each in TABLE)
     yield from (
         "",

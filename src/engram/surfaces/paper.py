@@ -1,9 +1,11 @@
 """What every answer is written with: paper, columns, counts and the time that has passed."""
 
+import os
+import sys
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
-from typing import NamedTuple
+from typing import NamedTuple, TextIO
 
 from engram.model.memory import Memory, standing
 
@@ -11,10 +13,14 @@ WIDEST_ROW = 240
 """Columns that a line about one memory takes at most, also where nothing else limits it: the rest `get` tells."""
 
 
+USUAL, UNCUT = 100, 2000
+"""How many columns paper has that does not tell, and paper that nobody looks at."""
+
+
 class Paper(NamedTuple):
     """What is written on: how wide it is, and whether it takes colour."""
 
-    width: int = 100
+    width: int = USUAL
     colour: bool = False
     explain: bool = False
     says: Callable[[str], str] = str  # puts the commands of a hint into the words of who reads it
@@ -46,6 +52,27 @@ class Paper(NamedTuple):
     def bad(self, text: str) -> str:
         """Something is wrong."""
         return self.paint(text, "31")
+
+
+def at_hand(*, explain: bool = False) -> Paper:
+    """The paper that standard output is: colour and a width only where a person looks at a terminal."""
+    return Paper(_columns(), is_colourful(sys.stdout), explain)
+
+
+def _columns() -> int:
+    """The width of standard output. What is piped is not cut: a machine, or grep, reads it."""
+    if sys.stdout is None or not sys.stdout.isatty():
+        return UNCUT
+    try:
+        return int(os.environ.get("COLUMNS") or os.get_terminal_size().columns or USUAL)
+    except (OSError, ValueError):
+        return USUAL
+
+
+def is_colourful(stream: TextIO | None) -> bool:
+    """Whether a stream is a terminal that takes colour, and nobody wished for none."""
+    plainly = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
+    return stream is not None and stream.isatty() and not plainly
 
 
 def ago(then: datetime, now: datetime) -> str:

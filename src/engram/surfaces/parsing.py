@@ -57,7 +57,7 @@ class _Parser(argparse.ArgumentParser):
             raise Invalid(f"{self.prog} takes no {words}.", f"{self._instead(words)}See {self.prog} --help.")
         if colon and kind == "the following arguments are required":
             raise Invalid(
-                f"{self.prog} lacks its {words}.", f"For example: {self.example}. See {self.prog} --help."
+                f"{self.prog} needs {words.upper()}.", f"For example: {self.example}. See {self.prog} --help."
             )
         raise Invalid(f"{message[:1].upper()}{message[1:]}.", f"See {self.prog} --help.")
 
@@ -90,6 +90,10 @@ class _Formatter(argparse.RawDescriptionHelpFormatter):
             columns = 80
         super().__init__(prog, width=max(columns - 2, 40))
 
+    def add_usage(self, usage: str | None, actions: Any, groups: Any, prefix: str | None = None) -> None:  # noqa: ANN401 - argparse's signature
+        """Begin as the help of every other command does."""
+        super().add_usage(usage, actions, groups, prefix or "Usage: ")
+
 
 def parse(operation: Operation, words: Sequence[str]) -> dict[str, Any]:
     """The values a command line gives an operation, and those for its rendering.
@@ -113,7 +117,9 @@ def parser_for(operation: Operation) -> argparse.ArgumentParser:
         epilog=f"Examples:\n{examples}",
         formatter_class=_Formatter,
         allow_abbrev=False,
+        add_help=False,
     )
+    parser._positionals.title, parser._optionals.title = "Arguments", "Options"  # noqa: SLF001 - argparse has no other way
     parser.taken, parser.example = parameters(operation), operation.examples[0]
     for parameter in parser.taken:
         _add(parser, parameter)
@@ -121,6 +127,7 @@ def parser_for(operation: Operation) -> argparse.ArgumentParser:
         parser.add_argument(f"--{name}", action="store_true", help=about)
     parser.add_argument("--json", action="store_true", help="Answer in JSON, for machines.")
     parser.add_argument("--store", default="", metavar="PATH", help="Use this store instead of the configured one.")
+    parser.add_argument("-h", "--help", action="help", help="Show this help.")
     return parser
 
 
@@ -168,6 +175,8 @@ def _prose(docstring: str) -> str:
 
 def _add(parser: argparse.ArgumentParser, parameter: Parameter) -> None:
     about = parameter.about.replace("%", "%%")
+    if type(parameter.default) is int and parameter.default:
+        about += f" Default: {parameter.default:,}."
     if parameter.many and not parameter.positional:
         about += " Repeat for more."
     if parameter.name == "text" and parameter.required:

@@ -11,7 +11,7 @@ PACE = 0.1
 
 
 class Bar:
-    """Draws how far work has come, and wipes itself off at the end."""
+    """Draws how far work has come. It wipes itself off where all is done; `wipe` does so in any case."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -25,7 +25,7 @@ class Bar:
         if now - self._begun < PATIENCE or (now - self._drawn < PACE and not over):
             return
         if over:
-            self._stream.write("\r\x1b[K" if self._drawn else "")
+            self.wipe()
         elif not total:
             self._stream.write(f"\r\x1b[K{what}: {done:,}")
             self._drawn = now
@@ -37,3 +37,10 @@ class Bar:
             self._stream.write(f"\r\x1b[K{what} {bar} {done:,} of {total:,}  {left}")
             self._drawn = now
         self._stream.flush()
+
+    def wipe(self) -> None:
+        """Take the bar off the line, whether or not the work came to its end."""
+        if self._drawn:
+            self._stream.write("\r\x1b[K")
+            self._stream.flush()
+            self._drawn = 0.0

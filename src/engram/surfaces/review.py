@@ -14,8 +14,7 @@ from engram.errors import EngramError, Invalid, Unconfirmed
 from engram.model.answers import Candidate, Changed
 from engram.model.memory import Memory
 from engram.service import Engram
-from engram.surfaces.cli import paper
-from engram.surfaces.paper import Paper, ago, cut, plain
+from engram.surfaces.paper import Paper, ago, at_hand, cut, plain
 from engram.surfaces.render import HELD, besides_text
 
 KEYS = "a approve · e edit, then approve · x reject · m merge · s skip · u undo · q quit · ? help"
@@ -72,7 +71,7 @@ class _Walk:
         self._engram, self._scope, self._ask, self._say = engram, scope, ask, say
         self._skipped: set[str] = set()
         self._decided: list[int] = []  # the events of this walk, so that undo takes back nothing else
-        self._paper: Paper = paper()
+        self._paper = at_hand()
 
     def run(self) -> int:
         try:

@@ -40,12 +40,11 @@ OPTIONS = ("--host", "--port", "--project", "--profile", "--store", "--oidc-issu
 
 
 def run(words: list[str], *, json: bool = False) -> int:
-    """Serve this memory over HTTP: to this machine, or to a team.
+    """Usage: engram serve [OPTIONS]
 
-    Usage: engram serve [OPTIONS]
-
-    Runs until it is stopped (Ctrl-C), at one port: the page at /web, the operations under /v1 (described at
-    /openapi.json), MCP at /mcp; and for who watches it /healthz, /readyz and /metrics.
+    Serve this memory over HTTP, to this machine or to a team, until it is stopped (Ctrl-C). At one port: the page
+    at /web, the operations under /v1 (described at /openapi.json) and MCP at /mcp; and, for whoever watches over
+    it, /healthz, /readyz and /metrics.
 
     Examples:
       engram serve
@@ -91,7 +90,7 @@ def run(words: list[str], *, json: bool = False) -> int:
 
     The provider, the audience and the address can stand in engram.toml or the environment instead, beside what has
     no option: orgs, workspaces, who is a member of what, and limits. See `engram config` and docs/guides/server.md.
-    """
+    """  # noqa: D415 - it is the command's help
     asked = _read(words)
     if asked.link:
         return _show_link(asked, json=json)
@@ -229,7 +228,9 @@ class Asked:
 
 
 def _read(words: list[str]) -> Asked:
-    asked = Asked(read(os.environ, _folder()))
+    from engram.wiring.places import working_folder  # noqa: PLC0415 - for this command only
+
+    asked = Asked(read(os.environ, working_folder()))
     asked.opens, asked.link = "--no-open" not in words, "--link" in words
     said = valued("serve", [word for word in words if word not in FLAGS], OPTIONS)
     for name, values in said.items():
@@ -242,13 +243,6 @@ def _read(words: list[str]) -> Asked:
         asked.port = int(port)
     asked.check()
     return asked
-
-
-def _folder() -> str:
-    try:
-        return os.getcwd()
-    except FileNotFoundError:
-        return "/"
 
 
 def application(held: Held, token: str, profiles: list[Profile], port: int) -> "tuple[Counting, str]":

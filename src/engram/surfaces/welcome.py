@@ -4,13 +4,12 @@ import os
 from typing import NamedTuple
 
 from engram import config
-from engram.surfaces.cli import paper
 from engram.surfaces.journal import Journal
-from engram.surfaces.paper import count, table
+from engram.surfaces.paper import at_hand, count, table
 from engram.wiring import open
 from engram.wiring.stores import is_there
 
-FIRST = 'remember "We deploy on Fridays"', "Save what was learned; a person or an agent may"
+FIRST = 'remember "We deploy on Fridays"', "Save what was learned; people and agents both can"
 ASK = 'recall "when do we deploy?"', "Find it again, in other words too"
 REVIEW = "review", "Decide about what waits"
 DEMO = "demo", "See in thirty seconds what else it does, on a throw-away store"
@@ -55,13 +54,19 @@ class Here(NamedTuple):
         return [*([REVIEW] if self.waiting else []), *connect, ASK, CHECK, HELP]
 
 
-def run() -> int:
+def run(*, json: bool = False) -> int:
     """Say where we are and what comes next. A store that is not there yet is not made for it."""
     here = _look()
+    if json:
+        from json import dumps  # noqa: PLC0415 - start-up
+
+        steps = [{"command": f"engram {command}", "about": about} for command, about in here.steps()]
+        print(dumps({**here._asdict(), "next": steps}, ensure_ascii=False, indent=2))
+        return 0
     print("engram: one trustworthy memory for every agent you run.\n")
     print("\n".join(here.lines()))
     print("\nNext:")
-    print("\n".join(table([[f"  engram {command}", about] for command, about in here.steps()], paper())))
+    print("\n".join(table([[f"  engram {command}", about] for command, about in here.steps()], at_hand())))
     return 0
 
 

@@ -13,12 +13,12 @@ from engram.surfaces.parsing import listed, valued
 
 
 def run(words: list[str], *, json: bool = False) -> int:
-    """Serve this memory to an agent over MCP, on standard input and output.
+    """Usage: engram mcp [--profile NAME ...] [--tools LIST] [--store PATH]
 
-    Usage: engram mcp [--profile NAME ...] [--tools LIST] [--store PATH]
+    Serve this memory to an agent over MCP, on standard input and output, until the input ends. An agent starts it;
+    `engram setup` tells it how.
 
-    Speaks MCP on standard input and output until the input ends. An agent starts it; `engram setup` tells it how.
-
+    Options:
       --profile NAME   Serve the tools of another system instead of our own: observations, records, memory-v1,
                        keyed. Repeat for more; native adds our own.
       --tools LIST     Serve only these tools, by name, with commas between them; observations has agent and admin
@@ -29,7 +29,7 @@ def run(words: list[str], *, json: bool = False) -> int:
       engram mcp
       engram mcp --profile observations
       engram mcp --tools agent
-    """
+    """  # noqa: D415 - it is the command's help
     del json
     gc.disable()  # half a second of imports leaves nothing to collect, and looking takes a tenth of the start
     from mcp.server.stdio import stdio_server  # noqa: PLC0415 - beside the server itself

@@ -9,20 +9,20 @@ from engram.surfaces.parsing import valued
 
 
 def run(words: list[str], *, json: bool = False) -> int:
-    """Review, search and look around at a terminal, full screen.
+    """Usage: engram tui [--store PATH]
 
-    Usage: engram tui [--store PATH]
-
-    Shows what waits for review, finds as you type, and tells what was done. The keys are those of the web page:
-    j and k move, a approves, e edits, m merges, x rejects, u takes back, ? tells them all, q leaves.
+    Review, search and look around at a terminal, full screen: what waits, what is found as you type, and what was
+    done. The keys are those of the web page: j and k move, a approves, e edits, m merges, x rejects, u takes back,
+    ? tells them all, q leaves.
 
     Needs the extra `tui`: pip install 'engram[tui]'.
 
-      --store PATH     Use this store instead of the configured one.
+    Options:
+      --store PATH  Use this store instead of the configured one.
 
     Example:
       engram tui
-    """
+    """  # noqa: D415 - it is the command's help
     if json:
         raise Invalid("tui has no JSON: it is for a person.", "Use engram review --list --json.")
     store = (valued("tui", words, ("--store",))["--store"] or [""])[-1]

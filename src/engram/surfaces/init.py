@@ -7,6 +7,7 @@ from engram.errors import Conflict, Invalid
 from engram.projects import config_file
 from engram.projects.detect import place_of, project_of, remote_of, root_of, told_by
 from engram.projects.names import Names
+from engram.wiring.places import working_folder
 
 
 def run(words: list[str], *, json: bool) -> int:
@@ -26,7 +27,7 @@ def run(words: list[str], *, json: bool) -> int:
       engram init acme-api
     """  # noqa: D415 - it is the command's help
     given, force = _read(words)
-    home, folder = os.environ.get("HOME") or "/", _working_folder()
+    home, folder = os.environ.get("HOME") or "/", working_folder()
     root = root_of(folder, home)
     before = _known_as(folder, home, may_fail=bool(given))
     name = given or before.rpartition("/")[2]
@@ -64,13 +65,6 @@ def _read(words: list[str]) -> tuple[str, bool]:
     if names == [""]:
         raise Invalid("The name is empty.", "Say it: engram init NAME.")
     return (names[0] if names else ""), "--force" in options
-
-
-def _working_folder() -> str:
-    try:
-        return os.getcwd()
-    except FileNotFoundError:  # it was removed under our feet
-        return "/"
 
 
 def _known_as(folder: str, home: str, *, may_fail: bool) -> str:
