@@ -196,7 +196,7 @@ class Vault(Protocol):
         """Every record that can still be read where the store lies, damaged or not; nothing there is written.
 
         Raises:
-            Invalid: when it lies in no file.
+            Invalid: when it is kept nowhere.
             Unavailable: when it cannot be read at all.
         """
         ...

@@ -1,8 +1,10 @@
 """Faults on every engine: what was acknowledged is there, nothing is half, and damage is named and rescued."""
 
 import json
+import os
 import random
 import shutil
+import subprocess
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -15,7 +17,6 @@ import pytest
 from engines.samples import Story, everything
 from engines.stores import open_any, wrong
 from engines.test_read_only import only_reading
-from engram.engines.sqlite_file import _network_kind
 from engram.errors import Corrupt, EngramError, Unavailable
 from faults.clusters import open_folder
 from faults.harness import (
@@ -31,6 +32,8 @@ from faults.harness import (
     texts,
     work,
 )
+from faults.test_full_disk import small_disk
+from surfaces.mcp_clients import COMMAND
 
 IN_FILES = ("sqlite", "files")
 
@@ -98,7 +101,7 @@ def test_damage_is_named_never_taken_for_an_empty_store_and_what_is_left_is_resc
         content = bytearray(path.read_bytes())
         damage(content, dice)
         path.write_bytes(content)
-        assert_named_or_harmless(place, folder)
+        assert_named_or_harmless(place, folder, TEXTS)
         with opened(place, folder, apart=True) as memory:
             memory.rescue(str(folder / "rescued.jsonl"))
         with opened("ram:", folder) as other:
@@ -108,7 +111,7 @@ def test_damage_is_named_never_taken_for_an_empty_store_and_what_is_left_is_resc
     tell(f"{told[damage.__name__]}: named by an error or `doctor`, the rest rescued", engine, tries, damaged=True)
 
 
-def assert_named_or_harmless(place: str, folder: Path) -> None:
+def assert_named_or_harmless(place: str, folder: Path, wanted: set[str]) -> None:
     """The store says what is wrong, or has everything: it never answers with less and calls itself healthy."""
     try:
         with opened(place, folder, lenient=True) as memory:
@@ -119,7 +122,7 @@ def assert_named_or_harmless(place: str, folder: Path) -> None:
             said += [each.message for each in memory.doctor().findings if each.severity != "note"]
     except EngramError:
         return
-    assert said or found == TEXTS
+    assert said or found == wanted
 
 
 def test_a_log_of_sqlite_that_was_deleted_takes_no_more_than_it_held_and_leaves_a_whole_store(tmp_path):
@@ -248,14 +251,44 @@ def test_a_home_and_a_store_that_can_only_be_read_are_read_and_refuse_in_plain_w
     tell("a home and a store that can only be read: shown, and a write refused", engine, 1)
 
 
-def test_a_network_file_system_is_known_by_the_table_of_mounts():
-    mounts = [
-        "36 25 0:32 / /home rw shared:1 - nfs4 server:/home rw",
-        "22 1 8:1 / / rw shared:1 - ext4 /dev/sda1 rw",
-    ]
+def test_a_home_that_can_only_be_read_stops_nobody_whose_store_is_a_database(tmp_path):
+    place = place_of("postgres", tmp_path)
+    with small_disk(1_000_000) as home:
+        subprocess.run(["mount", "-o", "remount,ro", str(home)], check=True)
+        with opened(place, home) as memory:
+            memory.remember("We deploy on Fridays")
+            memory.remember("Use uv")
+            assert [each.memory.text for each in memory.recall("deploy Fridays").hits] == ["We deploy on Fridays"]
+            assert texts(memory) == {"We deploy on Fridays", "Use uv"}
+            assert memory.doctor().healthy
+        assert list(home.iterdir()) == []
+    tell("a home that can only be read, with the store elsewhere: used as ever", "postgres", 1)
 
-    assert _network_kind("/home/ada/engram.db", mounts) == "nfs4"
-    assert _network_kind("/var/engram.db", mounts) == ""
+
+def on_a_network(folder: Path, *command: str) -> subprocess.CompletedProcess[str]:
+    """Run a command to which the table of mounts says that a folder lies on another machine."""
+    mounts = folder.parent / "mounts"
+    mounts.write_text(
+        f"36 25 0:32 / {folder} rw shared:1 - nfs4 server:/home rw\n22 1 8:1 / / rw shared:1 - ext4 /dev/sda1 rw\n"
+    )
+    told = 'mount --bind "$0" /proc/$$/mountinfo && exec "$@"'
+    words = ["unshare", "--mount", "sh", "-c", told, str(mounts), *command]
+    variables = {**os.environ, "HOME": str(folder.parent), "ENGRAM_EMBEDDER": "none"}
+    return subprocess.run(words, capture_output=True, text=True, check=False, cwd=folder.parent, env=variables)
+
+
+def test_a_store_on_a_network_file_system_is_refused_untouched_unless_it_is_wanted(tmp_path):
+    (folder := tmp_path / "far").mkdir(mode=0o700)
+    if on_a_network(folder, "true").returncode:
+        pytest.skip("mounts may only be imitated by root")
+    store, remember = f"{folder}/engram.db", (*COMMAND, "remember", "We deploy on Fridays", "--store")
+    refused = on_a_network(folder, *remember, store)
+
+    assert refused.returncode == Unavailable.exit_code
+    assert "nfs4" in refused.stderr
+    assert list(folder.iterdir()) == []
+    assert on_a_network(folder, *remember, f"{tmp_path}/near/engram.db").returncode == 0
+    assert on_a_network(folder, "env", "ENGRAM_NETWORK_STORE=true", *remember, store).returncode == 0
     tell("a network file system: told by the table of mounts, and refused", "sqlite", 1, simulated=True)
 
 

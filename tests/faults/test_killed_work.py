@@ -212,3 +212,25 @@ def test_a_sync_that_is_killed_loses_nothing_and_the_next_one_goes_on(tmp_path, 
     assert kills
     told = {by_git: "git", by_server: "a server"}[way]
     tell(f"`kill -9` during a sync by {told}, and the next one", engine, kills)
+
+
+def test_a_replica_is_accepted_or_dropped_or_not_wherever_that_is_killed(tmp_path):
+    one, two = device(tmp_path, "sqlite", "one"), device(tmp_path, "sqlite", "two")
+    one.say("The one speaks first")
+    two.say("The two speaks first")
+    exchange(one, two, rounds=2)
+    replica, kills = two.memory.engine.replica(), 0
+    for word, wanted in (("accept", "accepted"), ("drop", "dropped")):
+        (before,) = (each.state for each in one.memory.replicas().replicas if each.replica == replica)
+        for at in range(1, 100):
+            ended = not killed_there(one, "files", at, word, replica)
+            (found,) = (each.state for each in one.memory.replicas().replicas if each.replica == replica)
+            assert found in (before, wanted)
+            assert one.memory.doctor().healthy
+            before = found
+            if ended:
+                break
+            kills += 1
+        assert found == wanted
+    assert kills
+    tell("`kill -9` while a replica is accepted or dropped", "sqlite", kills)

@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 import engram
-from engram.errors import EngramError
+from engram.errors import EngramError, Unavailable
 from engram.service import Engram
+from faults.harness import new_database
 
 
 def opened(place: str, folder: Path, **more: object) -> Engram:
@@ -76,6 +77,28 @@ def test_an_empty_file_gives_an_export_without_memories_and_a_missing_one_too(tm
     assert not (tmp_path / "elsewhere.db").exists()
 
 
-def test_a_store_in_a_database_is_sent_to_its_own_tools(tmp_path):
-    with opened("ram:", tmp_path) as memory, pytest.raises(EngramError, match="no file"):
+def test_a_store_that_is_kept_nowhere_has_nothing_to_rescue(tmp_path):
+    with opened("ram:", tmp_path) as memory, pytest.raises(EngramError, match="kept nowhere"):
+        memory.rescue(str(tmp_path / "rescued.jsonl"))
+
+
+def test_of_a_database_only_the_part_of_the_org_is_rescued(tmp_path):
+    place = new_database()
+    for org, text in (("acme", "The quokka naps"), ("other", "The wombat digs")):
+        variables = {"HOME": str(tmp_path), "ENGRAM_EMBEDDER": "none", "ENGRAM_ORG": org}
+        with engram.open(place, environment=variables, folder=tmp_path) as memory:
+            memory.remember(text)
+    variables["ENGRAM_ORG"] = "acme"
+    with engram.open(place, environment=variables, folder=tmp_path, apart=True) as memory:
+        assert memory.rescue(str(tmp_path / "rescued.jsonl")).memories == 1
+
+    assert "wombat" not in (tmp_path / "rescued.jsonl").read_text()
+    assert "quokka" in (tmp_path / "rescued.jsonl").read_text()
+
+
+def test_a_database_that_does_not_answer_is_told(tmp_path):
+    with (
+        opened("postgres://nobody@127.0.0.1:9/none", tmp_path, apart=True) as memory,
+        pytest.raises(Unavailable, match="cannot be reached"),
+    ):
         memory.rescue(str(tmp_path / "rescued.jsonl"))

@@ -3,7 +3,9 @@
 import os
 import random
 import subprocess
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 
 import psycopg
@@ -14,9 +16,11 @@ from engines.test_postgres import wait_for
 from engram.errors import Corrupt
 from faults.clusters import Cluster, cluster
 from faults.harness import TIMES, assert_nothing_lost, child, opened, tell, texts
+from faults.test_faults import assert_named_or_harmless, cut, emptied
 from faults.tracing import hurt
 
 STORE = Path("org") / "hurt"
+Damage = Callable[[bytearray, random.Random], None]
 
 
 def a_backend_killed(made: Cluster, dice: random.Random) -> None:
@@ -77,29 +81,88 @@ def test_a_server_that_is_hurt_while_it_is_written_to_loses_nothing(tmp_path, fa
     tell(fault.__doc__, "postgres", TIMES, simulated=fault is calls_that_fail)
 
 
-def test_a_page_that_was_damaged_is_named_and_never_answered_from(tmp_path):
-    """The server's own check sums see it; what matters here is that it is told as damage, and in our words."""
+def flipped(content: bytearray, dice: random.Random) -> None:
+    content[dice.randrange(len(content))] ^= 1 << dice.randrange(8)
+
+
+def shaken(content: bytearray, dice: random.Random) -> None:
+    for _ in range(200):
+        flipped(content, dice)
+
+
+@contextmanager
+def damaged(made: Cluster, path: str, dice: random.Random, damage: Damage = flipped) -> Iterator[None]:
+    """A file of the server is damaged until the block ends; the server runs."""
+    made.stop("fast")
+    whole = (made.data / path).read_bytes()
+    content = bytearray(whole)
+    damage(content, dice)
+    (made.data / path).write_bytes(content)
+    made.start()
+    try:
+        yield
+    finally:
+        made.stop("fast")
+        (made.data / path).write_bytes(whole)
+        made.start()
+
+
+def files_of(url: str, *tables: str) -> list[str]:
+    """Where in its folder the server keeps these tables or indexes."""
+    with psycopg.connect(url) as db:
+        return [db.execute("SELECT pg_relation_filepath(%s)", [f"engram.{name}"]).fetchone()[0] for name in tables]
+
+
+def rescued(url: str, folder: Path) -> set[str]:
+    """What a rescue brings, read back by an import of a new store."""
+    path = str(folder / "rescued.jsonl")
+    with opened(url, folder, apart=True) as memory:
+        memory.rescue(path, overwrite=True)
+    with opened("ram:", folder) as other:
+        other.import_(path, trust=True)
+        return texts(other)
+
+
+def test_a_page_that_was_damaged_is_named_never_answered_from_and_the_rest_is_rescued(tmp_path):
+    """The server's own check sums see it; what matters is that it is told as damage, and that there is a way on."""
     dice, named = random.Random(7), 0
     with cluster() as made:
-        with opened(made.start().url, tmp_path) as memory, psycopg.connect(made.url) as db:
-            wanted = {memory.remember(f"Fact {n} of the quiet house").memory.text for n in range(30)}
-            (path,) = db.execute("SELECT pg_relation_filepath('engram.memory')").fetchone()
+        with opened(made.start().url, tmp_path) as memory:
+            wanted = {memory.remember(f"Fact {n} of the quiet house").memory.text for n in range(60)}
+            gone = memory.remember("The quagga is a secret of ours").memory
+            memory.purge(gone.handle, confirm=True)
+        memories, history, index = files_of(made.url, "memory", "event", "memory_org_n_key")
+        assert rescued(made.url, tmp_path) == wanted
         for _ in range(TIMES):
-            made.stop("fast")
-            content = bytearray((made.data / path).read_bytes())
-            whole = bytes(content)
-            content[dice.randrange(len(content))] ^= 1 << dice.randrange(8)
-            (made.data / path).write_bytes(content)
-            with opened(made.start().url, tmp_path) as memory:
-                try:
-                    assert texts(memory) == wanted
-                except Corrupt as error:
-                    named += "damaged" in str(error)
-            made.stop("fast")
-            (made.data / path).write_bytes(whole)
-            made.start()
+            with damaged(made, memories, dice):
+                with opened(made.url, tmp_path) as memory:
+                    try:
+                        assert texts(memory) == wanted
+                    except Corrupt as error:
+                        named += "damaged" in error.message and "engram rescue FILE" in error.hint
+                assert rescued(made.url, tmp_path) == wanted  # what its page took away, history still tells
+            with damaged(made, memories, dice), damaged(made, history, dice):
+                assert rescued(made.url, tmp_path) <= wanted
+            with damaged(made, index, dice, shaken):
+                assert rescued(made.url, tmp_path) == wanted
     assert named
-    tell("bits flipped: named by an error or `doctor`, the rest rescued", "postgres", TIMES, damaged=True)
+    tell("bits flipped: named by an error or `doctor`, the rest rescued", "postgres", 3 * TIMES, damaged=True)
+
+
+@pytest.mark.parametrize("damage", [cut, emptied])
+def test_a_file_of_the_server_that_lost_bytes_is_named_and_what_is_left_is_rescued(tmp_path, damage):
+    """The server itself takes a shorter file for a smaller table: that rows are gone is known by history."""
+    dice = random.Random(damage.__name__)
+    with cluster() as made:
+        with opened(made.start().url, tmp_path) as memory:
+            wanted = {memory.remember(f"Fact {n} of the quiet house").memory.text for n in range(60)}
+        memories, index = files_of(made.url, "memory", "memory_pkey")
+        for path in (memories, index) * TIMES:
+            with damaged(made, path, dice, damage):
+                assert_named_or_harmless(made.url, tmp_path, wanted)
+                assert rescued(made.url, tmp_path) == wanted
+    told = {"cut": "the tail cut off", "emptied": "a file of no length"}[damage.__name__]
+    tell(f"{told}: named by an error or `doctor`, the rest rescued", "postgres", 2 * TIMES, damaged=True)
 
 
 def more(acks: Path, wanted: int) -> None:

@@ -2,12 +2,14 @@
 
 worker.py PLACE FOLDER write NAME          a memory after another; prints each text that was acknowledged
 worker.py PLACE FOLDER import FILE         one import
+worker.py PLACE FOLDER operate ACKS ROUND  every writing operation, once each
 worker.py URL FOLDER migrate               brings the schema of a database up to date
-worker.py PLACE FOLDER exchange ENVIRONMENT git CLONE, push REMOTE or pull REMOTE      one sync
+worker.py PLACE FOLDER exchange ENVIRONMENT git CLONE, push REMOTE, pull REMOTE, accept REPLICA or drop REPLICA
 worker.py DATA FOLDER powered ACKS COUNT   starts a PostgreSQL server, lets it do so much, and ends it all at once
 worker.py PLACE FOLDER checkpoint          empties the log of a SQLite file again and again
 """
 
+import functools
 import json
 import os
 import sys
@@ -24,6 +26,7 @@ from engines.children import churn
 from engram.engines.postgres_schema import migrate
 from faults.clusters import Cluster
 from faults.harness import opened
+from faults.operating import Noted, operate
 
 
 def write(place: str, folder: Path, name: str) -> None:
@@ -32,6 +35,11 @@ def write(place: str, folder: Path, name: str) -> None:
             text = f"{name} keeps note {n} of the quiet house"
             memory.remember(text)
             print(text, flush=True)
+
+
+def operate_(place: str, folder: Path, acks: str, round: str) -> None:
+    with opened(place, folder, channel="flag") as memory:
+        operate(Noted(memory, acks), folder, round)
 
 
 def import_(place: str, folder: Path, path: str) -> None:
@@ -47,7 +55,13 @@ def migrate_(url: str, folder: Path) -> None:
 
 def exchange(place: str, folder: Path, environment: str, way: str, where: str) -> None:
     with engram.open(place, environment=json.loads(environment), folder=folder, channel="flag") as memory:
-        {"git": memory.sync_git, "push": memory.remote_push, "pull": memory.remote_pull}[way](where)
+        {
+            "git": memory.sync_git,
+            "push": memory.remote_push,
+            "pull": memory.remote_pull,
+            "accept": functools.partial(memory.replicas_accept, confirm=True),
+            "drop": functools.partial(memory.replicas_drop, confirm=True),
+        }[way](where)
 
 
 def checkpoint(place: str, folder: Path) -> None:
@@ -75,7 +89,7 @@ def powered(data: str, folder: Path, acks: str, count: str) -> None:
 
 
 if __name__ == "__main__":
-    commands = (write, import_, migrate_, exchange, checkpoint, powered)
+    commands = (write, import_, operate_, migrate_, exchange, checkpoint, powered)
     {each.__name__.rstrip("_"): each for each in commands}[sys.argv[3]](
         sys.argv[1], Path(sys.argv[2]), *sys.argv[4:]
     )

@@ -179,7 +179,7 @@ class Database:
         except (pg.DataCorrupted, pg.IndexCorrupted) as error:
             raise Corrupt(
                 f"The database is damaged: {said(error)}.",
-                "Ask who runs it to restore a backup of the server; what can still be read: engram export FILE.",
+                "Ask who runs it to restore a backup of the server, or take out what is left: engram rescue FILE.",
             ) from None
         except psycopg.OperationalError as error:
             raise Unavailable(f"The database does not answer: {said(error)}.", "Try again soon.") from None

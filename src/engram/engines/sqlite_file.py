@@ -185,6 +185,11 @@ def open_file(
         Corrupt: when it is no Engram store, is of a newer schema, or others may read it.
         Unavailable: when it cannot be made, or lies on a network file system.
     """
+    if not anywhere and (kind := network_file_system(path)):
+        raise Unavailable(
+            f"The store {path} lies on a network file system ({kind}), where SQLite cannot lock safely.",
+            "Move it to a local disk, or set network_store = true to use it from one machine only.",
+        )
     try:
         if not os.path.lexists(path):
             create(path)
@@ -194,11 +199,6 @@ def open_file(
     _require_file(path, found)
     if not lenient:
         _require_private(path, found, private_folder=private_folder)
-    if not anywhere and (kind := network_file_system(path)):
-        raise Unavailable(
-            f"The store {path} lies on a network file system ({kind}), where SQLite cannot lock safely.",
-            "Move it to a local disk, or set network_store = true to use it from one machine only.",
-        )
     _require_ours(path, found)
 
 

@@ -121,7 +121,7 @@ def _merged(path: str) -> "Sequence[Side]":
 
 
 def _postgres(url: str, org: str) -> tuple[Engine, str]:
-    with _driver():
+    with driver():
         from engram.engines.postgres import PostgresEngine  # noqa: PLC0415 - only the engine in use is loaded
         from engram.engines.postgres_database import Database  # noqa: PLC0415 - the same
 
@@ -141,7 +141,8 @@ def _extra(name: str, what: str, *packages: str) -> Iterator[None]:
         ) from None
 
 
-def _driver() -> AbstractContextManager[None]:
+def driver() -> AbstractContextManager[None]:
+    """The driver for PostgreSQL is imported within: say so where it is missing."""
     return _extra("postgres", "The driver for PostgreSQL", "psycopg", "psycopg_pool")
 
 
@@ -167,7 +168,7 @@ def migrate(progress: Progress, environment: Mapping[str, str] | None = None) ->
             "The store is no database: it is brought up to date whenever it is opened.",
             "Name a database: ENGRAM_STORE=postgres://host/name engram migrate.",
         )
-    with _driver():
+    with driver():
         from engram.engines.postgres_nearest import index_vectors  # noqa: PLC0415 - only the engine in use is loaded
         from engram.engines.postgres_schema import migrate  # noqa: PLC0415 - the same
 

@@ -11,7 +11,7 @@ from engram.errors import Conflict, Invalid, Unavailable
 from engram.model.change import Finding
 from engram.ports import ASSETS
 from engram.rules.proposals import Policy
-from engram.wiring.stores import beside, engine_of
+from engram.wiring.stores import beside, driver, engine_of
 
 if TYPE_CHECKING:
     from engram.model.codec import Document, RecordType
@@ -23,10 +23,11 @@ class StoreVault:
     def __init__(
         self, place: tuple[str, str], environment: Mapping[str, str], settings: config.Settings, policy: Policy
     ) -> None:
-        self._form, path = place
+        self._form, self._path = place
         in_files = self._form in ("sqlite", "files")
-        self.place = os.path.realpath(path) if in_files else ""  # a link to a store stays one
-        self.shown = path if self._form == "sqlite" else f"{self._form}:{path}" if in_files else f"{self._form}:"
+        self.place = os.path.realpath(self._path) if in_files else ""  # a link to a store stays one
+        shown = f"{self._form}:{self._path if in_files else ''}"
+        self.shown = self._path if self._form == "sqlite" else shown
         self._environment, self._settings, self._policy = environment, settings, policy
 
     def version(self) -> str:
@@ -68,9 +69,13 @@ class StoreVault:
                 from engram.engines.files import rescue  # noqa: PLC0415 - as above
 
                 yield from rescue.salvage(self.place, now)
+            elif self._form == "postgres":
+                with driver():
+                    from engram.engines import postgres_rescue  # noqa: PLC0415 - as above
+
+                yield from postgres_rescue.salvage(self._path, self._settings.get("org"))
             else:
-                told = "This store lies in no file of this machine."
-                raise Invalid(told, "Use engram export, or the tools of its database.")
+                raise Invalid("This store is kept nowhere: it ends with its process.", "Use engram export.")
         except OSError as error:
             raise Unavailable(f"{self.shown} cannot be read: {error.strerror}.", "Check its permissions.") from None
 

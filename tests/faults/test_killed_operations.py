@@ -1,0 +1,51 @@
+"""Every operation that writes, killed at any of its calls: what was acknowledged is there, nothing else moved."""
+
+import json
+import random
+from pathlib import Path
+
+import pytest
+
+from engram.service import OPERATIONS, Engram
+from faults.harness import ENGINES, TIMES, WORKER, opened, place_of, tell
+from faults.operating import ELSEWHERE, Noted, last_event, operate, state
+from faults.test_killed_work import NEVER, killed
+
+MOST = {"sqlite": 1500, "files": 2000, "postgres": 1200}
+"""About as many calls as a round takes."""
+
+
+def assert_kept(memory: Engram, acks: Path) -> None:
+    """All is as it was after the last acknowledged operation, but for what events since then tell of."""
+    lines = [line for line in acks.read_bytes().split(b"\n") if line]
+    _, seq, known = json.loads(lines[-1])
+    found, since = state(memory), memory.engine.events(after=seq, limit=1000)
+    touched = {id for event in since for id in event.subjects}
+    moved = {id for id in found.keys() | known.keys() if found.get(id) != known.get(id)}
+    assert {id for id in moved if not id.startswith("remote ")} <= touched
+    assert {id for id in known if id.startswith("remote ")} <= found.keys()
+    assert memory.doctor().healthy
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_kill_at_any_call_of_any_operation_leaves_what_was_acknowledged(tmp_path, engine):
+    place, acks, dice, kills = place_of(engine, tmp_path), tmp_path / "acks", random.Random(engine), 0
+    with opened(place, tmp_path) as memory:
+        memory.remember("The first of all notes")
+    for round in range(3 * TIMES):
+        at = dice.randrange(1, MOST[engine])
+        kills += killed(engine, at, WORKER, place, tmp_path, "operate", acks, round)
+        with opened(place, tmp_path) as memory:
+            if acks.exists():
+                assert_kept(memory, acks)
+    assert not killed(engine, NEVER, WORKER, place, tmp_path, "operate", acks, "last")
+    assert kills
+    tell("`kill -9` at any call of any writing operation", engine, kills)
+
+
+def test_every_operation_that_writes_is_among_those_that_are_killed(tmp_path):
+    with opened(place_of("sqlite", tmp_path), tmp_path, channel="flag") as memory:
+        operate(Noted(memory, str(tmp_path / "acks")), tmp_path, "1")
+        assert last_event(memory) > len(OPERATIONS) / 4
+    done = {json.loads(line)[0] for line in (tmp_path / "acks").read_text().splitlines()}
+    assert {name for name, one in OPERATIONS.items() if one.writes} - done == ELSEWHERE.keys()
