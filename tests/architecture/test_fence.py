@@ -115,7 +115,7 @@ THIRD_PARTY = {
 }
 """Foreign library → the only modules (by beginning of the name) that may import it."""
 
-SHARED = {"where", "rows", "audit", "chain", "folders", "groups"}
+SHARED = {"where", "rows", "audit", "chain", "folders", "groups", "salvage"}
 """What every engine may use: filters, rows, groups of terms, tampering, history that goes on, folders that last."""
 
 LONGEST_FUNCTION = 60
