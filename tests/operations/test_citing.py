@@ -283,8 +283,8 @@ class TestEvidence:
         told: list[tuple[int, int, str]] = []
         memory.watched_by(lambda *said: told.append(said)).evidence()
 
-        assert told[0] == (0, 2, "Checking")
-        assert told[-1] == (2, 2, "Checking")
+        assert told[0] == (0, 2, "checking citations")
+        assert told[-1] == (2, 2, "checking citations")
 
 
 def test_who_cites_this_file(repo: Repo, memory: Engram):

@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import pytest
 
-from engram.errors import Conflict, Forbidden, Invalid
+from engram.errors import Conflict, Forbidden, Invalid, NotFound
 from engram.model.judgement import Judged, Judgement
 from engram.ports import Harvesting
 from engram.rules.proposals import Policy
@@ -227,6 +227,14 @@ def test_what_was_judged_cannot_be_set_aside(world):
     world.person.judge(pair, "compatible")
 
     with pytest.raises(Conflict, match="judged already"):
+        world.person.conflicts(ignore=pair)
+
+
+@pytest.mark.parametrize("pair", ["0195562e", "mem-0001~mem-0404"])
+def test_what_is_not_there_cannot_be_set_aside(world, pair: str):
+    world.person.remember(OLD)
+
+    with pytest.raises(NotFound):
         world.person.conflicts(ignore=pair)
 
 

@@ -148,7 +148,7 @@ def test_it_ends_with_its_input(tmp_path: Path):
 
 def test_it_ends_without_a_word_from_anybody(tmp_path: Path):
     with Bare(tmp_path) as server:
-        assert server.end(seconds=10) == (0, b"", b"")
+        assert server.end(seconds=30) == (0, b"", b"")
     assert not (tmp_path / "store.db").exists()
 
 

@@ -194,4 +194,4 @@ def test_accepting_says_how_many_memories_are_in_use_by_it(tmp_path):
     done = two.memory.replicas_accept(one.memory.engine.replica(), confirm=True)
 
     assert (done.live, done.changed) == (2, 2)
-    assert "2 memories are in use by it now" in render(done, Paper())
+    assert "2 memories came into use by it" in render(done, Paper())

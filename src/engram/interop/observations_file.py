@@ -23,9 +23,6 @@ VERSIONS = ("", "0.1.0", "0.2.0")
 MANIFESTS = (1, 2)
 LARGEST_MANIFEST = 64 * 1024 * 1024
 NEEDED = {"sessions": ("id",), "observations": ("title", "content", "type", "created_at")}
-LEFT = ("observation_versions", "prompt_tombstones")
-"""What has no place here: earlier words of an observation, and the marks of prompts that are gone."""
-
 Row = Mapping[str, Any]
 Things = Iterator[Foreign | Problem]
 

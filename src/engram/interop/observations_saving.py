@@ -8,6 +8,7 @@ from engram.errors import EngramError
 from engram.interop import observations_finding as finding
 from engram.interop import observations_parameters as p
 from engram.interop import observations_words as words
+from engram.interop.fields import one_line
 from engram.interop.tools import Answer, Asks, Refused, Shelf
 from engram.model.answers import Remembered
 from engram.model.limits import LIMITS, size
@@ -118,11 +119,11 @@ def mem_save(
         tool="mem_save",
         scope=scope,
         key=key,
-        summary=words.one_line(title),
+        summary=one_line(title, "summary"),
         session=session_for(asks, place, session_id),
         **more,
     )
-    return _saved(asks, place, saved, words.one_line(title), word)
+    return _saved(asks, place, saved, one_line(title, "summary"), word)
 
 
 def _saved(asks: Asks, place: words.Place, saved: Remembered, title: str, type: str) -> Answer:
@@ -225,7 +226,7 @@ def _changes(old: Memory, title: str, text: str | None, type: str, scope: str) -
     """What `revise` is asked for; a title stays when the text alone is new."""
     changes: dict[str, Any] = {} if text is None else {"text": text}
     if title.strip() or (text is not None and old.summary):
-        changes["summary"] = words.one_line(title) if title.strip() else old.summary
+        changes["summary"] = one_line(title, "summary") if title.strip() else old.summary
     if type.strip():
         changes["kind"] = words.kind_of(words.word_of(type))
     if scope.strip():

@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 
 from engram.errors import Conflict, EngramError, NotFound
 from engram.interop.tools import Answer, Asks, Refused
-from engram.model.limits import LIMITS, size
 from engram.model.memory import Context, Memory, Visibility, check_kind, standing
 from engram.model.refs import handle_number, print_handle
 from engram.model.relation import Relation
@@ -107,13 +106,6 @@ def title_of(memory: Memory) -> str:
         return f"Session summary: {memory.scope.name or 'global'}"
     line = " ".join(memory.text.split())
     return cut(line, LONGEST_TITLE)
-
-
-def one_line(title: str) -> str:
-    """A title as a summary may hold it: one line, cut between characters at the limit of a summary."""
-    line = " ".join(title.split())
-    most = LIMITS["summary"]
-    return line if size(line) <= most else line.encode()[: most - 3].decode(errors="ignore") + "…"
 
 
 def topic(key: str) -> str:

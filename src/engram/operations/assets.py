@@ -98,7 +98,10 @@ def detach(
     confirm: p.Confirm = False,
     token: p.Token = "",
 ) -> Attached:
-    """Take an attachment from a memory; `undo` brings it back for some days, then its bytes go."""
+    """Take an attachment from a memory.
+
+    `undo` brings it back for some days; then its bytes go.
+    """
     del token
     if (event := call.replayed()) is not None:
         still = [each for each in call.memory(memory).assets if asset in (each.name, each.sha256)]

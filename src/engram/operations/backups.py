@@ -23,7 +23,10 @@ from engram.ports import ASSETS, Vault
     local=True,
 )
 def backup_create(call: Call, path: p.BackupOut = "", *, overwrite: p.Overwrite = False) -> BackedUp:
-    """Write a copy of the whole store, as it is at this moment, to one file; others may go on writing."""
+    """Write a copy of the whole store to one file.
+
+    It is the store as it is at this moment; others may go on writing.
+    """
     from engram.interop import backup_file as files  # noqa: PLC0415 - start-up
 
     vault, form = _vault(call), getattr(call.engine, "form", "")
@@ -81,7 +84,10 @@ def backup_verify(call: Call, path: p.BackupIn) -> BackupReport:
     local=True,
 )
 def backup_restore(call: Call, path: p.BackupIn, *, overwrite: p.Replace = False) -> BackupRestored:
-    """Make a backup the store again; one that holds something is kept aside, and only with --overwrite."""
+    """Make a backup the store again.
+
+    A store that holds something gives way only with --overwrite, and is kept aside.
+    """
     from engram.interop import backup_file as files  # noqa: PLC0415 - start-up
 
     vault = _vault(call)
@@ -104,9 +110,10 @@ def backup_restore(call: Call, path: p.BackupIn, *, overwrite: p.Replace = False
     "GET /v1/rescue", "engram rescue rescued.jsonl", "engram rescue - | grep Fridays", human=True, local=True
 )
 def rescue(call: Call, path: p.OutPath, *, overwrite: p.Overwrite = False) -> Exported:
-    """Write every record that can still be read in a damaged store as an export; the store is only read.
+    """Write what can still be read of a damaged store as an export.
 
-    Attachments are not in it: their files stay beside the store.
+    Every record that is whole; the store is only read. Attachments are not in it: their files stay beside the
+    store.
     """
     from engram.interop import jsonl  # noqa: PLC0415 - start-up
     from engram.operations.exporting import write_out  # noqa: PLC0415 - start-up

@@ -3,12 +3,13 @@
 import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
+from itertools import chain
 from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar, cast
 
 from engram.errors import Conflict, Forbidden, Invalid, Moved, NotFound, Unavailable
 from engram.model.caller import Caller
 from engram.model.change import Change, Commit, Request, Token
-from engram.model.codec import RecordType
+from engram.model.codec import Record, RecordType
 from engram.model.event import Event, canonical
 from engram.model.filter import Access, Filter
 from engram.model.hashing import sha256
@@ -207,10 +208,17 @@ def remains(call: Call, id: str) -> Mapping[str, Any] | None:
 
 def every(call: Call, where: Filter) -> Iterator[Memory]:
     """Every readable memory that matches, oldest first, page by page."""
+    return cast("Iterator[Memory]", chain.from_iterable(pages(call, "memory", where)))
+
+
+def pages(
+    call: Call, type: RecordType, where: Filter, access: Access | None = None, *, oldest: bool = True
+) -> Iterator[tuple[Record, ...]]:
+    """Every record of a type that matches and may be read, by the caller or by another `access`, in pages."""
     after = None
     while True:
-        page = call.engine.scan("memory", where, call.access, after=after, limit=PAGE, oldest=True)
-        yield from cast("tuple[Memory, ...]", page.records)
+        page = call.engine.scan(type, where, access or call.access, after=after, limit=PAGE, oldest=oldest)
+        yield tuple(page.records)
         if (after := page.next) is None:
             return
 

@@ -22,9 +22,10 @@ SOURCE = "capture"
 def capture(
     call: Call, text: p.Transcript, *, scope: p.ScopeName = "", session: p.Session = "", source: p.Source = None
 ) -> Captured:
-    """Remember each item under the heading `## Key learnings` of a text; what is known already is counted.
+    """Remember what a text lists as learned.
 
-    What Engram itself put into the text, between its marks, is left out.
+    Each item under its heading `## Key learnings` becomes a memory; what is known already is counted. What Engram
+    itself put into the text, between its marks, is left out.
     """
     check_text("text", text, limit=MOST_READ, lines=True)
     place = scope_named(call, scope) if scope else call.home
@@ -67,7 +68,10 @@ def suggest_key(
     kind: p.KindName = None,
     scope: p.ScopeName = "",
 ) -> Suggested:
-    """Suggest a stable key for a topic that goes on, so that later words about it revise the same memory."""
+    """Suggest a stable key for a topic that goes on.
+
+    What is said about it later under the same key revises the same memory.
+    """
     if not (summary.strip() or text.strip()):
         raise Invalid("There is nothing to name.", 'Give a summary or a text: --summary "JWT auth middleware".')
     key = suggested_key(text, summary, kind or "")

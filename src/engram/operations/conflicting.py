@@ -10,9 +10,10 @@ from engram.model.change import Change
 from engram.model.filter import Filter, matches
 from engram.model.memory import Memory, standing
 from engram.model.relation import Relation
-from engram.operations.base import Call
+from engram.operations.base import Call, pages
 from engram.operations.bearing import rivals_of
 from engram.operations.candidates import MOST, gathering, is_compared, unjudged
+from engram.operations.relations import the_relation
 from engram.operations.scopes import in_view
 from engram.ports import Embedder, Judge
 from engram.recall.meaning import catch_up, require_same
@@ -74,10 +75,7 @@ class Run:
             first, _, second = pair.partition("~")
             ids = self.call.memory(first).id, self.call.memory(second).id
         else:
-            found = self.call.engine.get("relation", [pair.strip()], self.call.access).values()
-            if not found:
-                raise Conflict(f"There is no pair {pair!r}.", "Name the two memories: FIRST~SECOND.")
-            known = cast("Relation", next(iter(found)))
+            known = the_relation(self.call, pair.strip())
             ids = known.from_id, known.to_id
         request = self.call.request(batch=self.batch)
 
@@ -310,12 +308,8 @@ class Run:
         return Filter(owner=self.call.caller.owner)
 
     def _relations(self) -> Iterator[Relation]:
-        after = None
-        while True:
-            page = self.call.engine.scan("relation", self._mine(), self.call.access, after=after, limit=PAGE)
-            yield from cast("tuple[Relation, ...]", page.records)
-            if (after := page.next) is None:
-                return
+        for page in pages(self.call, "relation", self._mine(), oldest=False):
+            yield from cast("tuple[Relation, ...]", page)
 
     def _pairs(self, some: Iterable[Relation]) -> Iterator[tuple[Relation, Memory, Memory]]:
         """Relations with both their memories, where these may be read and one of them is in scope."""

@@ -32,7 +32,9 @@ def conflicts(
     limit: p.Limit = 20,
     after: p.After = None,
 ) -> Conflicts:
-    """List pairs of memories that may not both hold: suspected, proposed, waiting for review, judged to conflict.
+    """List pairs of memories that may not both hold.
+
+    They are suspected, proposed, waiting for review, or judged to conflict.
 
     A scan compares every memory with its nearest and keeps what it suspects as proposals; a pair that was judged,
     asked about or set aside is never proposed again. A model's verdicts are proposals too: they do nothing by

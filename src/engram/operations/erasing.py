@@ -30,7 +30,10 @@ ELSEWHERE = (
     human=True,
 )
 def purge(call: Call, memory: p.Ref, *, confirm: p.Confirm = False, token: p.Token = "") -> Receipt:
-    """Erase a memory for good: text, index, vectors and history's copies. It cannot be undone."""
+    """Erase a memory for good. It cannot be undone.
+
+    Its text, its index entries and vectors, its attachments, and what history holds of it.
+    """
     del token
     if (event := call.replayed()) is not None:
         return Receipt(at=call.now, erased=event.subjects, event=event.seq, event_id=event.id, traces=None)

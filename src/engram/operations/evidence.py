@@ -48,10 +48,10 @@ def evidence(
     rows: list[Citing] = []
     for at in range(0, len(citing), BATCH):
         part = citing[at : at + BATCH]
-        call.progress(at, len(citing), "Checking")
+        call.progress(at, len(citing), "checking citations")
         found = checked(call, part)
         rows += [Citing(one, found.get(one.id, ())) for one in part]
-    call.progress(len(citing), len(citing), "Checking")
+    call.progress(len(citing), len(citing), "checking citations")
     rows.sort(key=lambda row: WORST.index(row.verdict or "unreachable"))
     counted = Counter(check.verdict for row in rows for check in row.evidence)
     counts: dict[str, int] = {verdict: counted[verdict] for verdict in VERDICTS}
@@ -69,9 +69,10 @@ def evidence(
     "GET /v1/cited", "engram cited src/api.py", "engram cited src/api.py:200-240", "engram cited message:msg-42"
 )
 def cited(call: Call, file: p.FilePlace) -> Cited:
-    """Show which memories cite a file or some of its lines, or come from a session or a message.
+    """Show which memories cite a file, or come from a session or a message.
 
-    Those that come on demand too. What cites a file under the name it had before git renamed it is shown as well.
+    Of a file, all of it or some lines. Those that come on demand too. What cites a file under the name it had
+    before git renamed it is shown as well.
     """
     where = Filter(**in_view(call, ""), standings=("live", "stale"), now=call.now, view=call.caller.view)
     where = where._replace(except_kinds=apart(call.policy.kinds or KINDS))
@@ -89,7 +90,7 @@ def cited(call: Call, file: p.FilePlace) -> Cited:
 
 @operation("POST /v1/settle", "engram settle", "engram settle --dry-run", writes=True)
 def settle(call: Call, *, dry_run: p.DryRun = False) -> Settled:
-    """Bring in what was learned on branches that are merged now; ask about those that are gone.
+    """Bring in what was learned on branches that are merged now.
 
     What was made on a branch is live there only, until its commits or the text it cites are in the default branch.
     Where the branch was deleted without that, a person decides. Nothing that reads does this by itself.

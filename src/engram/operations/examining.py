@@ -81,7 +81,7 @@ def _look_at_ours(call: Call, looking: Examination) -> tuple[str, list[str]]:
                 recalled=recalled,
                 earlier=before.get(memory.id, ()),
             )
-        call.progress(looking.memories, 0, "Looking")
+        call.progress(looking.memories, 0, "looking at memories")
     return "", []
 
 
@@ -118,7 +118,7 @@ def _look_at_theirs(call: Call, path: str, looking: Examination) -> tuple[str, l
                 problems += [f"{thing.name}: {thing.message}"] if len(problems) < MOST_PROBLEMS else []
             elif isinstance(thing.record, Memory):
                 looking.look_at(thing.record, thing.name, ages=form.ages)
-            call.progress(looking.memories, 0, "Looking")
+            call.progress(looking.memories, 0, "looking at memories")
     except OSError as error:
         raise Unavailable(f"{path} cannot be read: {error.strerror or error}.", "Check the path.") from None
     return form.name, problems
@@ -146,7 +146,7 @@ def scrub(call: Call, *, confirm: bool, dry_run: bool) -> Scrubbed:
             done["traces"] += commit.traces or 0
             places += commit.places
         rows.append(ScrubRow(memory.handle or memory.id[:13], copy.handle if copy else "", clean.removed))
-        call.progress(len(rows), 0, "Scrubbing")
+        call.progress(len(rows), 0, "scrubbing")
     remains = 0 if dry_run else _erase_remains(call, request)
     return Scrubbed(
         at=call.now,

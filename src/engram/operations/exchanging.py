@@ -14,7 +14,7 @@ from engram.model.filter import ANYTHING, Filter
 from engram.model.relation import Relation
 from engram.model.scope import Scope
 from engram.model.session import Session
-from engram.operations.base import PAGE, Call, every
+from engram.operations.base import PAGE, Call, every, pages
 from engram.operations.intake import Intake
 from engram.operations.replicas import Replicas, signed_by
 from engram.ports import Ledger
@@ -530,14 +530,10 @@ class _Ours:
         self.ids = frozenset(self.memories | here | self.relations.keys())
 
     def _verdicts(self, call: Call) -> Iterator[tuple[str, set[str]]]:
-        after = None
-        while True:
-            page = call.engine.scan("relation", ANYTHING, call.access, after=after, limit=PAGE)
-            for record in page.records:
-                if isinstance(record, Relation) and {record.from_id, record.to_id} <= self.memories:
+        for page in pages(call, "relation", ANYTHING):
+            for record in cast("tuple[Relation, ...]", page):
+                if {record.from_id, record.to_id} <= self.memories:
                     yield record.id, {record.from_id, record.to_id}
-            if (after := page.next) is None:
-                return
 
 
 def canonical_reach(reach: Reach) -> str:

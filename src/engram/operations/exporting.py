@@ -4,7 +4,7 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 from engram.drafts import whole_file
 from engram.errors import Conflict, Invalid, Unavailable
@@ -15,7 +15,7 @@ from engram.model.memory import Memory
 from engram.model.relation import Relation
 from engram.model.session import Session
 from engram.operations import parameters as p
-from engram.operations.base import PAGE, Call, every, operation
+from engram.operations.base import Call, every, operation, pages
 from engram.operations.memories import standings
 from engram.operations.scopes import in_view
 from engram.rules.insights import apart
@@ -44,9 +44,10 @@ def export(
     standing: p.Exported = ("all",),
     overwrite: p.Overwrite = False,
 ) -> Exported:
-    """Write memories as documented JSON Lines, with a checksum, or in the form of another system.
+    """Write memories to a file, in our own form or another system's.
 
-    Everything you may read is written, unless it is narrowed. What a form has no place for is named.
+    Our own is JSON Lines with a checksum. Everything you may read is written, unless it is narrowed. What a form
+    has no place for is named.
     """
     from engram.interop.writing import Folder, Tally, writer  # noqa: PLC0415 - start-up
 
@@ -87,25 +88,16 @@ def _stock(call: Call, where: Filter, place: Filter) -> "Stock":
         return cast("dict[str, Memory]", call.engine.get("memory", list(ids), call.access))
 
     def relations() -> Iterator[Relation]:
-        for page in _pages(call, "relation", Filter()):
+        for page in cast("Iterator[tuple[Relation, ...]]", pages(call, "relation", Filter())):
             ends = find({id for one in page for id in (one.from_id, one.to_id)})
             fits = {id for id, memory in ends.items() if matches(memory, where)}
             yield from (one for one in page if {one.from_id, one.to_id} <= fits)
 
     def sessions() -> Iterator[Session]:
-        for page in _pages(call, "session", place):
-            yield from page
+        for page in pages(call, "session", place):
+            yield from cast("tuple[Session, ...]", page)
 
     return Stock(lambda: every(call, where), sessions, relations, find, call.now)
-
-
-def _pages(call: Call, type: Any, where: Filter) -> Iterator[tuple[Any, ...]]:  # noqa: ANN401 - records of the type
-    after = None
-    while True:
-        page = call.engine.scan(type, where, call.access, after=after, limit=PAGE, oldest=True)
-        yield page.records
-        if (after := page.next) is None:
-            return
 
 
 def write_out(call: Call, path: str, lines: Iterable[str], *, overwrite: bool) -> str:

@@ -28,10 +28,10 @@ def harvest(
     again: p.Again = False,
     dry_run: p.DryRun = False,
 ) -> Harvested:
-    """Propose what was said in agents' transcripts; everything waits for review, and one `undo` takes it all back.
+    """Propose what was said in agents' transcripts.
 
-    Read is what is new since the last time, and of it only the words of the person and the agent. Secrets are taken
-    out first.
+    Everything waits for review, and one `undo` takes it all back. What is new since the last time is read, and of
+    it only the words of the person and the agent. Secrets are taken out first.
     """
     from engram.operations.harvesting import HARNESSES, Run  # noqa: PLC0415 - start-up
 

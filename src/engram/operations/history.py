@@ -150,7 +150,7 @@ def undo(
         return _undone(call, told, done, done.subjects, again=_again(call, done))
     for number, step in enumerate(steps, 1):
         done, _ = _take_back(call, lambda: step, request)  # noqa: B023 - called at once
-        call.progress(number, len(steps), "Taking back")
+        call.progress(number, len(steps), "taking back")
     ids = tuple(dict.fromkeys(id for one in told for id in one.subjects))
     return _undone(call, told, done, ids, again=_again(call, done, batch=True))
 

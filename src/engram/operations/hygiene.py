@@ -14,9 +14,10 @@ from engram.operations.base import Call, operation
     local=True,
 )
 def hygiene(call: Call, path: p.HygienePath = "") -> Hygiene:
-    """Tell how clean what is remembered is: secrets, repeats, recalled blocks, what is stale or says nothing.
+    """Tell how clean what is remembered is.
 
-    A path is looked at as it is, whichever system wrote it: nothing is taken in, and nothing is written.
+    Secrets, repeats, recalled blocks, and what is stale or says nothing. A path is looked at as it is, whichever
+    system wrote it: nothing is taken in, and nothing is written.
     """
     from engram.operations import examining  # noqa: PLC0415 - start-up
 
@@ -33,10 +34,10 @@ def hygiene(call: Call, path: p.HygienePath = "") -> Hygiene:
     local=True,
 )
 def scrub(call: Call, *, confirm: p.Confirm = False, dry_run: p.DryRun = False) -> Scrubbed:
-    """Take credentials and private spans out of all that you have stored, and out of its history. No undo.
+    """Take secrets out of all that you have stored. It cannot be undone.
 
-    A clean copy takes the place of each memory that holds one, now or in earlier words, with its relations; the
-    memory itself is erased as by `purge`.
+    Credentials and private spans, in memories and in their history. A clean copy takes the place of each memory
+    that holds one, now or in earlier words, with its relations; the memory itself is erased as by `purge`.
     """
     from engram.operations import examining  # noqa: PLC0415 - start-up
 

@@ -31,10 +31,11 @@ def import_memories(
     trust: p.Trust = False,
     dry_run: p.DryRun = False,
 ) -> Imported:
-    """Take in the memories of another store: a file or a folder, told by its form; one `undo` takes it all back.
+    """Take in what another store or memory system holds.
 
-    What comes from outside waits for review. With --trust it keeps the status it had, and what has none and
-    contradicts nothing goes live: for what is your own. Running it again goes on where it was stopped.
+    A file or a folder, whose form is recognised by looking at it; one `undo` takes it all back. What comes from
+    outside waits for review. With --trust it keeps the status it had, and what has none and contradicts nothing
+    goes live: for what is your own. Running it again goes on where it was stopped.
     """
     from engram.interop.forms import recognise  # noqa: PLC0415 - start-up
     from engram.operations.taking import Taking  # noqa: PLC0415 - start-up

@@ -38,7 +38,10 @@ def insights_save(
     session: p.Session = "",
     token: p.Token = "",
 ) -> Remembered:
-    """Save what was noticed about how the person works. It is theirs alone, and comes up in no recall."""
+    """Save what was noticed about how the person works.
+
+    It is theirs alone, and comes up in no recall.
+    """
     del token
     if (event := call.replayed()) is not None:
         return remembered_before(call, event)
@@ -68,7 +71,10 @@ def insights_list(
     limit: p.Limit = 50,
     after: p.After = None,
 ) -> Insights:
-    """Show what was noticed about how you work: the newest first, or what fits a question."""
+    """Show what was noticed about how you work.
+
+    The newest first, or what fits a question.
+    """
     require_between("limit", limit, 1, MOST)
     where = _own(call, category)._replace(standings=("live",), now=call.now, view=call.caller.view)
     hint = "" if call.policy.insights else OFF
@@ -102,7 +108,10 @@ def insights_list(
 def insights_purge(
     call: Call, *, category: p.OnlyCategory = "", confirm: p.Confirm = False, token: p.Token = ""
 ) -> Receipt:
-    """Erase for good everything that was noticed about you, or all of one category. It cannot be undone."""
+    """Erase what was noticed about you, for good. It cannot be undone.
+
+    All of it, or all of one category.
+    """
     del token
     if (event := call.replayed()) is not None:
         return Receipt(at=call.now, erased=event.subjects, event=event.seq, event_id=event.id, traces=None)

@@ -58,7 +58,10 @@ def keys_create(
 
 @operation("GET /v1/apikeys", "engram keys list")
 def keys_list(call: Call, *, owner: p.KeyOwner = "") -> Keys:
-    """Show your keys, the newest first; never the keys themselves. Who looks after keys is shown everybody's."""
+    """Show your keys, the newest first.
+
+    Never the keys themselves. Whoever looks after keys is shown everybody's.
+    """
     access = rules.reached(owner, call.caller)
     found = call.engine.scan("apikey", ANYTHING, access, limit=MOST_LISTED).records
     return Keys(at=call.now, keys=tuple(_row(cast("ApiKey", one)) for one in found))

@@ -402,7 +402,7 @@ def remembered_before(call: Call, event: Event) -> Remembered:
 
 def _next_step(call: Call, memory: Memory, handle: str, kind: str | None) -> str:
     if kind and kind != memory.kind:
-        return f"It stays a {memory.kind}; to make it a {kind}: engram revise {handle} --kind {kind}."
+        return f"Its kind stays {memory.kind}; to make it {kind}: engram revise {handle} --kind {kind}."
     if memory.status != "pending":
         return ""
     if memory.branch and memory.held_for == "unmerged_branch":

@@ -13,7 +13,10 @@ EVERY = 1 << 40
 
 @operation("GET /v1/models", "engram models", "engram models install bge-micro-v2", human=True)
 def models(call: Call, action: p.ModelAction = "list", name: p.Model = "") -> Models:
-    """Show the embedding models, which one is in use and how far the store's vectors are; or install one."""
+    """Show the embedding models, or install one.
+
+    Which one is in use, and how far the store's vectors are.
+    """
     if call.shelf is None:
         raise Unavailable("This memory keeps no models.", "Open it with engram.open().")
     if action == "install":
@@ -34,10 +37,11 @@ def models(call: Call, action: p.ModelAction = "list", name: p.Model = "") -> Mo
 
 @operation("POST /v1/reembed", "engram reembed", writes=True)
 def reembed(call: Call) -> Reembedded:
-    """Give every memory that lacks one its vector, with the configured model; goes on where it was stopped.
+    """Make the vectors that memories lack.
 
-    A model other than the store's takes over once all its vectors are there. Until then words are found as ever,
-    and whoever is still configured for the old model goes on with its vectors.
+    With the configured model; it goes on where it was stopped. A model other than the store's takes over once all
+    its vectors are there. Until then words are found as ever, and whoever is still configured for the old model
+    goes on with its vectors.
     """
     require_keeper(call.caller, "make vectors for all")
     embedder = _required(call)

@@ -1,8 +1,6 @@
 """Owners and workspaces for what has none: looked at first, then assigned, by the operator of the store alone."""
 
 from collections import Counter
-from collections.abc import Sequence
-from typing import cast
 
 from engram.errors import Moved
 from engram.model.answers_work import Assigned, Placed
@@ -13,7 +11,7 @@ from engram.model.memory import Memory
 from engram.model.scope import Scope
 from engram.model.session import Session
 from engram.operations import parameters as p
-from engram.operations.base import PAGE, PLACED, Call, operation
+from engram.operations.base import PLACED, Call, operation, pages
 from engram.rules import owners as rules
 
 MOST_SHOWN = 20
@@ -31,9 +29,10 @@ TYPES: tuple[RecordType, ...] = ("memory", "session", "relation")
 def owners_assign(
     call: Call, to: p.NewOwner, *, source: p.FromOwner = "nobody", apply: p.Apply = False
 ) -> Assigned:
-    """Give an owner to records that have none, so that somebody can read them: shown first, done with --apply.
+    """Give an owner to records that have none.
 
-    Only who runs the store may. Memories that the owner has already, by key or text, stay as they are.
+    Then somebody can read them. It is shown first, and done with --apply; only who runs the store may. Memories
+    that the owner has already, by key or text, stay as they are.
     """
     rules.require_operator(call.request(), to)
     access = Access("", unowned=True) if source == "nobody" else Access("", frozenset())
@@ -74,10 +73,11 @@ def workspaces_assign(
     source: p.FromWorkspace = "",
     apply: p.Apply = False,
 ) -> Placed:
-    """Move what somebody owns into a workspace, so that it is seen where workspaces are on: shown first.
+    """Move what somebody owns into a workspace.
 
-    Only who runs the store may, with --apply. What lies in no workspace moves, or what lies in the one named by
-    --source. Memories that are there already, by key or text, stay as they are. Their words are not shown.
+    Then it is seen where workspaces are on. It is shown first, and done with --apply; only who runs the store may.
+    What lies in no workspace moves, or what lies in the one named by --source. Memories that are there already, by
+    key or text, stay as they are. Their words are not shown.
     """
     rules.require_workspace(call.request(), workspace, owner)
     place = Scope.parse(scope).place if scope else ""
@@ -105,13 +105,7 @@ def workspaces_assign(
 
 def _everything(call: Call, type: RecordType, access: Access) -> list[Record]:
     """Every record of a type, read before anything is changed: a page that moves away would be skipped."""
-    found: list[Record] = []
-    after = None
-    while True:
-        page = call.engine.scan(type, ANYTHING, access, after=after, limit=PAGE, oldest=True)
-        found += cast("Sequence[Record]", page.records)
-        if (after := page.next) is None:
-            return found
+    return [one for page in pages(call, type, ANYTHING, access) for one in page]
 
 
 def _assign(call: Call, record: Record, to: str, batch: str) -> bool:

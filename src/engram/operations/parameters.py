@@ -22,7 +22,7 @@ Kinds = Annotated[Sequence[str], "Only these kinds."]
 ScopeName = Annotated[str | Scope, "global, project:NAME or agent:NAME; this project unless said."]
 InScope = Annotated[str | Scope, "global, project:NAME or agent:NAME; this project and global unless said."]
 OnlyScope = Annotated[str, "Only this scope. Default: everything you may read."]
-OnlyPinned = Annotated[bool | None, "Only pinned memories, or only others."]
+OnlyPinned = Annotated[bool | None, "Only pinned memories, or only the others."]
 Key = Annotated[str, "A name for a topic: the same key again revises it."]
 NewKey = Annotated[str, "A name for a memory that has none; one that it has stays."]
 Summary = Annotated[str | None, "A shorter form, up to 512 bytes, for lists."]
@@ -35,7 +35,7 @@ Confidence = Annotated[float | None, "0 to 1; default 1 for a person and 0.6 for
 Shared = Annotated[Visibility | None, "private, or shared with whoever is in reach of the scope."]
 Decay = Annotated[str | None, "How long it stays fresh: 12h, 30d, 8w, 6m, 1y or none."]
 ValidFrom = Annotated[datetime | None, "When it begins to hold."]
-ValidUntil = Annotated[datetime | None, "When it stops to hold."]
+ValidUntil = Annotated[datetime | None, "When it stops holding."]
 Clear = Annotated[
     Sequence[Literal["summary", "tag", "valid_from", "valid_until"]],
     "Empty this field: summary, tag, valid_from or valid_until.",
@@ -43,9 +43,9 @@ Clear = Annotated[
 Session = Annotated[str, "The session it belongs to."]
 NewCites = Annotated[Sequence[str | Citation] | None, "What it rests on now: PATH:LINES, an address or commit:SHA."]
 FailOn = Annotated[
-    Sequence[str], "Exit with 10 if a citation is so: drifted, gone, moved, unreachable; or any of these."
+    Sequence[str], "Exit with 10 if a citation is drifted, gone, moved or unreachable; any means each of them."
 ]
-SinceRevision = Annotated[str, "Only what cites files that changed since this commit, branch or tag."]
+SinceRevision = Annotated[str, "Only what cites files that have changed since this commit, branch or tag."]
 FilePlace = Annotated[
     str, "A file of this repository, with lines or without: src/api.py:10-20; or session:ID, message:ID."
 ]
@@ -157,7 +157,7 @@ OutForm = Annotated[
     ],
     "The form to write.",
 ]
-InForm = Annotated[str, "The form it has; told by looking unless named."]
+InForm = Annotated[str, "The form it has; recognised by looking at it unless named."]
 ImportScope = Annotated[str, "Where memories hold that name no place of their own, such as project:NAME."]
 Trust = Annotated[bool, "It is your own: memories keep their status, and what has none goes live."]
 DryRun = Annotated[bool, "Only say what would happen."]
@@ -167,7 +167,7 @@ Sources = Annotated[
 Target = Annotated[str, "The project that holds everything afterwards."]
 ProjectName = Annotated[str, "A project: its name, or its short name."]
 NewProjectName = Annotated[str, "The name it gets."]
-Apply = Annotated[bool, "Do it. Without, only what would happen is said."]
+Apply = Annotated[bool, "Do it. Without this, it only says what would happen."]
 Transcripts = Annotated[
     str | Sequence[str], "Transcripts, or folders with transcripts, such as ~/.claude/projects."
 ]
@@ -178,7 +178,7 @@ HarvestProject = Annotated[
 Finder = Annotated[
     Literal["rules", "endpoint"], "Find statements by rules on this machine, or by the configured model."
 ]
-MostProposed = Annotated[int, "Stop after so many; the next harvest goes on there."]
+MostProposed = Annotated[int, "Stop after so many proposals; the next harvest goes on there."]
 Again = Annotated[bool, "Read everything from its start, not only what is new."]
 Repository = Annotated[str, "The folder of the repository. Default: the one you stand in."]
 SyncStatus = Annotated[bool, "Only say how things stand: what would go, what came, who was met."]

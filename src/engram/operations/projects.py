@@ -13,11 +13,11 @@ from engram.model.record import replace
 from engram.model.scope import Scope
 from engram.model.session import Session
 from engram.operations import parameters as p
-from engram.operations.base import PAGE, Call, each, every, operation
+from engram.operations.base import Call, each, every, operation, pages
 from engram.operations.scopes import alias_of, current_project, holds_something, scope_named
 from engram.rules.projects import COUNTS, Plan, carry_out, plan_move
 
-REMEMBERED: tuple[Standing, ...] = (*("live", "stale", "scheduled", "staged", "pending", "expired", "replaced"),)
+REMEMBERED: tuple[Standing, ...] = ("live", "stale", "scheduled", "staged", "pending", "expired", "replaced")
 """What counts as being in a project: all but what was forgotten or rejected."""
 
 
@@ -50,9 +50,10 @@ def projects_merge(
     confirm: p.Confirm = False,
     token: p.Token = "",
 ) -> Merged:
-    """Move everything of yours from some projects into another, in one step that `undo` takes back.
+    """Move everything of yours from some projects into another.
 
-    Nothing is lost: a text that both hold is told once, and of two texts under one key the last word stays in use.
+    In one step that `undo` takes back. Nothing is lost: a text that both hold is told once, and of two texts under
+    one key the last word stays in use.
     """
     del token
     if (event := call.replayed()) is not None:
@@ -84,9 +85,10 @@ def projects_rename(
     confirm: p.Confirm = False,
     token: p.Token = "",
 ) -> Merged:
-    """Give a project another name, in one step that `undo` takes back.
+    """Give a project another name.
 
-    What a folder is called is told by its git remote or its .engram/config.json; renaming moves what is remembered.
+    In one step that `undo` takes back. What a folder is called is told by its git remote or its
+    .engram/config.json; renaming moves what is remembered.
     """
     del token
     if (event := call.replayed()) is not None:
@@ -178,13 +180,8 @@ def _row(call: Call, scope: Scope) -> Project | None:
 
 def _sessions(call: Call, scope: Scope) -> Iterator[Session]:
     """Every session of the caller's own in a project and its runs."""
-    after = None
-    where = Filter(within=scope, owner=call.caller.owner)
-    while True:
-        page = call.engine.scan("session", where, call.access, after=after, limit=PAGE, oldest=True)
-        yield from cast("tuple[Session, ...]", page.records)
-        if (after := page.next) is None:
-            return
+    for page in pages(call, "session", Filter(within=scope, owner=call.caller.owner)):
+        yield from cast("tuple[Session, ...]", page)
 
 
 def _known(call: Call, name: str) -> Scope:

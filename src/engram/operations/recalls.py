@@ -126,17 +126,17 @@ def context(
         Section("About this", asked),
         Section("Recent", _weightiest(live(50))),
     ]
-    hint = hint or unplaced(call, scope)
+    hints = [hint or unplaced(call, scope)]
     broken = _broken(call, sections)
-    if not with_drifted and broken:
-        kept = [Section(one.title, [each for each in one.memories if each.id not in broken]) for one in sections]
-        left = f"{len(broken)} left out: what {'it cites' if len(broken) == 1 else 'they cite'} has changed."
-        said = brief(kept, budget=allowance, now=call.now)
-        noted([one.id for one in said.included], call.now)
-        return said._replace(hint=" ".join(filter(None, (hint, f"{left} See engram evidence."))))
+    if broken and not with_drifted:
+        sections = [
+            Section(one.title, [each for each in one.memories if each.id not in broken]) for one in sections
+        ]
+        they_cite = "it cites" if len(broken) == 1 else "they cite"
+        hints.append(f"{len(broken)} left out: what {they_cite} has changed. See engram evidence.")
     said = brief(sections, budget=allowance, now=call.now, labels=broken)
     noted([one.id for one in said.included], call.now)
-    return said._replace(hint=hint)
+    return said._replace(hint=" ".join(filter(None, hints)))
 
 
 def asked_by(

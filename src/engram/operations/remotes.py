@@ -29,7 +29,9 @@ if TYPE_CHECKING:
     "POST /v1/remotes", "engram remote add team https://memory.example.com", writes=True, human=True, local=True
 )
 def remote_add(call: Call, name: p.RemoteName, url: p.RemoteUrl) -> RemoteList:
-    """Name a server that keeps chunks for several machines; where it answers, its token is tried.
+    """Name a server that keeps chunks for several machines.
+
+    Where it answers, its token is tried.
 
     The token is never said on the command line: it is read from ENGRAM_REMOTE_TOKEN_NAME, or from the private file
     remotes.toml beside your settings, as NAME = "token"; else engram login has it, where you signed in there.
@@ -85,7 +87,10 @@ def remote_enrol(
     *,
     private: p.WithPrivate = None,
 ) -> RemoteList:
-    """Let the shared memories of a scope go to a server and come from there; --private lets all of them."""
+    """Let the memories of a scope go to a server, and come from there.
+
+    The shared ones; with --private, all of them.
+    """
     ledger = call.syncing.ledger()
     with ledger.locked():
         scopes = _remote(call, name)["scopes"]
@@ -249,12 +254,11 @@ def _meetings(call: Call, name: str) -> list[Meeting]:
     scopes = _remote(call, name)["scopes"]
     if not scopes:
         raise Conflict(f"No scope goes to {name} yet.", f"Say which: engram remote enrol {name} SCOPE.")
-    parts = [
-        (scope, part)
+    return [
+        _meeting(call, name, scope, private=private)
         for scope, facts in scopes.items()
-        for part in ([False, True][: 1 + bool(facts.get("private"))])
+        for private in ((False, True) if facts.get("private") else (False,))
     ]
-    return [_meeting(call, name, scope, private=private) for scope, private in parts]
 
 
 def _meeting(call: Call, name: str, scope: str, *, private: bool) -> Meeting:

@@ -41,9 +41,10 @@ def review(
     limit: p.Limit = 20,
     after: p.After = None,
 ) -> Waiting:
-    """Show what waits for a person, oldest first, beside what it would change or contradicts.
+    """Show what waits for a person, beside what it would change.
 
-    On a terminal it walks through them one by one: approve, edit, reject, merge, skip, undo.
+    Oldest first, with what it contradicts. On a terminal it walks through them one by one: approve, edit, reject,
+    merge, skip, undo.
     """
     require_between("limit", limit, 1, MOST_LISTED)
     where = Filter(

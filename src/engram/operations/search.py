@@ -51,9 +51,10 @@ def search(
     limit: p.Limit = 20,
     after: p.After = None,
 ) -> Found:
-    """Look through memories as a person does: in any standing, with every filter, and with reasons.
+    """Look through memories in any standing, with every filter.
 
-    `recall` answers an agent with what is live; this shows what there is, and counts as no use of it.
+    `recall` answers an agent with what is live; this shows a person what there is, with reasons, and counts as no
+    use of it.
     """
     require_between("limit", limit, 1, MOST_FOUND)
     kinds, table = tuple(each(kind, MOST_KINDS)), call.policy.kinds or KINDS

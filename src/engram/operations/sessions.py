@@ -189,13 +189,17 @@ def session_list(
 
 @operation("GET /v1/memories/{memory}/timeline", "engram timeline mem-0007 --before 3 --after 3")
 def timeline(call: Call, memory: p.Ref, *, before: p.Before = 5, after: p.Afterwards = 5) -> Timeline:
-    """Show what was remembered just before and after a memory, in its session or else in its scope."""
+    """Show what was remembered just before and after a memory.
+
+    In its session, or in its scope where it has none.
+    """
     for name, value in (("before", before), ("after", after)):
         require_between(name, value, 0, MOST_AROUND)
     focus = call.memory(memory)
     place = Filter(session=focus.session) if focus.session else Filter(scopes=(focus.scope,))
-    own = () if focus.kind in (own := apart(call.policy.kinds or KINDS)) else own
-    live = place._replace(standings=("live",), now=call.now, view=call.caller.view, except_kinds=own)
+    others = apart(call.policy.kinds or KINDS)
+    others = () if focus.kind in others else others
+    live = place._replace(standings=("live",), now=call.now, view=call.caller.view, except_kinds=others)
 
     def around(where: Filter, count: int, *, oldest: bool) -> list[Memory]:
         # One more than asked for: the moment of the memory itself may hold others too.

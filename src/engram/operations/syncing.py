@@ -37,7 +37,9 @@ def sync_git(
     status: p.SyncStatus = False,
     dry_run: p.DryRun = False,
 ) -> Synced:
-    """Exchange memories with others through a repository: leave what is new in .engram/, take in what is there.
+    """Exchange memories with others through a repository.
+
+    What is new here is left in .engram/, and what others left there is taken in.
 
     Shared memories of the repository's project travel, with their sessions and verdicts; private and global ones
     stay home unless asked for. It touches nothing but .engram/sync: committing, pulling and pushing are yours.
@@ -102,7 +104,10 @@ def _next_step(done: Synced) -> str:
 
 @operation("GET /v1/replicas", "engram replicas", local=True)
 def replicas(call: Call) -> ReplicaList:
-    """Show the stores this one exchanges with, by the fingerprints of their keys, and whose word counts."""
+    """Show the stores this one exchanges with, and whose word counts.
+
+    Each by the fingerprint of its key.
+    """
     return _listed(call)
 
 
@@ -114,9 +119,10 @@ def replicas(call: Call) -> ReplicaList:
     local=True,
 )
 def replicas_accept(call: Call, replica: p.ReplicaRef, *, confirm: p.Confirm = False) -> ReplicaList:
-    """Let the word of another store count like that of this one: what it said and had to wait is taken in.
+    """Let the word of another store count like that of this one.
 
-    Compare the fingerprint with the one that `engram replicas` shows on the other machine.
+    What it said and had to wait is taken in. Compare the fingerprint with the one that `engram replicas` shows on
+    the other machine.
     """
     from engram.operations.replicas import ACCEPTED  # noqa: PLC0415 - start-up
 

@@ -94,7 +94,7 @@ class Taking:
         """Take in the last group, and tell what was done."""
         for kind in list(self.groups):
             self._settle(kind)
-        self.call.progress(self.done, self.done, "Taking in")
+        self.call.progress(self.done, self.done, "taking in")
         made = self.sessions or self.relations or any(self.outcomes[name] for name in OUTCOMES[:3])
         return Imported(
             at=self.call.now,
@@ -152,7 +152,7 @@ class Taking:
         for thing, outcome in zip(group, decided, strict=True):
             self._count(thing, outcome)
         self.done += len(group)
-        self.call.progress(self.done, 0, "Taking in")
+        self.call.progress(self.done, 0, "taking in")
 
     def _go_on(self, group: Sequence[Foreign]) -> None:
         """Be one batch with the same import that was stopped, so that one undo takes back both.

@@ -19,15 +19,20 @@ MONTH = timedelta(days=30)
 DAYS = 400
 """How many days of growth are told; what was made before them is in the first."""
 
+BECAME = ("approved", "rejected", "waiting", "by_itself")
+"""What may become of a proposal."""
+
+SHARES = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
+
 _KNOWN: WeakKeyDictionary[Engine, tuple[tuple[Access, int, str], Trends]] = WeakKeyDictionary()
 """The last answer of each engine, and of whom and when it is true: counting reads every memory."""
 
 
 @operation("GET /v1/trends", "engram trends", "engram trends --json")
 def trends(call: Call) -> Trends:
-    """Show how the memory grows and is used: by day, kind and agent, with how long recalls took.
+    """Show how the memory grows and is used.
 
-    What was recalled is counted on this machine only.
+    By day, kind and agent, with how long recalls took. What was recalled is counted on this machine only.
     """
     newest = latest(call)
     stamp = (call.access, newest.seq if newest else 0, f"{call.now:%Y-%m-%d}")
@@ -68,14 +73,11 @@ def _counted(call: Call) -> Trends:
     )
 
 
-BECAME = ("approved", "rejected", "waiting", "by_itself")
-
-
 def _became(memory: Memory) -> str:
     """What became of a proposal."""
-    if memory.status != "promoted":
-        return {"pending": "waiting"}.get(memory.status, memory.status)
-    return "approved" if memory.approved_by else "by_itself"
+    if memory.status == "promoted":
+        return "approved" if memory.approved_by else "by_itself"
+    return "waiting" if memory.status == "pending" else "rejected"
 
 
 def _growth(days: Counter[str]) -> tuple[Growth, ...]:
@@ -92,6 +94,3 @@ def _latency(took: Sequence[float]) -> dict[str, float]:
     if not found:
         return {}
     return {name: found[max(ceil(len(found) * share) - 1, 0)] for name, share in SHARES.items()}
-
-
-SHARES = {"p50": 0.5, "p95": 0.95, "p99": 0.99}

@@ -54,9 +54,10 @@ def stats(call: Call) -> Stats:
 
 @operation("GET /v1/doctor", "engram doctor", "engram doctor --fix")
 def doctor(call: Call, *, fix: p.Fix = False) -> Report:
-    """Check the store from the disk up: files, records, index and history; and say what to do.
+    """Check the store from the disk up, and say what to do.
 
-    Its files, index and history are checked whole. Memories that only others may read are counted, not looked at.
+    Files, records, index and history, and all of them whole. Memories that only others may read are counted, not
+    looked at.
     """
     require_keeper(call.caller, "check the store")
     if fix:
@@ -87,6 +88,7 @@ def _looked_through(call: Call, *, fix: bool) -> Report:
         for memory in every(call, ANYTHING):
             stands = standing(memory, call.now)
             counts[stands] += 1
+            call.progress(counts.total(), 0, "looking at memories")
             if memory.assets:
                 attached.append(memory)
             if stands == "live" and not call.policy.kind(memory.kind).apart:  # a prompt may be said again
@@ -176,6 +178,9 @@ def _vectors(call: Call) -> list[Finding]:
 
 @operation("GET /v1/kinds", "engram kinds")
 def kinds(call: Call) -> Kinds:
-    """Show the kinds a memory can be of, how much care each takes and how long it stays fresh."""
+    """Show the kinds a memory can be of, and how each is treated.
+
+    Whether it goes live by itself, how long it stays fresh, and whether it is recalled unasked.
+    """
     rows = (call.policy.kinds or table.KINDS).values()
     return Kinds(at=call.now, kinds=tuple(KindRow(k.name, k.tier, k.decay, k.recall, k.about) for k in rows))

@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 MOST_READ = 1024 * 1024
 
 EXTRA = {
-    "demo": "Take a tour of thirty seconds on a throw-away store.",
-    "setup": "Connect the agents on this machine: shows every change first, and --remove takes it back.",
-    "views": "Put what is remembered into AGENTS.md and its like: shows every change first.",
+    "demo": "Take a thirty-second tour on a throw-away store.",
+    "setup": "Connect the agents on this machine; every change is shown first.",
+    "views": "Put what is remembered into AGENTS.md and its like.",
     "init": "Give this folder's project a name of its own.",
-    "mcp": "Serve this memory to an agent over MCP, on standard input and output.",
-    "serve": "Serve this memory over HTTP, to this machine or to a team: a page at /web, MCP at /mcp.",
+    "mcp": "Serve this memory to an agent over MCP.",
+    "serve": "Serve this memory over HTTP: the page, the API and MCP.",
     "tui": "Review, search and look around at a terminal, full screen.",
-    "login": "Sign in to a team's server, and print a token for it.",
+    "login": "Sign in to a team's server, or print a token for it.",
     "migrate": "Bring a team's PostgreSQL database up to date.",
     "hook": "Answer an agent's hook: reads its JSON, never fails it.",
     "config": "Show every setting, its value and where it comes from.",

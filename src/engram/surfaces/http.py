@@ -3,7 +3,6 @@
 import json
 import logging
 from collections.abc import Awaitable, Callable, Mapping
-from datetime import datetime
 from typing import Any, NamedTuple
 
 import anyio.to_thread
@@ -94,7 +93,7 @@ def _answer(engram: Engram, resource: Resource, said: Mapping[str, Any]) -> Resp
     headers = {"Cache-Control": "no-store"}
     if (memory := _about(found, resource)) is not None:
         headers["ETag"] = f'"{memory.revision}"'
-    return JSONResponse(shape(found, _moment(found, engram)), headers=headers)
+    return JSONResponse(shape(found, found.at), headers=headers)
 
 
 def _about(found: object, resource: Resource) -> Memory | None:
@@ -104,11 +103,6 @@ def _about(found: object, resource: Resource) -> Memory | None:
         several: tuple[object, ...] = getattr(found, "memories", ())
         one = several[0] if len(several) == 1 else None
     return one if isinstance(one, Memory) else None
-
-
-def _moment(found: object, engram: Engram) -> datetime:
-    at = getattr(found, "at", None)
-    return at if isinstance(at, datetime) else engram.now
 
 
 async def _said(resource: Resource, request: Request) -> dict[str, Any]:

@@ -15,16 +15,8 @@ from engram.surfaces import render_sync as sync
 from engram.surfaces import render_work as work
 from engram.surfaces.paper import Paper, ago, count, counts, cut, few, moment, plain, rows, table, times
 
-HELD = {
-    "curated_kind": "this kind is curated: a person approves it first",
-    "conflict": "it contradicts something known",
-    "edits_curated_node": "it would change an approved memory",
-    "unmerged_branch": "it was made on a branch that is not merged",
-    "untrusted_origin": "nobody vouches for where it comes from",
-    "review_all": "every memory is reviewed here",
-    "deleted_branch": "its branch was deleted without being merged",
-    "": "autopromote is off",
-}
+HELD = {**work.HELD, "": "autopromote is off"}
+"""Why a memory waits → what a person reads."""
 
 HELD_BACK = {"staged": "staged on another branch"}
 """A standing that keeps a memory out of an answer → what a person reads, where the word alone says too little."""

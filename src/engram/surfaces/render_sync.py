@@ -43,8 +43,8 @@ def _replicas(answer: a.ReplicaList, paper: Paper) -> Iterator[str]:
     rows = [[row.replica[:13], row.device or "-", row.state, row.fingerprint] for row in answer.replicas]
     yield from table([["replica", "device", "state", "fingerprint"], *rows], paper)
     if answer.changed:
-        live = count(answer.live, "memory is", "memories are")
-        yield f"{paper.good('✓')} {live} in use by it now; {count(answer.changed, 'record')} changed"
+        live = count(answer.live, "memory came", "memories came")
+        yield f"{paper.good('✓')} {live} into use by it; {count(answer.changed, 'record')} changed"
     if answer.hint:
         yield paper.dim(f"  {answer.hint}")
 

@@ -1,6 +1,6 @@
 """Answers about work in words for a person: sessions, what was captured, relations, projects and what waits."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from engram.model import answers_work as a
@@ -12,6 +12,17 @@ from engram.surfaces.paper import Paper, ago, count, cut, plain, rows, table
 
 MOST_SHOWN = 10
 """How many proposals an answer shows before it counts the rest."""
+
+HELD = {
+    "curated_kind": "this kind is curated: a person approves it first",
+    "conflict": "it contradicts something known",
+    "edits_curated_node": "it would change an approved memory",
+    "unmerged_branch": "it was made on a branch that is not merged",
+    "untrusted_origin": "nobody vouches for where it comes from",
+    "review_all": "every memory is reviewed here",
+    "deleted_branch": "its branch was deleted without being merged",
+}
+"""The reason why a memory is held → what a person reads."""
 
 
 def _began(answer: a.Began, paper: Paper) -> Iterator[str]:
@@ -233,15 +244,9 @@ def _merged(answer: a.Merged, paper: Paper) -> Iterator[str]:
 
 
 ROUTES = {
+    **HELD,
     "low_risk": "low risk",
     "no_conflict": "contradicts nothing",
-    "curated_kind": "this kind is curated: a person approves it",
-    "conflict": "it contradicts something known",
-    "edits_curated_node": "it would change an approved memory",
-    "untrusted_origin": "nobody vouches for where it comes from",
-    "review_all": "every memory is reviewed here",
-    "unmerged_branch": "it was made on a branch that is not merged",
-    "deleted_branch": "its branch was deleted without being merged",
     "expired": "it no longer holds",
     "stale": "it is out of date: promote it if it still holds",
     "already_known": "it is known already",
@@ -335,7 +340,7 @@ def _cited(answer: a.Cited, paper: Paper) -> Iterator[str]:
 
 
 def _settled(answer: a.Settled, paper: Paper) -> Iterator[str]:
-    done = ("Would bring in", "Would hold for review") if answer.dry_run else ("Brought in", "Holds for review")
+    done = ("Would bring in", "Would hold for review") if answer.dry_run else ("Brought in", "Held for review")
     for words, memories in zip(done, (answer.promoted, answer.held), strict=True):
         for memory in memories:
             text = cut(memory.summary or memory.text, paper.width - 30)
@@ -383,9 +388,9 @@ def _ends(row: a.KeyRow, answer: a.Keys) -> str:
 
 
 def _assigned(answer: a.Assigned, paper: Paper) -> Iterator[str]:
-    told = ", ".join(f"{number} {name}" for name, number in answer.records.items() if number) or "nothing"
     sign = paper.good("✓") if answer.applied else paper.dim("·")
-    yield f"{sign} {'Now of' if answer.applied else 'Would be of'} {paper.bold(answer.to)}: {told}"
+    verb = "Gave" if answer.applied else "Would give"
+    yield f"{sign} {verb} {paper.bold(answer.to)}: {_records(answer.records)}"
     for memory in answer.memories[:MOST_SHOWN]:
         yield f"  {memory.id[:13]}  {cut(memory.summary or memory.text, paper.width - 18)}"
     if answer.kept_back:
@@ -394,11 +399,19 @@ def _assigned(answer: a.Assigned, paper: Paper) -> Iterator[str]:
         yield paper.way("  Do it: add --apply.")
 
 
+def _records(numbers: Mapping[str, int]) -> str:
+    """How many records of each type, in words."""
+    told = [
+        count(number, type, "memories" if type == "memory" else "") for type, number in numbers.items() if number
+    ]
+    return ", ".join(told) or "nothing"
+
+
 def _placed(answer: a.Placed, paper: Paper) -> Iterator[str]:
-    told = ", ".join(f"{number} {name}" for name, number in answer.records.items() if number) or "nothing"
     sign = paper.good("✓") if answer.applied else paper.dim("·")
-    where = f"{'Now' if answer.applied else 'Would be'} in {paper.bold(answer.workspace)}"
-    yield f"{sign} {where}, of {answer.owner}: {told}"
+    verb = "Moved" if answer.applied else "Would move"
+    told = f"{_records(answer.records)} of {answer.owner}"
+    yield f"{sign} {verb} into {paper.bold(answer.workspace)}: {told}"
     yield from (f"  {number:>6}  {scope}" for scope, number in answer.scopes.items())
     if answer.kept_back:
         yield paper.warn(f"  {answer.kept_back} kept back: the same key or text is there already.")

@@ -21,7 +21,7 @@ T = TypeVar("T")
 SENTENCES = ("hint", "again", "mend")
 """The fields of answers in which commands stand."""
 
-BYTES = {"attach": "file", "fetch": "to"}
+BYTES = {"attach": "file", "fetch": "path"}
 """Operations on files of a machine whose route carries the bytes instead: the parameter that is the file."""
 
 RUNS = "for who runs this memory"
