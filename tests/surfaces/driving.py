@@ -20,7 +20,8 @@ import pytest
 from engram.surfaces.cli import main
 
 COMMAND = [sys.executable, "-m", "engram.surfaces.cli"]
-PATIENCE = 30
+PATIENCE = 60
+"""Seconds after which what was waited for hangs: far more than a busy machine takes."""
 
 
 class Result(NamedTuple):

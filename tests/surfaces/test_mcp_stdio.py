@@ -141,14 +141,14 @@ def test_it_starts_no_process_of_its_own(tmp_path: Path):
 def test_it_ends_with_its_input(tmp_path: Path):
     with Bare(tmp_path) as server:
         server.call("remember", text="We deploy on Fridays")
-        code, rest, errors = server.end(seconds=10)
+        code, rest, errors = server.end()
 
     assert (code, rest, errors) == (0, b"", b"")
 
 
 def test_it_ends_without_a_word_from_anybody(tmp_path: Path):
     with Bare(tmp_path) as server:
-        assert server.end(seconds=30) == (0, b"", b"")
+        assert server.end() == (0, b"", b"")
     assert not (tmp_path / "store.db").exists()
 
 
@@ -156,7 +156,7 @@ def test_it_ends_with_its_input_in_the_middle_of_a_call(engram: Driver):
     with Bare(engram.folder) as server:
         server.ask("tools/list")
         server.send("tools/call", {"name": "remember", "arguments": {"text": "We deploy on Fridays"}})
-        code, _, errors = server.end(seconds=10)
+        code, _, errors = server.end()
 
     assert (code, errors) == (0, b"")
     assert engram("doctor").code == 0
@@ -169,7 +169,7 @@ def test_it_ends_with_its_input_while_a_call_waits_for_the_store(engram: Driver)
         with held(engram.store):
             server.send("tools/call", {"name": "remember", "arguments": {"text": "Invoices go out on the 3rd"}})
             time.sleep(0.5)  # until it waits
-            code, _, errors = server.end(seconds=10)
+            code, _, errors = server.end()
 
     assert (code, errors) == (0, b"")
     assert texts(engram) == ["We deploy on Fridays"]
@@ -189,7 +189,7 @@ def test_a_client_that_leaves_while_the_person_is_asked_leaves_it_waiting(engram
         server.write(b'{"jsonrpc": "2.0", "method": "notifications/initialized"}')
         server.write(json.dumps({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": call}).encode())
         assert server.read()["method"] == "elicitation/create"
-        code, _, errors = server.end(seconds=10)
+        code, _, errors = server.end()
 
     assert (code, errors) == (0, b"")
     assert engram("get", "mem-0001", "--json").json["memories"][0]["standing"] == "pending"
@@ -199,7 +199,7 @@ def test_it_ends_when_it_is_told_to_stop(tmp_path: Path):
     with Bare(tmp_path) as server:
         server.ask("tools/list")
         server.process.send_signal(signal.SIGTERM)
-        server.process.communicate(timeout=10)
+        server.process.communicate(timeout=PATIENCE)
 
 
 @pytest.mark.parametrize("flush", [True, False], ids=["said at once", "said at the end"])
@@ -217,7 +217,7 @@ def test_nothing_but_the_protocol_is_on_standard_output(tmp_path: Path, *, flush
     path = os.pathsep.join([str(tmp_path), environment(tmp_path)["PYTHONPATH"]])
     with Bare(tmp_path, PYTHONPATH=path, PYTHONWARNINGS="always") as server:
         assert server.call("remember", text="We deploy on Fridays")["isError"] is False
-        code, rest, errors = server.end(seconds=10)
+        code, rest, errors = server.end()
 
     assert (code, rest) == (0, b"")
     assert b"a stray word" in errors

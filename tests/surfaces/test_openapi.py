@@ -98,10 +98,10 @@ def test_no_request_breaks_the_server_and_every_answer_is_as_documented(
     ask()
 
 
-def described_operations() -> Iterator[tuple[str, dict[str, Any]]]:
-    for path, methods in PATHS.items():
-        for method, told in methods.items():
-            yield f"{method.upper()} {path}", told
+def described_operations() -> list[tuple[str, dict[str, Any]]]:
+    return [
+        (f"{method.upper()} {path}", told) for path, methods in PATHS.items() for method, told in methods.items()
+    ]
 
 
 def test_every_route_that_is_served_is_described():

@@ -24,7 +24,7 @@ FLAGS = (
     "--disable-component-update", "--disable-sync",
 )  # fmt: skip
 WIDE, NARROW = {"width": 1400, "height": 900}, {"width": 400, "height": 800}
-PATIENCE = 10_000
+PATIENCE = 30_000
 """Milliseconds that a page may take for anything, and that something may take to come true."""
 
 expect.set_options(timeout=PATIENCE)
