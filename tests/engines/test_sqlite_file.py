@@ -4,6 +4,7 @@ import gzip
 import json
 import os
 import random
+import re
 import shutil
 import signal
 import stat
@@ -12,6 +13,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import apsw
@@ -499,6 +501,24 @@ def test_a_store_whose_head_was_overwritten_is_corrupt_or_still_whole(store, at)
         assert unchanged(store, before)
     else:
         assert raw(store, "PRAGMA integrity_check")
+
+
+def test_a_check_of_damaged_pages_is_one_sentence_with_the_way_on(tmp_path):
+    path = tmp_path / "store.db"
+    with closing(open_store(path)) as engine:
+        for n in range(40):
+            engine.commit(change(memory(f"id-{n}", f"{n} " + "words of some length " * 80), at=later(n)))
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2 : len(content) * 3 // 4] = bytes(len(content) * 3 // 4 - len(content) // 2)
+    path.write_bytes(content)
+    with closing(open_store(path)) as engine:
+        (finding,) = engine.check()
+
+    assert (finding.code, finding.severity, finding.fixable) == ("integrity", "error", False)
+    assert re.fullmatch(
+        r"The file of the store is damaged in \d+ places( or more)?\. SQLite says of one: .+", finding.message
+    )
+    assert finding.hint.endswith("engram rescue FILE.")
 
 
 def test_a_connection_is_durable_and_leaves_nothing_behind(store):

@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from engram.errors import Unavailable
 from faults.clusters import given, open_folder, template
-from faults.harness import ENGINES, TIMES, assert_nothing_lost, child, tell
+from faults.harness import ENGINES, TIMES, assert_nothing_lost, child, opened, place_of, tell, texts
 
 ROOM = 400_000
 
@@ -65,3 +66,28 @@ def test_a_disk_that_is_full_refuses_and_loses_nothing(tmp_path, engine):
             assert json.loads(told) == []
             assert_nothing_lost(store, acks)
     tell("a disk that is really full, then has room again", engine, TIMES)
+
+
+@pytest.mark.parametrize("engine", ["sqlite", "files"])
+def test_an_import_that_the_disk_ends_says_what_is_there_and_goes_on_with_room(tmp_path, engine):
+    rows = [
+        {"type": "entity", "name": f"Thing {n}", "entityType": "note", "observations": [f"{n} " * 80]}
+        for n in range(800)
+    ]
+    (tmp_path / "theirs.json").write_text("\n".join(map(json.dumps, rows)))
+    with small_disk(1_500_000) as disk:
+        place = place_of(engine, disk)
+        with opened(place, tmp_path) as memory, pytest.raises(Unavailable) as refused:
+            memory.import_(str(tmp_path / "theirs.json"))
+        with opened(place, tmp_path) as memory:
+            kept = texts(memory)
+        subprocess.run(["mount", "-o", "remount,size=60M", str(disk)], check=True)
+        with opened(place, tmp_path) as memory:
+            done = memory.import_(str(tmp_path / "theirs.json"))
+            memory.undo(done.batch)
+            assert texts(memory) == set()
+
+    assert f"{len(kept):,} were taken in before that, and are kept" in refused.value.message
+    assert "Nothing was written" not in refused.value.message
+    assert done.outcomes == {"held": 2 * len(rows) - len(kept), "known": len(kept)}
+    assert f"engram undo {done.batch}" in refused.value.hint

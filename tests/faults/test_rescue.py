@@ -41,6 +41,19 @@ def rescued(place: str, folder: Path) -> set[str]:
 EVERY = {f"Fact number {n} of the quiet house" for n in range(40)}
 
 
+def test_a_rescue_says_how_to_go_on_and_that_works(place, tmp_path):
+    with opened(place, tmp_path, apart=True) as memory:
+        told = memory.rescue(str(tmp_path / "rescued.jsonl"))
+    store = Path(place.removeprefix("files:"))
+    store.rename(store.with_name("damaged"))
+    command, _, rest = told.hint.partition(": engram ")[2].partition(" ")
+    path, option = rest.split(" ")
+    with opened(place, tmp_path) as memory:
+        assert (command, option) == ("import", "--trust")
+        memory.import_(path, trust=True)
+        assert {each.text for each in memory.list(standing=["all"], everywhere=True, limit=1000).memories} == EVERY
+
+
 def test_a_whole_store_is_rescued_whole_and_what_was_purged_is_not(place, tmp_path):
     assert rescued(place, tmp_path) == EVERY
 
@@ -72,6 +85,8 @@ def test_an_empty_file_gives_an_export_without_memories_and_a_missing_one_too(tm
     (tmp_path / "store").mkdir(mode=0o700)
     (tmp_path / "store" / "engram.db").write_bytes(b"")
 
+    with opened(f"{tmp_path}/store/engram.db", tmp_path, apart=True) as memory:
+        assert memory.rescue(str(tmp_path / "none.jsonl")).hint.startswith("Nothing that could be read is left")
     assert rescued(f"{tmp_path}/store/engram.db", tmp_path) == set()
     assert rescued(f"{tmp_path}/elsewhere.db", tmp_path) == set()
     assert not (tmp_path / "elsewhere.db").exists()

@@ -22,7 +22,7 @@ from engram.engines.rows import (
     the_one,
     whole,
 )
-from engram.engines.sqlite_check import check_derived, check_told, tallies
+from engram.engines.sqlite_check import check_derived, check_told, integrity, tallies
 from engram.engines.sqlite_rows import EVENTS, Unchanged, fetch, meta
 from engram.engines.sqlite_search import Searcher, space_of
 from engram.engines.sqlite_write import Book, append, apply, check, mend_derived, replay
@@ -270,11 +270,8 @@ class SqliteEngine:
         """See `ports.Engine.check`."""
         findings = [*self._check_file(repair=repair)]
         with files.mapped(self.path), self._fresh() as db:
-            damage = [line for (line,) in fetch(db, "PRAGMA integrity_check(20)") if line != "ok"]
-            if damage:
-                return findings + [
-                    Finding("integrity", f"SQLite reports: {line}.", "Restore a backup.") for line in damage
-                ]
+            if damage := integrity(db):
+                return [*findings, damage]
             if repair:
                 with self._transaction() as writer:
                     if check_derived(writer) and not check_told(writer):  # never bless what was tampered with

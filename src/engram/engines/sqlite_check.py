@@ -9,11 +9,14 @@ from engram.engines.audit import check_history, check_records
 from engram.engines.rows import event_of, tallied
 from engram.engines.sqlite_file import COLUMNS, MEMORY_COLUMNS
 from engram.engines.sqlite_rows import EVENTS, fetch, meta
-from engram.model.change import Finding
+from engram.model.change import LEFT, Finding
 from engram.model.codec import RECORDS, Document, decode, index
 from engram.model.event import Event
 from engram.model.refs import print_handle
 from engram.model.text import TERMS_VERSION
+
+MOST = 20
+"""How many places of a damaged file are looked for."""
 
 KEYED_BY = {"claim": "id", "vector": "n", "lacking": "n"}
 """What stands beside the memories, and by what it is tied to them."""
@@ -32,6 +35,23 @@ DRIFTED = {
     " IS NOT (place.owner, place.visibility, place.workspace, place.scope, place.place)",
 }
 """What counts the rows that no longer say what the memories say."""
+
+
+def integrity(db: apsw.Connection) -> Finding | None:
+    """What SQLite itself finds wrong with its file, in one sentence; None where it is whole."""
+    told = [line for (text,) in fetch(db, f"PRAGMA integrity_check({MOST})") for line in text.split("\n")]
+    places = [line for line in told if line != "ok" and not line.startswith("***")]
+    if not places:
+        return None
+    first = next((line for line in places if not line.endswith("never used")), places[0])
+    many = (
+        f"{MOST} places or more"
+        if len(places) >= MOST
+        else "1 place"
+        if len(places) == 1
+        else f"{len(places)} places"
+    )
+    return Finding("integrity", f"The file of the store is damaged in {many}. SQLite says of one: {first}.", LEFT)
 
 
 def check_told(db: apsw.Connection) -> list[Finding]:

@@ -11,6 +11,7 @@ import apsw
 
 from engram.engines.folders import make_folder, sync_folder
 from engram.errors import Corrupt, EngramError, Invalid, Unavailable
+from engram.model.change import LEFT
 
 StrPath = str | os.PathLike[str]
 
@@ -352,7 +353,7 @@ def _named(error: BaseException, path: StrPath) -> EngramError | None:  # noqa: 
     if isinstance(error, apsw.CorruptError | apsw.NotADBError | UnicodeDecodeError | JSONDecodeError):
         return Corrupt(
             f"The store {path} is damaged: {error}. It was left untouched.",
-            "Copy it away and run `engram doctor`. Restore a backup, or take out what is left: engram rescue FILE.",
+            f"Copy it away. {LEFT}",
         )
     if isinstance(error, apsw.BusyError | apsw.LockedError):
         return Unavailable(f"The store {path} is locked by another process.", "Try again; nothing was written.")

@@ -130,6 +130,7 @@ class Exported(Answer):
     relations: int = 0
     dropped: Mapping[str, int] = NONE
     problems: tuple[str, ...] = ()
+    hint: str = ""
 
 
 class BackedUp(Answer):

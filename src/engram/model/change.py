@@ -96,6 +96,10 @@ class Drifted(NamedTuple):
     after: str
 
 
+LEFT = "Restore a backup, or take out what is left: engram rescue FILE."
+"""What to do about a store that nothing mends."""
+
+
 class Finding(NamedTuple):
     """Something a check noticed. `fixable` means `doctor --fix` mends it."""
 

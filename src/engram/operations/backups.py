@@ -139,6 +139,9 @@ def rescue(call: Call, path: p.OutPath, *, overwrite: p.Overwrite = False) -> Ex
         relations=counts["relation"],
         dropped={"attached files": attached} if attached else {},
         problems=lost,
+        hint=f"Move the damaged store away, then take this into a new one: engram import {path} --trust"
+        if records
+        else "Nothing that could be read is left in the store. Restore a backup: engram backup restore FILE",
     )
 
 

@@ -46,9 +46,11 @@ def import_memories(
         try:
             for thing in found.read(source):
                 taking.take(thing)
+            return taking.finish()
         except OSError as error:
             raise Unavailable(f"{path} cannot be read: {error.strerror or error}.", "Check the path.") from None
-        return taking.finish()
+        except Unavailable as error:
+            raise taking.stopped_by(error) from None
 
 
 @contextmanager

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, cast
 
-from engram.errors import EngramError, Moved
+from engram.errors import EngramError, Moved, Unavailable
 from engram.interop import theirs
 from engram.interop.forms import UNDATED, Foreign, Form, Problem, foreign_id
 from engram.model.answers_store import Imported, Preview
@@ -112,6 +112,17 @@ class Taking:
             dropped=dict(self.dropped.most_common()),
             redacted=dict(self.redacted.most_common()),
             faults=dict(self.faults.most_common(MOST_PROBLEMS)),
+        )
+
+    def stopped_by(self, error: Unavailable) -> Unavailable:
+        """The error that a store refused a group with, and what of the groups before it is there."""
+        made = sum(self.outcomes[name] for name in OUTCOMES[:3])
+        if self.dry_run or not made:
+            return error
+        told = error.message.removesuffix(" Nothing was written.")
+        return Unavailable(
+            f"{told} Of {self.path}, {made:,} were taken in before that, and are kept.",
+            f"{error.hint} The same import again goes on there; engram undo {self.request.batch} takes them back.",
         )
 
     def _placed(self, thing: Foreign) -> Traveller:

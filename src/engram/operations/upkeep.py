@@ -4,7 +4,7 @@ from collections import Counter
 
 from engram.errors import Corrupt
 from engram.model.answers_store import KindRow, Kinds, Report, Stats
-from engram.model.change import Finding
+from engram.model.change import LEFT, Finding
 from engram.model.filter import ANYTHING
 from engram.model.memory import Memory, standing
 from engram.model.text import tokens
@@ -65,8 +65,7 @@ def doctor(call: Call, *, fix: p.Fix = False) -> Report:
     try:
         return _looked_through(call, fix=fix)
     except Corrupt as error:  # it was told to run a check, and this is one
-        left = "Restore a backup, or take out what is left: engram rescue FILE."
-        damaged = Finding("damaged", error.message, left)
+        damaged = Finding("damaged", error.message, LEFT)
         return Report(at=call.now, findings=(damaged,), facts={"store": call.store})
 
 
@@ -81,7 +80,8 @@ def _looked_through(call: Call, *, fix: bool) -> Report:
     findings += [each for each in getattr(call.engine, "notices", list)() if each.message not in told]
     counts: Counter[str] = Counter()
     tallies: dict[str, int] = {}
-    if not any(finding.code == "integrity" for finding in findings):
+    counted = not any(finding.code == "integrity" for finding in findings)
+    if counted:
         tallies = getattr(call.engine, "tallies", dict)()
         attached: list[Memory] = []
         repeats = _Repeats()
@@ -106,7 +106,7 @@ def _looked_through(call: Call, *, fix: bool) -> Report:
     newest = latest(call)
     facts = {
         "store": call.store,
-        "memories": counts.total(),
+        **({"memories": counts.total()} if counted else {}),
         "events": newest.seq if newest else 0,
         **getattr(call.engine, "facts", dict)(),
     }

@@ -113,6 +113,8 @@ def _exported(answer: a.Exported, paper: Paper) -> Iterator[str]:
     for problem in answer.problems:
         yield paper.warn(f"  {problem}")
     yield paper.dim(f"  sha256 {answer.sha256}")
+    if answer.hint:
+        yield paper.dim(f"  {answer.hint}")
 
 
 def _backed_up(answer: a.BackedUp, paper: Paper) -> Iterator[str]:
