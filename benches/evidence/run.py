@@ -33,7 +33,7 @@ from engram.model.filter import Filter
 from engram.model.memory import Memory
 from engram.operations.scopes import current_project
 from engram.ports import Evidence
-from engram.projects.detect import Whereabouts, tip_of
+from engram.projects.checkouts import Whereabouts, tip_of
 from engram.recall.pipeline import Asked, recall
 from engram.service import Engram
 

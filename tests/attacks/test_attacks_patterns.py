@@ -37,7 +37,7 @@ MADE_LATER = {
     "engram.engines.files.traces",
     "engram.evidence.spans",
     "engram.interop.backup_file",
-    "engram.projects.edits",
+    "engram.projects.edits_toml",
 }
 """Modules that make a pattern of a name they are given, escaped."""
 

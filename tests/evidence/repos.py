@@ -11,7 +11,7 @@ from engram.evidence.desk import Desk
 from engram.model.evidence import Check
 from engram.model.memory import Citation, Memory
 from engram.model.scope import Scope
-from engram.projects.detect import Whereabouts, tip_of
+from engram.projects.checkouts import Whereabouts, tip_of
 from engram.service import Engram
 from engram.wiring.clock import now
 

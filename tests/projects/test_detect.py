@@ -2,7 +2,6 @@
 
 import json
 import os
-import subprocess
 import time
 from pathlib import Path
 
@@ -11,61 +10,11 @@ import pytest
 from engram.errors import Conflict
 from engram.model.scope import Scope
 from engram.projects import detect
-from engram.projects.detect import branch_of, place_of, project_of, remote_identity, root_of
+from engram.projects.checkouts import branch_of, place_of
+from engram.projects.detect import project_of, root_of
 from engram.projects.names import Names
 from engram.wiring import open as open_memory
-
-URLS = {
-    "https://github.com/acme/api.git": "github.com/acme/api",
-    "https://github.com/acme/api": "github.com/acme/api",
-    "https://github.com/acme/api/": "github.com/acme/api",
-    "https://github.com/acme/api.git/": "github.com/acme/api",
-    "https://GitHub.com/acme/api": "github.com/acme/api",
-    "https://user@github.com/acme/api.git": "github.com/acme/api",
-    "https://user:secret@github.com/acme/api.git": "github.com/acme/api",
-    "https://github.com:8443/acme/api.git": "github.com/acme/api",
-    "http://git.example.org/group/sub/api.git": "git.example.org/group/sub/api",
-    "git@github.com:acme/api.git": "github.com/acme/api",
-    "github.com:acme/api": "github.com/acme/api",
-    "git@git.example.org:/srv/git/api.git": "git.example.org/srv/git/api",
-    "ssh://git@github.com/acme/api.git": "github.com/acme/api",
-    "ssh://git@github.com:22/acme/api.git": "github.com/acme/api",
-    "git://git.example.org/api.git": "git.example.org/api",
-    "  git@github.com:acme/api.git\n": "github.com/acme/api",
-    "/srv/git/api.git": "",
-    "../api.git": "",
-    "./odd:name": "",
-    "file:///srv/git/api.git": "",
-    "C:/Users/me/api": "",
-    "https://github.com/": "",
-    "": "",
-}
-
-
-@pytest.mark.parametrize(("url", "identity"), URLS.items())
-def test_a_remote_address_tells_host_owner_and_repository(url: str, identity: str):
-    assert remote_identity(url) == identity
-
-
-def git(folder: Path, *words: str) -> str:
-    who = ["-c", "user.name=Kim", "-c", "user.email=kim@example.org", "-c", "commit.gpgsign=false"]
-    done = subprocess.run(["git", *who, *words], cwd=folder, check=True, capture_output=True, text=True)
-    return done.stdout.strip()
-
-
-@pytest.fixture
-def home(tmp_path: Path) -> Path:
-    folder = tmp_path / "home"
-    folder.mkdir()
-    return folder
-
-
-def repository(folder: Path, remote: str = "", name: str = "origin") -> Path:
-    folder.mkdir(parents=True, exist_ok=True)
-    git(folder, "init", "-q")
-    if remote:
-        git(folder, "remote", "add", name, remote)
-    return folder
+from projects.folders import git, repository
 
 
 def test_a_repository_with_a_remote_is_known_by_it(home: Path):
@@ -520,75 +469,6 @@ def test_the_root_of_a_folder_is_where_its_word_or_repository_stands(home: Path)
     for never in (home, "/", "/tmp"):  # noqa: S108 - the very folder
         with pytest.raises(Conflict, match="never a project"):
             root_of(never, home)
-
-
-# --- branch and commit ---
-
-
-def test_the_branch_and_commit_are_those_git_tells(home: Path):
-    api = repository(home / "api")
-    git(api, "checkout", "-q", "-b", "feature/deep-one")
-    assert branch_of(api) == ("feature/deep-one", "")
-
-    git(api, "commit", "-q", "--allow-empty", "-m", "Begin")
-    (api / "src").mkdir()
-    assert branch_of(api / "src") == ("feature/deep-one", git(api, "rev-parse", "HEAD"))
-
-
-def test_packed_references_are_read(home: Path):
-    api = repository(home / "api")
-    git(api, "checkout", "-q", "-b", "main")
-    git(api, "commit", "-q", "--allow-empty", "-m", "Begin")
-    git(api, "tag", "-a", "v1", "-m", "One")
-    git(api, "pack-refs", "--all")
-    assert not (api / ".git" / "refs" / "heads" / "main").exists()
-
-    assert branch_of(api) == ("main", git(api, "rev-parse", "HEAD"))
-
-
-def test_a_linked_worktree_stands_on_its_own_branch(home: Path):
-    api = repository(home / "api")
-    git(api, "checkout", "-q", "-b", "main")
-    git(api, "commit", "-q", "--allow-empty", "-m", "Begin")
-    git(api, "worktree", "add", "-q", str(home / "tree"), "-b", "feature")
-    git(home / "tree", "commit", "-q", "--allow-empty", "-m", "More")
-
-    assert branch_of(home / "tree") == ("feature", git(home / "tree", "rev-parse", "HEAD"))
-    assert branch_of(api) == ("main", git(api, "rev-parse", "HEAD"))
-
-
-def test_a_submodule_stands_on_its_own_commit(home: Path):
-    inner = repository(home / "inner")
-    git(inner, "commit", "-q", "--allow-empty", "-m", "Begin")
-    outer = repository(home / "outer")
-    git(outer, "-c", "protocol.file.allow=always", "submodule", "add", "-q", str(inner), "lib")
-
-    assert branch_of(outer / "lib")[1] == git(inner, "rev-parse", "HEAD")
-
-
-def test_a_detached_head_has_a_commit_and_no_branch(home: Path):
-    api = repository(home / "api")
-    git(api, "commit", "-q", "--allow-empty", "-m", "Begin")
-    git(api, "checkout", "-q", "--detach")
-
-    assert branch_of(api) == ("", git(api, "rev-parse", "HEAD"))
-
-
-@pytest.mark.parametrize(
-    "head",
-    ["", "nonsense", "ref: refs/heads/.invalid", "ref: ../../secret", "ref: refs/../../secret", "ref: x", "ref:"],
-)
-def test_a_head_that_tells_nothing_gives_nothing(home: Path, head: str):
-    (home / "secret").write_text("a" * 40)
-    (home / "api" / ".git").mkdir(parents=True)
-    (home / "api" / ".git" / "HEAD").write_text(head)
-
-    assert branch_of(home / "api") == ("", "")
-
-
-def test_outside_a_repository_there_is_no_branch(home: Path):
-    assert branch_of(home) == ("", "")
-    assert branch_of("/") == ("", "")
 
 
 # --- names that another place has ---

@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 
 from engram.errors import Conflict, Invalid
 from engram.projects import jsonc
-from engram.projects.edits import Block, Default, Hook, Member, Script, Table, apply, strip
+from engram.projects.edits import Block, Script, apply, strip
+from engram.projects.edits_json import Default, Hook, Member
+from engram.projects.edits_toml import Table
 
 ENTRY = {"command": "/opt/engram", "args": ["mcp"], "env": {"ENGRAM_AGENT": "x"}}
 SERVER = Member(("mcpServers", "engram"), ENTRY, "ENGRAM_AGENT")

@@ -9,7 +9,9 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from engram.errors import Invalid
-from engram.projects.edits import MODULE, Block, Default, Hook, Member, Piece, Row, Script, Table
+from engram.projects.edits import MODULE, Block, Piece, Script
+from engram.projects.edits_json import Default, Hook, Member, Row
+from engram.projects.edits_toml import Table
 from engram.projects.protocol import BEGIN, END, INSTRUCTIONS
 
 EDITS = "Edit|MultiEdit|Write|NotebookEdit"

@@ -49,6 +49,10 @@ NO_END = frozenset({"vscode", "antigravity"})
 """Agents that tell of a stop and never of the end of a session."""
 
 
+SAID = ("last_assistant_message", "prompt_response", "response", "outputText", "summary", "result")
+"""Where agents put what a model said last."""
+
+
 class Asked(NamedTuple):
     """What an agent's hook told. `again` says that it stops for the second time, after a request of a hook."""
 
@@ -111,20 +115,13 @@ def read(agent: str, event: str, row: Row) -> Asked:
     )
 
 
-SAID = ("last_assistant_message", "prompt_response", "response", "outputText", "summary", "result")
-"""Where agents put what a model said last."""
-
-
 def telling(asked: Asked, text: str) -> Row:
     """The answer that puts a text before the model."""
     if not text or not asked.hears:
         return {}
     if asked.agent == "cursor":
-        return (
-            {"continue": True, "additional_context": text}
-            if asked.event == "prompt"
-            else {"additional_context": text}
-        )
+        go_on = {"continue": True} if asked.event == "prompt" else {}
+        return {**go_on, "additional_context": text}
     if asked.agent == "antigravity":
         return {"injectSteps": [{"ephemeralMessage": text}]}
     if asked.agent == "cline":

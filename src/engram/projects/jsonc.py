@@ -191,9 +191,7 @@ def _follow(text: str, node: Node, path: Path) -> tuple[Node, int]:
     for depth, key in enumerate(path):
         found = [part for part in node.parts or () if part.key == key]
         if len(found) > 1:
-            raise Conflict(
-                f"{key!r} stands there twice, in line {text.count(chr(10), 0, found[1].start) + 1} again."
-            )
+            raise Conflict(f"{key!r} stands there twice, in line {_line(text, found[1].start)} again.")
         if not found:
             return node, depth
         node = found[0].node
@@ -205,7 +203,7 @@ def _follow(text: str, node: Node, path: Path) -> tuple[Node, int]:
 
 def _insert(text: str, node: Node, dress: Callable[[str], str], value: Any) -> str:  # noqa: ANN401 - JSON
     parts = node.parts or ()
-    indent, unit, line = _line_indent(text, node.start), _unit(text), _newline(text)
+    indent, unit, line = _line_indent(text, node.start), _unit(text), newline(text)
     if not parts:
         inner = text[node.start + 1 : node.end - 1].rstrip()
         child = indent + unit
@@ -249,7 +247,7 @@ def _fit(text: str, value: Any, indent: str, old: Node) -> str:  # noqa: ANN401 
     """A value in the style of the one it replaces: on one line where that one was."""
     if old.parts and "\n" not in text[old.start : old.end]:
         return json.dumps(value, ensure_ascii=False)
-    return _written(value, indent, _unit(text), _newline(text))
+    return _written(value, indent, _unit(text), newline(text))
 
 
 def _written(value: Any, indent: str, unit: str, line: str) -> str:  # noqa: ANN401 - any JSON value
@@ -270,7 +268,8 @@ def _nested(path: Path, value: Any) -> Any:  # noqa: ANN401 - any JSON value
     return value
 
 
-def _newline(text: str) -> str:
+def newline(text: str) -> str:
+    """How the lines of a text end."""
     return "\r\n" if "\r\n" in text else "\n"
 
 

@@ -158,7 +158,7 @@ def _start(asked: "Asked") -> "Iterator[Row]":
 
 
 def _begin(engram: "Engram", asked: "Asked") -> None:
-    from engram.projects.detect import branch_of  # noqa: PLC0415 - start-up
+    from engram.projects.checkouts import branch_of  # noqa: PLC0415 - start-up
 
     branch, commit = branch_of(asked.folder) if asked.folder else ("", "")
     engram.session_begin(asked.session, agent=asked.agent, folder=asked.folder, branch=branch, commit=commit)

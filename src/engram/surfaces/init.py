@@ -5,7 +5,8 @@ import os
 from engram import config
 from engram.errors import Conflict, Invalid
 from engram.projects import config_file
-from engram.projects.detect import place_of, project_of, remote_of, root_of, told_by
+from engram.projects.checkouts import place_of, remote_of
+from engram.projects.detect import project_of, root_of, told_by
 from engram.projects.names import Names
 from engram.wiring.places import working_folder
 

@@ -17,7 +17,8 @@ from engram.model.memory import NOWHERE, Context, Visibility
 from engram.model.scope import GLOBAL, Scope
 from engram.operations.absent import Nowhere
 from engram.ports import Attaching, Blobs, Clock, Engine, Evidence, Harvesting, Ledger, Syncing, Usage
-from engram.projects.detect import Whereabouts, root_of, tip_of
+from engram.projects.checkouts import Whereabouts, tip_of
+from engram.projects.detect import root_of
 from engram.rules.kinds import extended
 from engram.rules.media import TAKEN
 from engram.rules.proposals import Policy
