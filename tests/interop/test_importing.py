@@ -486,7 +486,7 @@ def test_an_import_is_told_how_far_it_came(world: World, tmp_path: Path, dry_run
 
 
 def test_nothing_of_the_import_is_loaded_before_it_is_asked_for():
-    late = ("engram.interop.forms", "engram.interop.writing", "engram.operations.taking", "uuid", "csv")
+    late = ("engram.interop.forms", "engram.interop.writing", "engram.operations.intake", "uuid", "csv")
     script = f"import sys, engram.service; print([m for m in {late!r} if m in sys.modules])"
     out = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert out.stdout.strip() == "[]"

@@ -609,6 +609,20 @@ class TestSettings:
             assert engram(word).out == f"engram {__version__}\n"
             assert engram(word, "--json").json == {"version": __version__}
 
+    def test_what_is_known_already_is_not_said_to_be_taken_in(self, engram: Driver):
+        engram.remember(DEPLOY)
+        assert engram("export", "out.jsonl").code == 0
+
+        assert engram("import", "out.jsonl").out.startswith("= Nothing is new in out.jsonl (jsonl): 1 known\n")
+
+    def test_a_folder_without_transcripts_is_told_so(self, engram: Driver):
+        (engram.folder / "talks").mkdir()
+        assert engram("harvest", "talks").out == "· No transcript was found.\n"
+
+        (engram.folder / "talks" / "notes.jsonl").write_text("[]\n")
+        said = "· No transcript was found; 1 file is no transcript that is known.\n"
+        assert engram("harvest", "talks").out == said
+
     @pytest.mark.parametrize("command", ["export", "rescue"])
     def test_what_is_written_to_standard_output_is_followed_by_no_answer(self, engram: Driver, command: str):
         engram.remember(DEPLOY)

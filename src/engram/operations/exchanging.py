@@ -15,7 +15,7 @@ from engram.model.relation import Relation
 from engram.model.scope import Scope
 from engram.model.session import Session
 from engram.operations.base import PAGE, Call, every, pages
-from engram.operations.intake import Intake
+from engram.operations.joining import Joining
 from engram.operations.replicas import Replicas, signed_by
 from engram.ports import Ledger
 from engram.rules import carrying, joining
@@ -74,7 +74,7 @@ class Exchange:
         self._facts = ledger.part("places").setdefault(name, {})
         self._replicas = Replicas(ledger, call.caller.owner)
         self._read: dict[str, int] = dict.fromkeys(self._facts.get("read", ()), 1)
-        self._intake = Intake(call, self._replicas.trust, reach)
+        self._joining = Joining(call, self._replicas.trust, reach)
         self._purged: set[str] = set()
         self._in_question: set[str] = set()  # replicas that show another key than the one that counts
         self._name = name
@@ -89,7 +89,7 @@ class Exchange:
         else:
             self._look_at_own()
             for replica in self._replicas.learn_anew(str(self._reach.scope), self._name):
-                self._intake.refold(replica)
+                self._joining.refold(replica)
         if take and not dry:
             self._incoming()
         stay = self._outgoing(dry=dry) if give else {}
@@ -133,7 +133,7 @@ class Exchange:
             wrote=tally.wrote,
             sent=tally.sent,
             read=tally.read,
-            applied=self._intake.applied,
+            applied=self._joining.applied,
             erased=tally.erased,
             waiting=tuple(f"{n:,} {what}: {why}." for what, n, why in waits),
             problems=tuple(tally.problems[:MOST_TOLD]),
@@ -214,7 +214,7 @@ class Exchange:
                 self._replicas.learn(replica, theirs, str(self._reach.scope), self._name)
             for event in chunk.events:
                 if event.action == "purge" and trust.counts(event) and not joining.unready(event, self._call.now):
-                    self._intake.expect_erased(event.subjects)
+                    self._joining.expect_erased(event.subjects)
 
     def _preview(self) -> None:
         """Count what is there to read, and say what of it would wait; of very much only how much it is."""
@@ -225,7 +225,7 @@ class Exchange:
         self._look_ahead(unread)
         found = [chunk for each in unread if (chunk := self._chunk(*each)) is not None]
         events = [event for chunk in found for event in chunk.events]
-        for each in self._intake.preview(events, {id for chunk in found for id in chunk.parts}):
+        for each in self._joining.preview(events, {id for chunk in found for id in chunk.parts}):
             self.tally.wait(each.why)
 
     def _report_forks(self, unread: Sequence[tuple[str, str]]) -> None:
@@ -249,7 +249,7 @@ class Exchange:
         if chunk is None:
             return False
         try:
-            waits = self._intake.take_in(chunk.events, chunk.parts)
+            waits = self._joining.take_in(chunk.events, chunk.parts)
         except (Conflict, Corrupt, Invalid) as error:
             self.tally.problem(f"{replica[:8]}/{name[:12]}: {error.message} It is tried again by the next sync.")
             return False
@@ -276,7 +276,7 @@ class Exchange:
             if chunk is None:
                 continue
             whole = [event for event in chunk.events if event.id not in chunk.parts]
-            if all(any(e.id == event.id for e in self._intake.events_of(event.subjects[0])) for event in whole):
+            if all(any(e.id == event.id for e in self._joining.events_of(event.subjects[0])) for event in whole):
                 self._facts["written"] = [*self._facts.get("written", ()), name]
                 continue
             self._rename(own)
@@ -355,7 +355,7 @@ class Exchange:
         watch = Watch(self._reach, own, entering, self._replicas.trust().strangers)
         again: set[str] = set()
         renamed = set(self._facts.get("renamed", ()))
-        for event in self._intake.history(
+        for event in self._joining.history(
             0 if entering or renamed or _gaps(found.covered) else self._seq_of(own, end)
         ):
             watch.see(event)
@@ -372,7 +372,7 @@ class Exchange:
         for id in (
             (ours.ids & found.carried) - found.mine - ours.memories
         ):  # a word of ours that nobody was told yet
-            if any(event.replica == own and event.position <= end for event in self._intake.events_of(id)):
+            if any(event.replica == own and event.position <= end for event in self._joining.events_of(id)):
                 again.add(id)
         was = self._facts.get("reach", [False, False])
         if (self._reach.private and not was[0]) or (self._reach.everywhere and not was[1]):
@@ -389,7 +389,7 @@ class Exchange:
 
     def _companions(self, purge: Event) -> set[str]:
         """Records that had an event in common with what was purged: its words went with the others'."""
-        return {id for gone in purge.subjects for event in self._intake.events_of(gone) for id in event.subjects}
+        return {id for gone in purge.subjects for event in self._joining.events_of(gone) for id in event.subjects}
 
     def _restate(self, ids: Sequence[str]) -> int:
         """Tell records whole, by events of our own; returns the number of the first."""
@@ -397,8 +397,8 @@ class Exchange:
         trust = self._replicas.trust()
         for at in range(0, len(ids), RESTATED_AT_ONCE):
             some = ids[at : at + RESTATED_AT_ONCE]
-            current = self._intake.records(some)
-            states = {id: joining.state_of(id, self._intake.events_of(id), current.get(id), trust) for id in some}
+            current = self._joining.records(some)
+            states = {id: joining.state_of(id, self._joining.events_of(id), current.get(id), trust) for id in some}
             event = self._call.engine.commit(carrying.restated(states, self._call.request())).event
             first = first or event.seq
         return first
@@ -435,7 +435,7 @@ class Exchange:
         if plain and end:
             old = (
                 (part, part.id != event.id)
-                for event in self._intake.history()
+                for event in self._joining.history()
                 if event.replica == own and event.position <= end
                 if (part := carrying.part_of(event, lambda each: each in plain, only={})) is not None
             )
@@ -456,7 +456,7 @@ class Exchange:
         """
         end = _end(found.covered)
         left = {id: ("forgotten_at",) for id in found.mine - ours.ids if self._here(id)}
-        for event in self._intake.history(self._seq_of(own, end)):
+        for event in self._joining.history(self._seq_of(own, end)):
             if event.replica != own or event.position <= end:
                 continue
 
@@ -471,7 +471,7 @@ class Exchange:
                 yield part, part.id != event.id
 
     def _here(self, id: str) -> bool:
-        return bool(self._intake.records([id]))
+        return bool(self._joining.records([id]))
 
     def _leave(self, own: str, group: Sequence[tuple[Event, bool]], first: int, last: int, previous: str) -> str:
         """Write a chunk, and remember that it is ours."""

@@ -38,7 +38,7 @@ def import_memories(
     goes live: for what is your own. Running it again goes on where it was stopped.
     """
     from engram.interop.forms import recognise  # noqa: PLC0415 - start-up
-    from engram.operations.taking import Taking  # noqa: PLC0415 - start-up
+    from engram.operations.intake import Taking  # noqa: PLC0415 - start-up
 
     with _at_hand(path) as file:
         source, found = recognise(file, form)

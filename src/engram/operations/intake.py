@@ -1,300 +1,338 @@
-"""Taking in events of other stores: everything they are about is made anew from all that is known of it.
+"""One import under way: a group of records at a time, decided on by rules and committed as a step of a batch."""
 
-One commit keeps the events as they are, puts the records that follow from them, and settles what has to be settled.
-"""
-
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+import os
+import re
+from collections import Counter
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, cast
 
-from engram.errors import Moved
-from engram.model.change import Change
-from engram.model.codec import RECORDS, Record, type_of
-from engram.model.event import Event
+from engram.errors import EngramError, Moved, Unavailable
+from engram.interop import theirs
+from engram.interop.forms import UNDATED, Foreign, Form, Problem, foreign_id
+from engram.model.answers_store import Imported, Preview
+from engram.model.change import Change, Request
+from engram.model.codec import Traveller
 from engram.model.filter import Filter
 from engram.model.memory import Memory
+from engram.model.record import replace
 from engram.model.relation import Relation
-from engram.model.scope import Scope
+from engram.model.scope import GLOBAL
 from engram.model.session import Session
-from engram.operations.base import PAGE, TRIES, Call, every
-from engram.operations.blobs import named_by, tidy
-from engram.rules import carrying, joining
-from engram.rules.carrying import Reach
-from engram.rules.changes import claims_of
-from engram.rules.joining import Joined, Trust
-from engram.rules.merge import Stamp, State
+from engram.operations.base import Call
+from engram.operations.bearing import rivals_of, twins_of
+from engram.operations.scopes import scope_named
+from engram.rules import intake
+from engram.rules.admission import Known
+from engram.rules.changes import claims_of, compose, join
+from engram.rules.intake import Here, Intake
+from engram.rules.redact import redact
+from engram.rules.relations import pair_id
+
+GROUP = 200
+"""How many records are committed at a time: what a kill leaves undone is at most so much."""
+
+OUTCOMES = ("new", "held", "proposed", "known", "skipped")
+"""What may become of a thing, in the order in which it is told. Every problem is something skipped."""
+
+MOST_PROBLEMS = 20
+MOST_SHOWN = 200
+MOST_FORESEEN = 20_000
+"""How many of the last memories a dry run compares the next one with, beside those in the store."""
 
 
-class Intake:
-    """Takes in events for one caller. `trust` is asked anew each time: whose word counts may change."""
+class _Outcome(NamedTuple):
+    """One thing as it was found, and what is to become of it."""
 
-    def __init__(self, call: Call, trust: Callable[[], Trust], reach: Reach | None = None) -> None:
-        """With a reach, nothing is taken in that has no business there."""
-        self._call, self._trust, self._reach = call, trust, reach
-        self._erased: dict[str, bool] = {}
-        self.applied = 0
+    name: str
+    record: Traveller
+    intake: Intake | None = None
+    change: Change | None = None
+    problem: str = ""
 
-    def expect_erased(self, ids: Iterable[str]) -> None:
-        """Say that an erasure of these records is among what comes: their words are not waited for."""
-        self._erased.update(dict.fromkeys(ids, True))
 
-    def take_in(self, events: Sequence[Event], parts: Collection[str]) -> list[joining.Waiting]:
-        """Take in what can be of some events, in one commit; answers with what has to wait, and why."""
-        for tries in range(TRIES, 0, -1):
-            prepared = self._prepared(events, parts)
-            if prepared.change is None:
-                return prepared.waits
-            attached = self._attached_to(prepared.change.erase)
-            try:
-                self._call.engine.commit(prepared.change)
-            except Moved:
-                if tries == 1:
-                    raise
-                continue
-            for owner, hashes in attached.items():
-                tidy(self._call, owner, hashes)
-            self.applied += len(prepared.change.past.events) if prepared.change.past else 0
-            return prepared.waits
-        return []
+class Taking:
+    """One import under way: what was decided so far, and the group that is taken in next."""
 
-    def _attached_to(self, ids: Collection[str]) -> dict[str, set[str]]:
-        """What was ever attached to memories that go, by their owners: it goes with them."""
-        found: dict[str, set[str]] = {}
-        for record in self.records(ids).values() if ids else ():
-            if isinstance(record, Memory) and record.owner is not None:
-                found.setdefault(record.owner, set()).update(named_by([record], self.events_of(record.id)))
-        return {owner: hashes for owner, hashes in found.items() if hashes}
+    def __init__(self, call: Call, path: str, form: Form, scope: str, *, trust: bool, dry_run: bool) -> None:
+        self.call, self.path, self.form, self.trust, self.dry_run = call, path, form, trust, dry_run
+        self.source = f"import:{os.path.basename(path.rstrip('/'))}"[:120]
+        place = scope_named(call, scope) if scope else None
+        self.place = place or (GLOBAL if form.placed else call.home)
+        self.moved = place  # where a person wants it, whatever it says itself
+        request = call.request(confirm=trust)
+        self.request: Request = request._replace(confirmed="import" if trust else "")
+        self.groups: dict[type[Traveller], list[Foreign]] = {}
+        self.aliases: dict[str, str] = {}
+        self.coming: dict[str, Memory] = {}
+        self.foreseen: set[str] = set()
+        self.outcomes: Counter[str] = Counter()
+        self.kinds: Counter[str] = Counter()
+        self.scopes: Counter[str] = Counter()
+        self.dropped: Counter[str] = Counter()
+        self.redacted: Counter[str] = Counter()
+        self.faults: Counter[str] = Counter()
+        self.problems: list[str] = []
+        self.preview: list[Preview] = []
+        self.done = self.sessions = self.relations = 0
 
-    def preview(self, events: Sequence[Event], parts: Collection[str]) -> list[joining.Waiting]:
-        """What would have to wait of some events, and why; nothing is taken in."""
-        return self._prepared(events, parts).waits
+    # what is found
 
-    def _prepared(self, events: Sequence[Event], parts: Collection[str]) -> "_Prepared":
-        ids = dict.fromkeys(id for event in events for id in event.subjects)
-        known = {id: self.events_of(id) for id in ids}
-        fresh, waits = self._fresh(events, parts, known, self.records(ids) if self._reach else {})
-        erase = {id for event in fresh if event.action == "purge" for id in event.subjects}
-        return self._decided(known, fresh, erase, waits)
-
-    def _fresh(
-        self,
-        events: Sequence[Event],
-        parts: Collection[str],
-        known: Mapping[str, Sequence[Event]],
-        here: Mapping[str, Record],
-    ) -> tuple[list[Event], list[joining.Waiting]]:
-        fresh, waits = [], []
-        for event in events:
-            mine = [each for id in event.subjects for each in known[id]]
-            twin = (e for e in mine if (e.replica, e.position) == (event.replica, event.position))
-            whole = any(set(e.subjects) >= set(event.subjects) for e in twin) if event.id in parts else False
-            if whole or not event.subjects or any(each.id == event.id for each in mine):
-                continue
-            lost = event.payload is None and event.action != "purge"
-            if lost and not any(self.is_erased(id) for id in event.subjects):
-                waits.append(joining.Waiting(event, "its words are not there"))
-            elif why := self._trespass(event, known, here):
-                waits.append(joining.Waiting(event, why))
-            else:
-                fresh.append(event)
-        return fresh, waits
-
-    def _trespass(self, event: Event, known: Mapping[str, Sequence[Event]], here: Mapping[str, Record]) -> str:
-        """Why an event has no business here; `here` has the records among those that `known` tells of."""
-        trust, reach = self._trust(), self._reach
-        if reach is None or joining.unready(event, self._call.now):
-            return ""
-
-        def places(id: str) -> list[tuple[str, Scope]]:
-            record = here.get(id) if id in known else self.records([id]).get(id)
-            if not isinstance(record, Memory | Session):
-                return []
-            now: list[tuple[str, Scope]] = [(type_of(record), record.scope)]
-            if reach.holds(*now[0]):
-                return now
-            told = (joining.heard(each, trust) for each in known.get(id) or self.events_of(id))
-            return [*now, *carrying.scopes_told(id, told)]
-
-        owner = trust.bound.get(event.replica)
-        touched = [here[id] for id in event.subjects if id in here] if owner is not None else []
-        if any(getattr(record, "owner", owner) != owner for record in touched):
-            return "it is about what belongs to somebody else"
-        return carrying.trespass(joining.heard(event, trust), reach, places)
-
-    def _decided(
-        self,
-        known: dict[str, list[Event]],
-        fresh: Sequence[Event],
-        erase: Collection[str],
-        waits: list[joining.Waiting],
-        *,
-        action: str = "",
-    ) -> "_Prepared":
-        """What to commit so that these records are what all events say."""
-        trust = self._trust()
-        current = self.records(known)
-        joined = joining.join(known, fresh, current, trust, self._call.now)
-        waits = [*waits, *joined.waiting]
-        erased = {id for id in erase if any(id in e.subjects for e in joined.taken if e.action == "purge")}
-        for id in erased:
-            self._erased[id] = True
-        more: dict[str, Record] = {}
-        for id in erased:
-            more |= {each.id: each for each in self._relations_of(id) if each.id not in erased}
-            more |= {each.id: each for each in every(self._call, Filter(replaced_by=id))}
-        current |= {id: record for id, record in more.items() if id not in current}
-        after = {**{id: record for id, record in more.items() if id not in joined.after}, **joined.after}
-        after = {id: self._freed(record) for id, record in after.items()}
-        joined = joined._replace(after=after)
-        settled, why, around, counts = self._settled(joined, known)
-        gone = erased | {id for id, record in after.items() if record is None and id in more}
-        change = joining.change_of(
-            joined,
-            current | around,
-            settled,
-            self._call.request(),
-            why=why,
-            erase=sorted(gone),
-            action=action,
-            counts=counts,
-        )
-        return _Prepared(change, waits)
-
-    def _freed(self, record: Record | None) -> Record | None:
-        if record is None:
-            return None
-        names = (
-            [record.replaced_by]
-            if isinstance(record, Memory)
-            else [record.from_id, record.to_id]
-            if isinstance(record, Relation)
-            else []
-        )
-        return joining.freed(record, [id for id in names if id and self.is_erased(id)])
-
-    def _settled(
-        self, joined: Joined, known: Mapping[str, Sequence[Event]]
-    ) -> tuple[dict[str, Memory], list[str], dict[str, Record], dict[str, dict[str, Any]]]:
-        """What this store has to settle beside: two memories in one place, rings, and words nobody approved."""
-        memories = {id: record for id, record in joined.after.items() if isinstance(record, Memory)}
-        around: dict[str, Record] = {}
-        for memory in list(memories.values()):
-            for holder in self._holders(memory):
-                if holder.id not in joined.after:
-                    around[holder.id] = holder
-        everyone = memories | cast("dict[str, Memory]", dict(around))
-        alike = joining.aliases(everyone.values())
-        now = everyone | dict(alike.moved)
-        chain = self._chain(now)
-        around |= {id: memory for id, memory in chain.items() if id not in joined.after}
-        ring = joining.rings({**chain, **now}, lambda each: self._replaced_at(each, joined, known))
-        now |= ring.moved
-        held = {
-            id: joining.held_again(memory)
-            for id, memory in now.items()
-            if id in memories and joining.unapproved(memory, self._told_about(id, joined, known))
-        }
-        now |= held
-        twins, counts = joining.counted({**chain, **now}, lambda each: self._state(each, joined, known))
-        settled = {**alike.moved, **ring.moved, **held, **twins}
-        return settled, [*alike.why, *ring.why, *(["unapproved"] if held else [])], around, counts
-
-    def _told_about(self, id: str, joined: Joined, known: Mapping[str, Sequence[Event]]) -> list[Event]:
-        return [*known.get(id, ()), *(event for event in joined.taken if id in event.subjects)]
-
-    def _holders(self, memory: Memory) -> Iterator[Memory]:
-        """Memories that hold, or would hold, the place of this one."""
-        if not (claims := claims_of(memory)):
+    def take(self, thing: Foreign | Problem) -> None:
+        """Take up one thing; whole groups are decided on at once."""
+        if isinstance(thing, Problem):
+            self._complain(thing.name, thing.message)
             return
-        where = Filter(owner=memory.owner, scopes=(memory.scope,))
-        clauses = [where._replace(digest=memory.digest)]
-        clauses += [where._replace(key=memory.key)] if memory.key else []
-        for clause in clauses:
-            for found in self._call.engine.scan("memory", clause, self._call.access, limit=PAGE).records:
-                if isinstance(found, Memory) and found.id != memory.id and set(claims_of(found)) & set(claims):
-                    yield found
+        kind = type(thing.record)
+        if kind is Relation:  # which is between memories that must be there
+            self._settle(Memory)
+        group = self.groups.setdefault(kind, [])
+        group.append(thing._replace(record=self._placed(thing)))
+        if len(group) == GROUP:
+            self._settle(kind)
 
-    def _chain(self, memories: Mapping[str, Memory]) -> dict[str, Memory]:
-        """The memories that lie on the way from replaced to replacer, as far as they are not at hand."""
-        found: dict[str, Memory] = {}
-        wanted = {memory.replaced_by for memory in memories.values() if memory.replaced_by} - memories.keys()
-        while wanted:
-            got = cast("dict[str, Memory]", self._call.engine.get("memory", wanted, self._call.access))
-            found |= got
-            wanted = {one.replaced_by for one in got.values() if one.replaced_by} - memories.keys() - found.keys()
-        return found
+    def finish(self) -> Imported:
+        """Take in the last group, and tell what was done."""
+        for kind in list(self.groups):
+            self._settle(kind)
+        self.call.progress(self.done, self.done, "taking in")
+        made = self.sessions or self.relations or any(self.outcomes[name] for name in OUTCOMES[:3])
+        return Imported(
+            at=self.call.now,
+            path=self.path,
+            outcomes={name: self.outcomes[name] for name in OUTCOMES if self.outcomes[name]},
+            problems=tuple(self.problems),
+            batch=self.request.batch if made and not self.dry_run else "",
+            dry_run=self.dry_run,
+            preview=tuple(self.preview),
+            form=self.form.name,
+            kinds=dict(self.kinds.most_common()),
+            scopes=dict(self.scopes.most_common()),
+            sessions=self.sessions,
+            relations=self.relations,
+            dropped=dict(self.dropped.most_common()),
+            redacted=dict(self.redacted.most_common()),
+            faults=dict(self.faults.most_common(MOST_PROBLEMS)),
+        )
 
-    def _replaced_at(self, id: str, joined: Joined, known: Mapping[str, Sequence[Event]]) -> Stamp:
-        return self._state(id, joined, known).fields.get("replaced_by", (Stamp("9", "", ""), ""))[0]
+    def stopped_by(self, error: Unavailable) -> Unavailable:
+        """The error that a store refused a group with, and what of the groups before it is there."""
+        made = sum(self.outcomes[name] for name in OUTCOMES[:3])
+        if self.dry_run or not made:
+            return error
+        told = error.message.removesuffix(" Nothing was written.")
+        return Unavailable(
+            f"{told} Of {self.path}, {made:,} were taken in before that, and are kept.",
+            f"{error.hint} The same import again goes on there; engram undo {self.request.batch} takes them back.",
+        )
 
-    def _state(self, id: str, joined: Joined, known: Mapping[str, Sequence[Event]]) -> State:
-        """What is known of a record, with what is being taken in."""
-        state = joined.states.get(id)
-        if state is None:
-            record = self.records([id]).get(id)
-            state = joining.state_of(id, known.get(id) or self.events_of(id), record, self._trust())
-        return state
+    def _placed(self, thing: Foreign) -> Traveller:
+        """The record where it holds, with the ids it gets here, and dated now if it has no time."""
+        record = thing.record
+        if isinstance(record, Session):
+            return intake.owned(record, self.request)
+        names = ("from_id", "to_id") if isinstance(record, Relation) else ("id",)
+        changes: dict[str, Any] = {}
+        if thing.ours and not self.trust:
+            changes = {name: self._local(thing, getattr(record, name)) for name in names}
+        if isinstance(record, Memory):
+            place = (self.moved or GLOBAL) if thing.ours else self.place
+            if record.scope == GLOBAL and place != GLOBAL:
+                changes["scope"] = place
+            if record.created_at == UNDATED:
+                changes |= {"created_at": self.call.now, "updated_at": self.call.now}
+        return replace(record, **changes) if changes else record
 
-    def events_of(self, id: str) -> list[Event]:
-        """Everything that is known of a record, in the order in which it came here."""
-        found: list[Event] = []
-        while page := self._call.engine.events(subject=id, after=found[-1].seq if found else 0, limit=PAGE):
-            found += page
-        return found
+    def _local(self, thing: Foreign, id: str) -> str:
+        """The id under which one of theirs comes in that says it is ours, and nobody vouches for that."""
+        return foreign_id("engram", id) if id in thing.ours else id
 
-    def records(self, ids: Iterable[str]) -> dict[str, Record]:
-        """The records that are here, by id, of whatever type."""
-        wanted = list(ids)
-        found: dict[str, Record] = {}
-        for type in RECORDS:
-            got = self._call.engine.get(type, wanted, self._call.access)
-            found |= {ref: record for ref, record in got.items() if record.id == ref}
-        return found
+    # what becomes of it
 
-    def is_erased(self, id: str) -> bool:
-        """Whether a record was purged, here or by what is being taken in."""
-        if id not in self._erased:
-            purged = any(event.action == "purge" and id in event.subjects for event in self.events_of(id))
-            self._erased[id] = purged and not self.records([id])
-        return self._erased[id]
+    def _settle(self, kind: type[Traveller]) -> None:
+        """Decide on the group of a kind and commit it; where somebody was faster, one by one."""
+        if not (group := self.groups.pop(kind, [])):
+            return
+        if not self.done and not self.dry_run:
+            self._go_on(group)
+        decided = self._decide(group)
+        if not self.dry_run:
+            try:
+                self._commit(decided)
+            except Moved:
+                decided = [self._alone(one) for one in group]
+        for thing, outcome in zip(group, decided, strict=True):
+            self._count(thing, outcome)
+        self.done += len(group)
+        self.call.progress(self.done, 0, "taking in")
 
-    def _relations_of(self, id: str) -> list[Relation]:
-        page = self._call.engine.scan("relation", Filter(touches=(id,)), self._call.access, limit=PAGE)
-        return [record for record in page.records if isinstance(record, Relation)]
+    def _go_on(self, group: Sequence[Foreign]) -> None:
+        """Be one batch with the same import that was stopped, so that one undo takes back both.
 
-    def history(self, after: int = 0) -> Iterator[Event]:
-        """All of history, page by page, after a local number."""
-        while page := self._call.engine.events(after=after, limit=PAGE):
-            yield from page
-            after = page[-1].seq
+        That is so where the last thing done here was an import that began with what this one begins with.
+        """
+        last = self.call.engine.events(newest=True, limit=1)
+        if not last or last[0].action != "import" or last[0].actor != self.request.caller.name:
+            return
+        begun = self.call.engine.events(batch=last[0].batch, limit=1)
+        if {id for event in begun for id in event.subjects} & {one.record.id for one in group}:
+            self.request = self.request._replace(batch=last[0].batch)
 
-    def refold(self, replica: str) -> "Refolded":
-        """Make every record anew that a replica has a word in: what it means here has changed."""
-        ids = {id for event in self.history() if event.replica == replica for id in event.subjects}
-        wanted = sorted(ids)
-        done = Refolded()
-        for at in range(0, len(wanted), PAGE):
-            known = {id: self.events_of(id) for id in wanted[at : at + PAGE]}
-            prepared = self._decided(known, (), (), [])
-            if prepared.change is not None:
-                before = self.records(known)
-                self._call.engine.commit(prepared.change)
-                puts = prepared.change.puts
-                live = [one for one in puts if _is_promoted(one) and not _is_promoted(before.get(one.id))]
-                done = Refolded(done.changed + len(puts) + len(prepared.change.drops), done.live + len(live))
-        return done
+    def _decide(self, group: Sequence[Foreign]) -> list[_Outcome]:
+        if not self.dry_run or len(self.coming) > MOST_FORESEEN:
+            self.coming = {}
+        first = group[0].record
+        if isinstance(first, Session):
+            return self._decide_sessions(group)
+        return self._decide_relations(group) if isinstance(first, Relation) else self._decide_memories(group)
 
+    def _commit(self, decided: Sequence[_Outcome]) -> None:
+        changes = [one.change for one in decided if one.change is not None]
+        if changes:
+            self.call.engine.commit(changes[0] if len(changes) == 1 else join(changes))
 
-class Refolded(NamedTuple):
-    """How many records are others than before, and how many memories came into use by it."""
+    def _alone(self, thing: Foreign) -> _Outcome:
+        for _ in range(3):
+            (decided,) = self._decide([thing])
+            try:
+                self._commit([decided])
+            except Moved:
+                continue
+            return decided
+        memory = thing.record
+        known = Intake("known", memory) if isinstance(memory, Memory) else None
+        return _Outcome(thing.name, thing.record, known)  # the same key or text is here under another id
 
-    changed: int = 0
-    live: int = 0
+    def _decide_memories(self, group: Sequence[Foreign]) -> list[_Outcome]:
+        memories = [cast("Memory", one.record) for one in group]
+        spares = [
+            foreign_id("proposal", intake.edition(one, own=bool(thing.ours)))
+            for thing, one in zip(group, memories, strict=True)
+        ]
+        wanted = [*(one.id for one in memories), *spares, *(id for thing in group for id in thing.ours)]
+        known = cast("dict[str, Memory]", self.call.engine.get("memory", wanted, self.call.access))
+        return [self._decided(thing, spare, known) for thing, spare in zip(group, spares, strict=True)]
 
+    def _decided(self, thing: Foreign, spare: str, known: dict[str, Memory]) -> _Outcome:
+        name, memory, own = thing.name, cast("Memory", thing.record), bool(thing.ours)
+        ids = (*thing.ours, memory.id)  # what was given out from here is known by the id it has here
+        same = next((found for id in ids if (found := known.get(id) or self.coming.get(id))), None)
+        if same is not None and same.digest == memory.digest and not (own and memory.updated_at > same.updated_at):
+            return _Outcome(name, memory, Intake("known", same))
+        try:
+            there = spare in known or spare in self.coming
+            here = Here(same, self._known(memory, own=own), spare, there, self._kindred(memory), self.form.ages)
+            done = intake.take_in(memory, here, self.call.policy, self.request, own=own, source=self.source)
+        except EngramError as error:
+            return _Outcome(name, memory, problem=error.message)
+        if done.change is not None:
+            put = cast("Memory", done.change.puts[0])
+            self.coming |= {put.id: put, **dict.fromkeys(claims_of(put), put)}
+        return _Outcome(name, memory, done, done.change)
 
-def _is_promoted(record: Record | None) -> bool:
-    return isinstance(record, Memory) and record.status == "promoted"
+    def _known(self, memory: Memory, *, own: bool) -> Known:
+        """What bears on a memory: in the store, and among those that come in with it."""
+        call, owner = self.call, self.call.caller.owner
+        mine = replace(memory, owner=owner) if owner else memory
+        twins = twins_of(call, mine)
+        claimed = [self.coming[claim] for claim in claims_of(mine) if claim in self.coming]
+        keyed: tuple[Memory, ...] = ()
+        if memory.key:
+            where = Filter(owner=owner, scopes=(memory.scope,), key=memory.key)
+            found = cast("tuple[Memory, ...]", call.engine.scan("memory", where, call.access).records)
+            keyed = tuple(one for one in (*claimed, *found) if one.status != "rejected" and not one.apart)
+        unsure = self.trust and not own and memory.status == "pending" and not memory.held_for
+        rivals = rivals_of(call, mine) if unsure else ()
+        return Known(keyed[0] if keyed else None, (*claimed, *twins), tuple(rivals))
 
+    def _kindred(self, memory: Memory) -> Callable[[Memory], bool]:
+        mine = theirs.of(memory)
 
-class _Prepared(NamedTuple):
-    change: Change | None
-    waits: list[joining.Waiting]
+        def is_another(other: Memory) -> bool:
+            its = theirs.of(other)
+            return bool(mine.form) and its.form == mine.form and its.id != mine.id
+
+        return is_another
+
+    def _decide_sessions(self, group: Sequence[Foreign]) -> list[_Outcome]:
+        sessions = [cast("Session", one.record) for one in group]
+        known = dict(self.call.engine.get("session", [one.id for one in sessions], self.call.access))
+        decided = []
+        for thing, session in zip(group, sessions, strict=True):
+            change = intake.take_in_session(session, cast("Session | None", known.get(session.id)), self.request)
+            known[session.id] = session
+            decided.append(_Outcome(thing.name, session, change=change))
+        return decided
+
+    def _decide_relations(self, group: Sequence[Foreign]) -> list[_Outcome]:
+        """Relations change the memories at their ends, so each sees what the one before it did."""
+        said = [cast("Relation", one.record) for one in group]
+        ends = {id for one in said for id in self._ends(one)}
+        memories = cast("dict[str, Memory]", self.call.engine.get("memory", list(ends), self.call.access))
+        pairs = [pair_id(self.call.caller.owner, *self._ends(one)) for one in said]
+        known = set(self.call.engine.get("relation", pairs, self.call.access))
+        decided = []
+        for thing, relation, pair in zip(group, said, pairs, strict=True):
+            one = self._related(thing, relation, pair, memories, known)
+            known.add(pair)
+            memories |= {put.id: put for put in (one.change.puts if one.change else ()) if isinstance(put, Memory)}
+            decided.append(one)
+        return decided
+
+    def _related(
+        self, thing: Foreign, relation: Relation, pair: str, memories: dict[str, Memory], known: set[str]
+    ) -> _Outcome:
+        name, (first, second) = thing.name, self._ends(relation)
+        if pair in known:
+            return _Outcome(name, relation)
+        called = zip((first, second), thing.ends, strict=True)
+        missing = [their or id[:13] for id, their in called if id not in memories and id not in self.foreseen]
+        if missing:
+            return _Outcome(name, relation, problem=f'It relates to something that is not there: "{missing[0]}".')
+        if self.dry_run:
+            return _Outcome(name, relation, change=compose("import", self.request, []))
+        hides = relation.kind == "supersedes" and self.trust
+        events = self.call.engine.events(subject=second, newest=True, limit=1) if hides else []
+        fresh = bool(events) and events[0].batch == self.request.batch
+        try:
+            change = intake.take_in_relation(relation, memories[first], memories[second], self.request, fresh=fresh)
+        except EngramError as error:
+            return _Outcome(name, relation, problem=error.message)
+        return _Outcome(name, relation, change=change)
+
+    def _ends(self, relation: Relation) -> tuple[str, str]:
+        return self.aliases.get(relation.from_id, relation.from_id), self.aliases.get(
+            relation.to_id, relation.to_id
+        )
+
+    # what is told of it
+
+    def _count(self, thing: Foreign, outcome: _Outcome) -> None:
+        record = outcome.record
+        if outcome.problem:
+            self._complain(outcome.name, outcome.problem)
+        elif isinstance(record, Session):
+            self.sessions += outcome.change is not None
+        elif isinstance(record, Relation):
+            self.relations += outcome.change is not None
+        elif outcome.intake is not None:
+            self._count_memory(record, outcome.intake)
+        self.dropped.update(thing.dropped)
+        if self.dry_run and isinstance(record, Memory) and len(self.preview) < MOST_SHOWN:
+            became = outcome.intake.outcome if outcome.intake else "skipped"
+            self.preview.append(Preview(redact(record.text[:2000]).text, record.kind, became))
+
+    def _count_memory(self, memory: Memory, done: Intake) -> None:
+        self.outcomes[done.outcome] += 1
+        self.kinds[memory.kind] += 1
+        self.scopes[str(memory.scope)] += 1
+        self.redacted.update(done.redacted)
+        if done.memory.id != memory.id:
+            self.aliases[memory.id] = done.memory.id
+        if self.dry_run:
+            self.foreseen.add(memory.id)
+
+    def _complain(self, name: str, message: str) -> None:
+        self.outcomes["skipped"] += 1
+        self.faults[re.sub(r"'[^']*'|\"[^\"]*\"|(?<![\w-])[\w-]*\d[\w,.-]*", "…", message)] += 1
+        if len(self.problems) < MOST_PROBLEMS:
+            self.problems.append(f"{name}: {message}")

@@ -15,7 +15,7 @@ NEW_KEY = "new key"
 
 if TYPE_CHECKING:
     from engram.operations.exchanging import Exchange
-    from engram.operations.intake import Refolded
+    from engram.operations.joining import Refolded
 
 
 @operation(
@@ -180,7 +180,7 @@ def _decided(call: Call, ref: str, state: str, *, confirm: bool) -> ReplicaList:
 
 
 def _let_count(call: Call, replica: str, state: str) -> "Refolded":
-    from engram.operations.intake import Intake, Refolded  # noqa: PLC0415 - start-up
+    from engram.operations.joining import Joining, Refolded  # noqa: PLC0415 - start-up
     from engram.operations.replicas import DROPPED, UNKNOWN, Replicas  # noqa: PLC0415 - start-up
 
     ledger = call.syncing.ledger()
@@ -188,21 +188,21 @@ def _let_count(call: Call, replica: str, state: str) -> "Refolded":
     was, facts["state"] = facts["state"], state
     if was == state and "bound" in facts and "vouched_by" not in facts:
         return Refolded()  # served here, and with a new key: what it said stays, and what it says comes anew
-    intake = Intake(call, Replicas(ledger, call.caller.owner).trust)
+    joining = Joining(call, Replicas(ledger, call.caller.owner).trust)
     if state == DROPPED:
-        known = (event.position for event in intake.history() if event.replica == replica)
+        known = (event.position for event in joining.history() if event.replica == replica)
         facts["until"] = max(known, default=0) if was != UNKNOWN else 0
         return Refolded()
     facts.pop("until", None)
-    return intake.refold(replica)
+    return joining.refold(replica)
 
 
 def _heard_anew(call: Call, replica: str) -> "Refolded":
     """Make anew what a replica said for which a server stands that was decided about."""
-    from engram.operations.intake import Intake  # noqa: PLC0415 - start-up
+    from engram.operations.joining import Joining  # noqa: PLC0415 - start-up
     from engram.operations.replicas import Replicas  # noqa: PLC0415 - start-up
 
-    return Intake(call, Replicas(call.syncing.ledger(), call.caller.owner).trust).refold(replica)
+    return Joining(call, Replicas(call.syncing.ledger(), call.caller.owner).trust).refold(replica)
 
 
 def _listed(call: Call) -> ReplicaList:

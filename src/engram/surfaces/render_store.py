@@ -140,10 +140,12 @@ def _backup_restored(answer: a.BackupRestored, paper: Paper) -> Iterator[str]:
 
 
 def _imported(answer: a.Imported, paper: Paper) -> Iterator[str]:
-    verb = "Would take in" if answer.dry_run else "Took in"
     form = f" ({answer.form})" if answer.form else ""
-    found = answer.outcomes or answer.sessions or answer.relations
-    sign = paper.good("✓") if found else paper.warn("·")
+    new = answer.sessions or answer.relations or answer.outcomes.keys() - {"known"}
+    found = answer.outcomes or new
+    sign, verb = paper.good("✓") if found else paper.warn("·"), "Would take in" if answer.dry_run else "Took in"
+    if found and not new:
+        sign, verb = paper.good("="), "Nothing is new in"
     yield f"{sign} {verb} {answer.path}{form}: {counts(answer.outcomes) or 'no memory'}"
     if not found and not answer.problems:
         yield paper.way("  Nothing in it reads as that form. Leave --form out, and it is told by looking.")

@@ -90,6 +90,11 @@ def _captured(answer: a.Captured, paper: Paper) -> Iterator[str]:
 
 
 def _harvested(answer: a.Harvested, paper: Paper) -> Iterator[str]:
+    if not (answer.files or answer.problems or answer.skipped.keys() - {"unknown"}):
+        unknown = answer.skipped.get("unknown", 0)
+        others = f"; {count(unknown, 'file is', 'files are')} no transcript that is known" if unknown else ""
+        yield f"{paper.warn('·')} No transcript was found{others}."
+        return
     verb = "Would propose" if answer.dry_run else "Proposed"
     read = f"{count(answer.turns, 'turn')} of {count(answer.files, 'transcript')}"
     known = f", {answer.repeated} known already" if answer.repeated else ""

@@ -1,0 +1,300 @@
+"""Taking in events of other stores: everything they are about is made anew from all that is known of it.
+
+One commit keeps the events as they are, puts the records that follow from them, and settles what has to be settled.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, cast
+
+from engram.errors import Moved
+from engram.model.change import Change
+from engram.model.codec import RECORDS, Record, type_of
+from engram.model.event import Event
+from engram.model.filter import Filter
+from engram.model.memory import Memory
+from engram.model.relation import Relation
+from engram.model.scope import Scope
+from engram.model.session import Session
+from engram.operations.base import PAGE, TRIES, Call, every
+from engram.operations.blobs import named_by, tidy
+from engram.rules import carrying, joining
+from engram.rules.carrying import Reach
+from engram.rules.changes import claims_of
+from engram.rules.joining import Joined, Trust
+from engram.rules.merge import Stamp, State
+
+
+class Joining:
+    """Takes in events for one caller. `trust` is asked anew each time: whose word counts may change."""
+
+    def __init__(self, call: Call, trust: Callable[[], Trust], reach: Reach | None = None) -> None:
+        """With a reach, nothing is taken in that has no business there."""
+        self._call, self._trust, self._reach = call, trust, reach
+        self._erased: dict[str, bool] = {}
+        self.applied = 0
+
+    def expect_erased(self, ids: Iterable[str]) -> None:
+        """Say that an erasure of these records is among what comes: their words are not waited for."""
+        self._erased.update(dict.fromkeys(ids, True))
+
+    def take_in(self, events: Sequence[Event], parts: Collection[str]) -> list[joining.Waiting]:
+        """Take in what can be of some events, in one commit; answers with what has to wait, and why."""
+        for tries in range(TRIES, 0, -1):
+            prepared = self._prepared(events, parts)
+            if prepared.change is None:
+                return prepared.waits
+            attached = self._attached_to(prepared.change.erase)
+            try:
+                self._call.engine.commit(prepared.change)
+            except Moved:
+                if tries == 1:
+                    raise
+                continue
+            for owner, hashes in attached.items():
+                tidy(self._call, owner, hashes)
+            self.applied += len(prepared.change.past.events) if prepared.change.past else 0
+            return prepared.waits
+        return []
+
+    def _attached_to(self, ids: Collection[str]) -> dict[str, set[str]]:
+        """What was ever attached to memories that go, by their owners: it goes with them."""
+        found: dict[str, set[str]] = {}
+        for record in self.records(ids).values() if ids else ():
+            if isinstance(record, Memory) and record.owner is not None:
+                found.setdefault(record.owner, set()).update(named_by([record], self.events_of(record.id)))
+        return {owner: hashes for owner, hashes in found.items() if hashes}
+
+    def preview(self, events: Sequence[Event], parts: Collection[str]) -> list[joining.Waiting]:
+        """What would have to wait of some events, and why; nothing is taken in."""
+        return self._prepared(events, parts).waits
+
+    def _prepared(self, events: Sequence[Event], parts: Collection[str]) -> "_Prepared":
+        ids = dict.fromkeys(id for event in events for id in event.subjects)
+        known = {id: self.events_of(id) for id in ids}
+        fresh, waits = self._fresh(events, parts, known, self.records(ids) if self._reach else {})
+        erase = {id for event in fresh if event.action == "purge" for id in event.subjects}
+        return self._decided(known, fresh, erase, waits)
+
+    def _fresh(
+        self,
+        events: Sequence[Event],
+        parts: Collection[str],
+        known: Mapping[str, Sequence[Event]],
+        here: Mapping[str, Record],
+    ) -> tuple[list[Event], list[joining.Waiting]]:
+        fresh, waits = [], []
+        for event in events:
+            mine = [each for id in event.subjects for each in known[id]]
+            twin = (e for e in mine if (e.replica, e.position) == (event.replica, event.position))
+            whole = any(set(e.subjects) >= set(event.subjects) for e in twin) if event.id in parts else False
+            if whole or not event.subjects or any(each.id == event.id for each in mine):
+                continue
+            lost = event.payload is None and event.action != "purge"
+            if lost and not any(self.is_erased(id) for id in event.subjects):
+                waits.append(joining.Waiting(event, "its words are not there"))
+            elif why := self._trespass(event, known, here):
+                waits.append(joining.Waiting(event, why))
+            else:
+                fresh.append(event)
+        return fresh, waits
+
+    def _trespass(self, event: Event, known: Mapping[str, Sequence[Event]], here: Mapping[str, Record]) -> str:
+        """Why an event has no business here; `here` has the records among those that `known` tells of."""
+        trust, reach = self._trust(), self._reach
+        if reach is None or joining.unready(event, self._call.now):
+            return ""
+
+        def places(id: str) -> list[tuple[str, Scope]]:
+            record = here.get(id) if id in known else self.records([id]).get(id)
+            if not isinstance(record, Memory | Session):
+                return []
+            now: list[tuple[str, Scope]] = [(type_of(record), record.scope)]
+            if reach.holds(*now[0]):
+                return now
+            told = (joining.heard(each, trust) for each in known.get(id) or self.events_of(id))
+            return [*now, *carrying.scopes_told(id, told)]
+
+        owner = trust.bound.get(event.replica)
+        touched = [here[id] for id in event.subjects if id in here] if owner is not None else []
+        if any(getattr(record, "owner", owner) != owner for record in touched):
+            return "it is about what belongs to somebody else"
+        return carrying.trespass(joining.heard(event, trust), reach, places)
+
+    def _decided(
+        self,
+        known: dict[str, list[Event]],
+        fresh: Sequence[Event],
+        erase: Collection[str],
+        waits: list[joining.Waiting],
+        *,
+        action: str = "",
+    ) -> "_Prepared":
+        """What to commit so that these records are what all events say."""
+        trust = self._trust()
+        current = self.records(known)
+        joined = joining.join(known, fresh, current, trust, self._call.now)
+        waits = [*waits, *joined.waiting]
+        erased = {id for id in erase if any(id in e.subjects for e in joined.taken if e.action == "purge")}
+        for id in erased:
+            self._erased[id] = True
+        more: dict[str, Record] = {}
+        for id in erased:
+            more |= {each.id: each for each in self._relations_of(id) if each.id not in erased}
+            more |= {each.id: each for each in every(self._call, Filter(replaced_by=id))}
+        current |= {id: record for id, record in more.items() if id not in current}
+        after = {**{id: record for id, record in more.items() if id not in joined.after}, **joined.after}
+        after = {id: self._freed(record) for id, record in after.items()}
+        joined = joined._replace(after=after)
+        settled, why, around, counts = self._settled(joined, known)
+        gone = erased | {id for id, record in after.items() if record is None and id in more}
+        change = joining.change_of(
+            joined,
+            current | around,
+            settled,
+            self._call.request(),
+            why=why,
+            erase=sorted(gone),
+            action=action,
+            counts=counts,
+        )
+        return _Prepared(change, waits)
+
+    def _freed(self, record: Record | None) -> Record | None:
+        if record is None:
+            return None
+        names = (
+            [record.replaced_by]
+            if isinstance(record, Memory)
+            else [record.from_id, record.to_id]
+            if isinstance(record, Relation)
+            else []
+        )
+        return joining.freed(record, [id for id in names if id and self.is_erased(id)])
+
+    def _settled(
+        self, joined: Joined, known: Mapping[str, Sequence[Event]]
+    ) -> tuple[dict[str, Memory], list[str], dict[str, Record], dict[str, dict[str, Any]]]:
+        """What this store has to settle beside: two memories in one place, rings, and words nobody approved."""
+        memories = {id: record for id, record in joined.after.items() if isinstance(record, Memory)}
+        around: dict[str, Record] = {}
+        for memory in list(memories.values()):
+            for holder in self._holders(memory):
+                if holder.id not in joined.after:
+                    around[holder.id] = holder
+        everyone = memories | cast("dict[str, Memory]", dict(around))
+        alike = joining.aliases(everyone.values())
+        now = everyone | dict(alike.moved)
+        chain = self._chain(now)
+        around |= {id: memory for id, memory in chain.items() if id not in joined.after}
+        ring = joining.rings({**chain, **now}, lambda each: self._replaced_at(each, joined, known))
+        now |= ring.moved
+        held = {
+            id: joining.held_again(memory)
+            for id, memory in now.items()
+            if id in memories and joining.unapproved(memory, self._told_about(id, joined, known))
+        }
+        now |= held
+        twins, counts = joining.counted({**chain, **now}, lambda each: self._state(each, joined, known))
+        settled = {**alike.moved, **ring.moved, **held, **twins}
+        return settled, [*alike.why, *ring.why, *(["unapproved"] if held else [])], around, counts
+
+    def _told_about(self, id: str, joined: Joined, known: Mapping[str, Sequence[Event]]) -> list[Event]:
+        return [*known.get(id, ()), *(event for event in joined.taken if id in event.subjects)]
+
+    def _holders(self, memory: Memory) -> Iterator[Memory]:
+        """Memories that hold, or would hold, the place of this one."""
+        if not (claims := claims_of(memory)):
+            return
+        where = Filter(owner=memory.owner, scopes=(memory.scope,))
+        clauses = [where._replace(digest=memory.digest)]
+        clauses += [where._replace(key=memory.key)] if memory.key else []
+        for clause in clauses:
+            for found in self._call.engine.scan("memory", clause, self._call.access, limit=PAGE).records:
+                if isinstance(found, Memory) and found.id != memory.id and set(claims_of(found)) & set(claims):
+                    yield found
+
+    def _chain(self, memories: Mapping[str, Memory]) -> dict[str, Memory]:
+        """The memories that lie on the way from replaced to replacer, as far as they are not at hand."""
+        found: dict[str, Memory] = {}
+        wanted = {memory.replaced_by for memory in memories.values() if memory.replaced_by} - memories.keys()
+        while wanted:
+            got = cast("dict[str, Memory]", self._call.engine.get("memory", wanted, self._call.access))
+            found |= got
+            wanted = {one.replaced_by for one in got.values() if one.replaced_by} - memories.keys() - found.keys()
+        return found
+
+    def _replaced_at(self, id: str, joined: Joined, known: Mapping[str, Sequence[Event]]) -> Stamp:
+        return self._state(id, joined, known).fields.get("replaced_by", (Stamp("9", "", ""), ""))[0]
+
+    def _state(self, id: str, joined: Joined, known: Mapping[str, Sequence[Event]]) -> State:
+        """What is known of a record, with what is being taken in."""
+        state = joined.states.get(id)
+        if state is None:
+            record = self.records([id]).get(id)
+            state = joining.state_of(id, known.get(id) or self.events_of(id), record, self._trust())
+        return state
+
+    def events_of(self, id: str) -> list[Event]:
+        """Everything that is known of a record, in the order in which it came here."""
+        found: list[Event] = []
+        while page := self._call.engine.events(subject=id, after=found[-1].seq if found else 0, limit=PAGE):
+            found += page
+        return found
+
+    def records(self, ids: Iterable[str]) -> dict[str, Record]:
+        """The records that are here, by id, of whatever type."""
+        wanted = list(ids)
+        found: dict[str, Record] = {}
+        for type in RECORDS:
+            got = self._call.engine.get(type, wanted, self._call.access)
+            found |= {ref: record for ref, record in got.items() if record.id == ref}
+        return found
+
+    def is_erased(self, id: str) -> bool:
+        """Whether a record was purged, here or by what is being taken in."""
+        if id not in self._erased:
+            purged = any(event.action == "purge" and id in event.subjects for event in self.events_of(id))
+            self._erased[id] = purged and not self.records([id])
+        return self._erased[id]
+
+    def _relations_of(self, id: str) -> list[Relation]:
+        page = self._call.engine.scan("relation", Filter(touches=(id,)), self._call.access, limit=PAGE)
+        return [record for record in page.records if isinstance(record, Relation)]
+
+    def history(self, after: int = 0) -> Iterator[Event]:
+        """All of history, page by page, after a local number."""
+        while page := self._call.engine.events(after=after, limit=PAGE):
+            yield from page
+            after = page[-1].seq
+
+    def refold(self, replica: str) -> "Refolded":
+        """Make every record anew that a replica has a word in: what it means here has changed."""
+        ids = {id for event in self.history() if event.replica == replica for id in event.subjects}
+        wanted = sorted(ids)
+        done = Refolded()
+        for at in range(0, len(wanted), PAGE):
+            known = {id: self.events_of(id) for id in wanted[at : at + PAGE]}
+            prepared = self._decided(known, (), (), [])
+            if prepared.change is not None:
+                before = self.records(known)
+                self._call.engine.commit(prepared.change)
+                puts = prepared.change.puts
+                live = [one for one in puts if _is_promoted(one) and not _is_promoted(before.get(one.id))]
+                done = Refolded(done.changed + len(puts) + len(prepared.change.drops), done.live + len(live))
+        return done
+
+
+class Refolded(NamedTuple):
+    """How many records are others than before, and how many memories came into use by it."""
+
+    changed: int = 0
+    live: int = 0
+
+
+def _is_promoted(record: Record | None) -> bool:
+    return isinstance(record, Memory) and record.status == "promoted"
+
+
+class _Prepared(NamedTuple):
+    change: Change | None
+    waits: list[joining.Waiting]
