@@ -1,6 +1,8 @@
-"""Files that are whole or not there: a draft beside the place takes its name when all of it is on the disk."""
+"""Files that are whole or not there: a draft takes its name when all of it is on the disk; and turns at writing."""
 
 import os
+import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import BinaryIO
@@ -26,3 +28,39 @@ def whole_file(path: str, mode: int = 0o600) -> Iterator[BinaryIO]:
     finally:
         with suppress(OSError):
             os.unlink(draft)
+
+
+@contextmanager
+def one_at_a_time(path: str, patience: float) -> Iterator[None]:
+    """Hold a lock on a file that is there for nothing else; it ends with this process, however that ends.
+
+    Raises:
+        TimeoutError: when another holds it for longer than one has `patience`, in seconds.
+        OSError: when the file cannot be had.
+    """
+    handle = os.open(path, os.O_CREAT | os.O_RDWR | getattr(os, "O_NOFOLLOW", 0), 0o600)
+    try:
+        until = time.monotonic() + patience
+        while not _lock(handle):
+            if time.monotonic() >= until:
+                raise TimeoutError
+            time.sleep(0.05)
+        yield
+    finally:
+        os.close(handle)
+
+
+def _lock(handle: int) -> bool:
+    """Whether this process has the lock now."""
+    try:
+        if sys.platform == "win32":
+            import msvcrt  # noqa: PLC0415 - Windows alone
+
+            msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
+        else:
+            import fcntl  # noqa: PLC0415 - all others
+
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True

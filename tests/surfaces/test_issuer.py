@@ -4,8 +4,13 @@ import base64
 import hashlib
 import hmac
 import json
+import socket
+import threading
 import time
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from http.client import HTTPException
 from typing import Any
 
 import jwt
@@ -16,6 +21,7 @@ from attacks.ledger import tried
 from engram.errors import Invalid, Unauthenticated, Unavailable
 from engram.model.caller import Caller
 from engram.model.grants import Grants
+from engram.surfaces import fetching
 from engram.surfaces import issuer as issuing
 from engram.surfaces.fetching import checked_url
 from engram.surfaces.identity import Claims, Denied, Identity
@@ -36,9 +42,14 @@ class Provider:
     def __init__(self, *names: str) -> None:
         self.names, self.up, self.asked, self.issuer = list(names), True, 0, ISSUER
         self.more: list[dict[str, Any]] = []
+        self.reached, self.hangs = threading.Event(), threading.Event()
+        self.hangs.set()
 
     def __call__(self, url: str) -> Mapping[str, Any]:
         self.asked += 1
+        if not self.hangs.is_set():
+            self.reached.set()
+            self.hangs.wait(30)
         if not self.up:
             raise OSError("down")
         if url.endswith("openid-configuration"):
@@ -212,6 +223,46 @@ def test_a_provider_that_is_down_keeps_no_server_from_starting(issuer: Issuer, p
     provider.up = False
     issuer.check()
     assert provider.asked == 1
+
+
+def test_a_provider_that_hangs_holds_up_nobody_whose_key_is_known(
+    issuer: Issuer, provider: Provider, monkeypatch: pytest.MonkeyPatch
+):
+    issuer.claims(signed())
+    monkeypatch.setattr(issuing, "FRESH", 0.0)
+    monkeypatch.setattr(issuing, "PAUSE", 0.0)
+    monkeypatch.setattr(issuing, "PATIENCE", 0.1)
+    provider.hangs.clear()
+    with ThreadPoolExecutor(1) as one:
+        first = one.submit(issuer.claims, signed())  # it asks, for the keys are no longer fresh
+        assert provider.reached.wait(10)
+        assert [issuer.claims(signed())["sub"] for _ in range(3)] == ["ada"] * 3
+        with pytest.raises(Unauthenticated):  # nobody can say yet whose that is
+            issuer.claims(signed("two"))
+        assert not first.done()
+        provider.names = ["one", "two"]
+        provider.hangs.set()
+        assert first.result()["sub"] == issuer.claims(signed("two"))["sub"] == "ada"
+
+
+def test_a_document_that_drips_is_given_up(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(fetching, "LONGEST", 0.5)
+    with socket.create_server(("127.0.0.1", 0)) as listening, ThreadPoolExecutor(1) as one:
+        one.submit(drip, listening)
+        began = time.monotonic()
+        with pytest.raises((OSError, HTTPException, ValueError)):
+            fetching.document(f"http://127.0.0.1:{listening.getsockname()[1]}/keys")
+        assert time.monotonic() - began < 5
+
+
+def drip(listening: socket.socket) -> None:
+    """Answer without an end, a letter at a time, until nobody listens."""
+    connection, _ = listening.accept()
+    with connection, suppress(OSError):
+        connection.sendall(b"HTTP/1.1 200 OK\r\n\r\n{")
+        while True:
+            connection.sendall(b" ")
+            time.sleep(0.05)
 
 
 def test_a_document_that_speaks_for_another_issuer_is_not_believed(issuer: Issuer, provider: Provider):

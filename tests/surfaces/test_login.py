@@ -5,6 +5,7 @@ import re
 import stat
 import subprocess
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -70,6 +71,20 @@ def test_a_person_signs_in_and_the_token_opens_the_server_and_is_renewed(served:
 
     assert child(tmp_path, "login", url_of(served), "--forget").code == 0
     assert child(tmp_path, "login", url_of(served), "--token").code == 3
+
+
+def test_several_programs_that_need_a_new_token_at_once_get_it_and_stay_signed_in(served: Team, tmp_path: Path):
+    signed_in(served, tmp_path)
+    file, home = tmp_path / ".local" / "share" / "engram" / "logins.json", {"HOME": str(tmp_path)}
+    for _ in range(2):  # a provider that took the second use of an old word for a theft would have ended it all
+        kept = json.loads(file.read_text())
+        kept[url_of(served)]["expires"] = 0
+        file.write_text(json.dumps(kept))
+        with ThreadPoolExecutor(6) as programs:
+            given = {*programs.map(lambda _: token_for(url_of(served), home), range(6))}
+        (token,) = given
+
+        assert served.ask(token, "GET", "/v1/stats").status == 200
 
 
 def test_what_is_no_server_is_told_so_and_nothing_is_kept(served: Team, tmp_path: Path):

@@ -186,6 +186,8 @@ def test_a_refusal_never_says_why(team: Team):
     }
     answers = {name: team.ask(token, "GET", "/v1/stats") for name, token in bad.items()}
 
+    for nothing in ("", "Bearer", "Bearer ", "Basic YWRhOnBhc3N3b3Jk"):
+        answers[nothing] = team.ask("", "GET", "/v1/stats", authorization=nothing)
     assert {(one.status, one.raw, one.headers["www-authenticate"]) for one in answers.values()} == {
         (401, answers["cut"].raw, answers["cut"].headers["www-authenticate"])
     }

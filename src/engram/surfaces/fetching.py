@@ -1,7 +1,10 @@
 """Small JSON documents from a provider: a trusted address, no redirects, no more than fits, and not for long."""
 
 import json
+import socket
+import threading
 from collections.abc import Mapping
+from contextlib import suppress
 from http.client import HTTPConnection, HTTPSConnection
 from typing import Any
 from urllib.parse import urlencode, urlsplit
@@ -10,7 +13,10 @@ from engram.errors import Invalid
 
 LARGEST = 1024 * 1024
 PATIENCE = 5.0
-"""Seconds that a provider may take."""
+"""Seconds that a provider may be silent."""
+
+LONGEST = 10.0
+"""Seconds that it may take in all: what drips is never silent for long."""
 
 
 def checked_url(url: str, setting: str) -> str:
@@ -50,6 +56,10 @@ def exchange(url: str, form: Mapping[str, str] | None = None) -> tuple[int, Mapp
     kind = HTTPSConnection if parts.scheme == "https" else HTTPConnection
     connection = kind(parts.hostname or "", parts.port, timeout=PATIENCE)
     headers = {"Accept": "application/json", "User-Agent": "engram"}
+    connection.connect()
+    end = threading.Timer(LONGEST, _cut, (connection.sock,))
+    end.daemon = True
+    end.start()
     try:
         if form is None:
             connection.request("GET", parts.path or "/", headers=headers)
@@ -59,6 +69,7 @@ def exchange(url: str, form: Mapping[str, str] | None = None) -> tuple[int, Mapp
         answer = connection.getresponse()
         body = answer.read(LARGEST + 1)
     finally:
+        end.cancel()
         connection.close()
     if len(body) > LARGEST:
         raise ValueError("too long")
@@ -66,3 +77,9 @@ def exchange(url: str, form: Mapping[str, str] | None = None) -> tuple[int, Mapp
     if not isinstance(told, dict):
         raise TypeError("no object")
     return answer.status, told
+
+
+def _cut(reached: socket.socket) -> None:
+    """End a connection under whoever reads from it."""
+    with suppress(OSError):
+        reached.shutdown(socket.SHUT_RDWR)

@@ -29,6 +29,9 @@ STALE = 3600.0
 PAUSE = 10.0
 """Seconds between two looks for a key nobody knows: bad tokens must not become requests to the provider."""
 
+PATIENCE = 5.0
+"""Seconds that a caller waits while another asks the provider, where it needs what that one will learn."""
+
 log = logging.getLogger("engram.issuer")
 
 REASONS: tuple[tuple[type[jwt.PyJWTError], str], ...] = (
@@ -150,7 +153,7 @@ class Issuer:
         now = time.monotonic()
         keys = self._known(now)
         if (found := _fitting(keys, name, algorithm)) is None:
-            found = _fitting(self._renewed(keys, now), name, algorithm)
+            found = _fitting(self._renewed(keys, now, PATIENCE), name, algorithm)
         if found is None:
             raise BadToken("unknown key")
         return found
@@ -159,10 +162,15 @@ class Issuer:
         keys = self._keys
         if keys is not None and now - keys.at < FRESH:
             return keys
-        return self._renewed(keys, now)
+        # Keys that still serve are not held up by a provider that hangs.
+        serve = keys is not None and now - keys.at <= STALE
+        return self._renewed(keys, now, 0.0 if serve else PATIENCE)
 
-    def _renewed(self, known: Keys | None, now: float) -> Keys:
-        with self._lock:
+    def _renewed(self, known: Keys | None, now: float, patience: float) -> Keys:
+        """The keys as the provider tells them now; those known while another asks for longer than one waits."""
+        if not self._lock.acquire(timeout=patience):
+            return _usable(known, now)
+        try:
             if self._keys is not known and self._keys is not None:
                 return self._keys  # another thread was faster
             if now - self._looked < PAUSE:
@@ -179,6 +187,8 @@ class Issuer:
                 )
                 return _usable(known, now)
             return self._keys
+        finally:
+            self._lock.release()
 
     def _got(self) -> Mapping[str, Any]:
         told = self._endpoints()

@@ -2,13 +2,12 @@
 
 import os
 import stat
-import sys
-import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from errno import EACCES
 from typing import Any, NamedTuple
 
+from engram.drafts import one_at_a_time
 from engram.errors import Conflict, Corrupt, Invalid, Unavailable
 
 MANIFEST = "manifest.json"
@@ -202,37 +201,17 @@ def write_plain(path: str, data: bytes, mode: int) -> list[str]:
 
 @contextmanager
 def _locked(path: str) -> Iterator[None]:
-    """Hold a lock that ends with this process, however it ends.
+    """Hold the lock of a journal.
 
     Raises:
         Unavailable: when another process holds it for long.
     """
-    handle = os.open(path, os.O_CREAT | os.O_RDWR | getattr(os, "O_NOFOLLOW", 0), 0o600)
-    try:
-        until = time.monotonic() + LONGEST_WAIT
-        while not _lock(handle):
-            if time.monotonic() > until:
-                raise Unavailable("Another engram setup is writing.", "Wait for it, and run this again.")
-            time.sleep(0.05)
+    with ExitStack() as held:
+        try:
+            held.enter_context(one_at_a_time(path, LONGEST_WAIT))
+        except TimeoutError:
+            raise Unavailable("Another engram setup is writing.", "Wait for it, and run this again.") from None
         yield
-    finally:
-        os.close(handle)
-
-
-def _lock(handle: int) -> bool:
-    """Whether this process has the lock now."""
-    try:
-        if sys.platform == "win32":
-            import msvcrt  # noqa: PLC0415 - Windows alone
-
-            msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
-        else:
-            import fcntl  # noqa: PLC0415 - all others
-
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return False
-    return True
 
 
 def _make_folders(folder: str) -> list[str]:

@@ -5,13 +5,14 @@ import json as form
 import os
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from http.client import HTTPException
 from typing import Any
 from urllib.parse import urlsplit
 
 from engram.config import data_folder
-from engram.drafts import whole_file
+from engram.drafts import one_at_a_time, whole_file
 from engram.errors import Corrupt, Invalid, NotFound, Unauthenticated, Unavailable
 from engram.surfaces.fetching import checked_url, document, exchange
 
@@ -20,6 +21,9 @@ METADATA = "/.well-known/oauth-protected-resource/mcp"
 SCOPE = "openid offline_access engram:read engram:write"
 MARGIN = 60
 """Seconds before its end at which a token is renewed."""
+
+TURN = 30.0
+"""Seconds to wait for another program of this person that renews a token."""
 
 PAUSE = 5
 """Seconds between two looks whether the person is done, where the provider says nothing."""
@@ -180,11 +184,30 @@ def _fresh(url: str, kept: "_Kept") -> str:
         NotFound: when nobody signed in.
         Unauthenticated: when it ended and cannot be renewed.
     """
-    known = kept.get(url)
-    if known is None:
-        raise NotFound(f"Nobody is signed in to {url}.", f"Sign in: engram login {url}.")
-    if known["expires"] - MARGIN > time.time():
+    known = _signed_in_to(url, kept)
+    if _lasts(known):
         return str(known["access"])
+    with kept.alone():
+        known = _signed_in_to(url, kept)  # another may have renewed it meanwhile
+        return str(known["access"]) if _lasts(known) else _renewed(url, known, kept)
+
+
+def _signed_in_to(url: str, kept: "_Kept") -> Mapping[str, Any]:
+    if (known := kept.get(url)) is None:
+        raise NotFound(f"Nobody is signed in to {url}.", f"Sign in: engram login {url}.")
+    return known
+
+
+def _lasts(known: Mapping[str, Any]) -> bool:
+    return float(known["expires"]) - MARGIN > time.time()
+
+
+def _renewed(url: str, known: Mapping[str, Any], kept: "_Kept") -> str:
+    """A new token for the old one.
+
+    Only one may ask at a time: a provider that gives a new word for the next renewal takes the second use of the
+    old one for a theft, and ends the sign-in.
+    """
     again = f"Sign in again: engram login {url}."
     if not known.get("refresh"):
         raise Unauthenticated("The token has ended.", again)
@@ -197,7 +220,7 @@ def _fresh(url: str, kept: "_Kept") -> str:
     status, told = _asked(known["token_endpoint"], asked)
     if status != 200:
         raise Unauthenticated(f"The token could not be renewed: {_why(told)}.", again)
-    kept.put(url, renewed := _known(told, known))
+    kept.keep(url, renewed := _known(told, known))
     return str(renewed["access"])
 
 
@@ -244,10 +267,34 @@ class _Kept:
         return next((known for known in self._all() if f"{url}/".startswith(f"{known}/")), "")
 
     def put(self, url: str, known: Mapping[str, Any]) -> None:
+        with self.alone():
+            self.keep(url, known)
+
+    def keep(self, url: str, known: Mapping[str, Any]) -> None:
+        """Write tokens down; for who has the file alone."""
         self._write({**self._all(), url: known})
 
     def drop(self, url: str) -> None:
-        self._write({name: known for name, known in self._all().items() if name != url})
+        with self.alone():
+            self._write({name: known for name, known in self._all().items() if name != url})
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Have the file alone: what others write between a look at it and a change would be lost.
+
+        Raises:
+            Unavailable: when another does not let go.
+        """
+        os.makedirs(os.path.dirname(self._path), mode=0o700, exist_ok=True)
+        with ExitStack() as held:
+            try:
+                held.enter_context(one_at_a_time(f"{self._path}.lock", TURN))
+            except TimeoutError:
+                raise Unavailable("Another program is renewing a token.", "Try again soon.") from None
+            except OSError as error:
+                where = os.path.dirname(self._path)
+                raise Unavailable(f"{where} cannot be written: {error.strerror}.", "Mend that.") from None
+            yield
 
     def _all(self) -> dict[str, Any]:
         try:
@@ -268,6 +315,5 @@ class _Kept:
         return told if isinstance(told, dict) else {}
 
     def _write(self, told: Mapping[str, Any]) -> None:
-        os.makedirs(os.path.dirname(self._path), mode=0o700, exist_ok=True)
         with whole_file(self._path) as file:
             file.write(form.dumps(told).encode())

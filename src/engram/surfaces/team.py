@@ -52,7 +52,7 @@ class Door:
                 check_length(headers.get("content-length", "0"), MOST_BYTES)
         except EngramError as error:
             note(scope, error)
-            await _answer(send, error.http_status, error.body(), **self._challenge(error, headers))
+            await _answer(send, error.http_status, error.body(), **self._challenge(error))
             return
         await self._app(scope, receive, send)
 
@@ -92,13 +92,13 @@ class Door:
             "resource_name": "Engram",
         }
 
-    def _challenge(self, error: EngramError, headers: dict[str, str]) -> dict[str, str]:
+    def _challenge(self, error: EngramError) -> dict[str, str]:
         """The headers that OAuth and MCP ask for beside an error: the same for every reason."""
         where = f'resource_metadata="{self._url}{METADATA}/mcp"'
         scopes = f'scope="{self._identity.claims.scope or " ".join(SCOPES)}"'
         if isinstance(error, Unauthenticated):
             # Without credentials nothing was wrong with them, and no error is named: RFC 6750, 3.1.
-            wrong = 'error="invalid_token", ' if headers.get("authorization") else ""
+            wrong = "" if isinstance(error, NoToken) else 'error="invalid_token", '
             return {"www_authenticate": f'Bearer realm="engram", {wrong}{where}, {scopes}'}
         if isinstance(error, Denied):
             return {"www_authenticate": f'Bearer realm="engram", error="insufficient_scope", {where}, {scopes}'}

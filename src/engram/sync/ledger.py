@@ -6,19 +6,14 @@ Losing it costs time and asks a person again whom to accept; it loses no memory.
 import json
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 
-from engram.drafts import whole_file
+from engram.drafts import one_at_a_time, whole_file
 from engram.errors import Corrupt, Unavailable
 
 if TYPE_CHECKING:
     from engram.sync.keys import Key
-
-try:
-    import fcntl
-except ImportError:  # no such locks here: two syncs at once find each other by what they commit
-    fcntl = None  # type: ignore[assignment]
 
 SCHEMA = "engram.sync.v1"
 
@@ -66,20 +61,15 @@ class Ledger:
 
     @contextmanager
     def _lock(self) -> Iterator[None]:
-        try:
-            os.makedirs(self._folder, mode=0o700, exist_ok=True)
-            handle = os.open(os.path.join(self._folder, "lock"), os.O_CREAT | os.O_RDWR | os.O_NOFOLLOW, 0o600)
-        except OSError as error:
-            raise Unavailable(f"{self._folder} cannot be written: {error.strerror}.", "Mend that.") from None
-        try:
-            if fcntl is not None:
-                try:
-                    fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                except OSError:
-                    raise Unavailable("Another sync of this store is running.", "Wait for it to end.") from None
+        with ExitStack() as held:
+            try:
+                os.makedirs(self._folder, mode=0o700, exist_ok=True)
+                held.enter_context(one_at_a_time(os.path.join(self._folder, "lock"), 0.0))
+            except TimeoutError:
+                raise Unavailable("Another sync of this store is running.", "Wait for it to end.") from None
+            except OSError as error:
+                raise Unavailable(f"{self._folder} cannot be written: {error.strerror}.", "Mend that.") from None
             yield
-        finally:
-            os.close(handle)
 
     def keep(self) -> None:
         """Write the facts down, whole or not at all.
