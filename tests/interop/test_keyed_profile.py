@@ -178,6 +178,30 @@ def test_of_equally_relevant_rows_pinned_important_and_newer_ones_come_first(ale
     assert [row["key"] for row in rows] == ["c", "b", "d", "a"]
 
 
+def test_of_very_many_that_match_alike_the_order_is_the_same_and_none_is_cut_off_before(alex, world):
+    for number in range(120):
+        saved(alex, f"k{number}", f"Deploy note {number} about {number * 7919}", pinned=number == 3)
+        world.clock.pass_by(minutes=1)
+    saved(alex, "k70", "Deploy note 70 about something else", importance=9)
+    keys = [row["key"] for row in alex("recall", query="deploy note")["memories"]]
+    assert keys == ["k3", "k70", "k119", "k118", "k117"]
+
+
+def test_two_rows_that_say_the_same_under_two_keys_are_both_recalled(alex):
+    for key in ("here", "there"):
+        saved(alex, key, "We deploy on Fridays after lunch")
+    assert {row["key"] for row in alex("recall", query="deploy friday")["memories"]} == {"here", "there"}
+
+
+@pytest.mark.parametrize("piece", ["ploy", "iday", "Frid", "unc", "friday unch"])
+def test_a_piece_of_a_word_finds_it_and_weight_orders_what_it_finds(alex, world, piece):
+    for key, weight in {"a": {}, "b": {"pinned": True}, "c": {"importance": 9}, "d": {}}.items():
+        saved(alex, key, f"Deployed on Fridays after lunch, says {key}", **weight)
+        world.clock.pass_by(minutes=1)
+    saved(alex, "other", "The port is 8080")
+    assert [row["key"] for row in alex("recall", query=piece)["memories"]] == ["b", "c", "d", "a"]
+
+
 def test_words_close_together_come_before_words_apart_and_those_before_a_pin(alex):
     saved(alex, "apart", "Deploy whenever somebody has the time to, and never on Fridays", pinned=True)
     saved(alex, "close", "Deploy Fridays")

@@ -137,20 +137,26 @@ def recall(
     _check_limit(limit)
     categories = Categories(asks)
     where = _where(asks, category, scope, projectId, agentId)
-    answer = asks.ask("recall", query, limit=MOST, tag=list(tags), **where)
-    hits = [hit for hit in answer.hits if categories.fits(hit.memory, category)]
-    # What says every word of the query is ordered as full text search orders it; what was found otherwise, by words
-    # of another form or by its meaning, comes after it, the more relevant first.
-    close = {hit.memory.id: round(density(query, hit.memory), 6) for hit in hits}
-    hits.sort(
-        key=lambda hit: (
-            -close[hit.memory.id],
-            0.0 if close[hit.memory.id] else -round(hit.relevance, 2),
-            *_weight(hit.memory),
-        )
-    )
-    shown = hits[: min(limit, MOST)]
-    rows = [{**row(hit.memory, categories), "relevance": round(hit.relevance, 2)} for hit in shown]
+    where["tag"] = list(tags)
+
+    def fits(memory: Memory) -> bool:
+        return categories.fits(memory, category)
+
+    # Recall cuts to the best few by its own order, and tells what two rows say once: here every row that says the
+    # words counts, in the order of full text search. What was found by meaning alone comes after, by its relevance.
+    said = {one.id: one for one in kept(asks, fits, limit=EVERYTHING, saying=query, **where).memories}
+    hits = [hit for hit in asks.ask("recall", query, limit=MOST, **where).hits if fits(hit.memory)]
+    relevance = {hit.memory.id: round(hit.relevance, 2) for hit in hits}
+    found = {hit.memory.id: hit.memory for hit in hits} | said
+    close = {id: round(density(query, memory), 6) for id, memory in found.items()}
+
+    def place(memory: Memory) -> tuple[object, ...]:
+        by_words = bool(close[memory.id]) or memory.id in said
+        return (-close[memory.id], 0.0 if by_words else 1 - relevance[memory.id], *_weight(memory))
+
+    ranked = sorted(found.values(), key=place)
+    shown = ranked[: min(limit, MOST)]
+    rows = [{**row(memory, categories), "relevance": relevance.get(memory.id)} for memory in shown]
     return as_json({"memories": rows, "count": len(rows)})
 
 

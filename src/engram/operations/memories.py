@@ -8,7 +8,7 @@ from engram.model.answers import Changed, Listing, Remembered, Shown
 from engram.model.change import Change, Request
 from engram.model.event import Event
 from engram.model.filter import Filter
-from engram.model.limits import MOST_TAGS, check_choice
+from engram.model.limits import LIMITS, MOST_TAGS, check_choice, check_text
 from engram.model.memory import CURATED, STANDINGS, Memory, Standing
 from engram.model.relation import Relation
 from engram.operations import parameters as p
@@ -19,6 +19,7 @@ from engram.operations.citing import checked, filled, pinned_anew, staged
 from engram.operations.marks import marks
 from engram.operations.scopes import in_view, scope_named
 from engram.operations.sessions import timeline
+from engram.recall.saying import saying as who_say
 from engram.rules import admission, lifecycle
 from engram.rules.admission import Admission, Known
 from engram.rules.changes import join
@@ -174,6 +175,7 @@ def get(call: Call, memory: p.Refs, *, around: p.Around = 0, diffs: p.WithDiffs 
     "GET /v1/memories",
     "engram list --kind decision --limit 5",
     "engram list --standing pending --standing stale",
+    'engram list --saying "database port" --everywhere',
     name="list",
 )
 def list_memories(
@@ -186,6 +188,7 @@ def list_memories(
     pinned: p.OnlyPinned = None,
     session: p.OnlySession = "",
     key: p.OnlyKey = "",
+    saying: p.Saying = "",
     since: p.Since = None,
     until: p.Until = None,
     everywhere: p.Everywhere = False,
@@ -194,6 +197,7 @@ def list_memories(
 ) -> Listing:
     """List memories, newest first."""
     require_between("limit", limit, 1, MOST_LISTED)
+    check_text("saying", saying, limit=LIMITS["text"], lines=True)
     asked, kinds = tuple(each(kind, MOST_KINDS)), call.policy.kinds or KINDS
     require_memories(asked, kinds)
     where = Filter(
@@ -210,7 +214,10 @@ def list_memories(
         now=call.now,
         view=call.caller.view,
     )
-    page = call.engine.scan("memory", where, call.access, after=after, limit=limit)
+    if saying.strip():
+        page = who_say(call.engine, saying, where, call.access, after=after, limit=limit)
+    else:
+        page = call.engine.scan("memory", where, call.access, after=after, limit=limit)
     return Listing(at=call.now, memories=cast("tuple[Memory, ...]", page.records), next=page.next)
 
 

@@ -52,6 +52,9 @@ FilePlace = Annotated[
 Repin = Annotated[bool, "Pin what it cites to what is there now."]
 WithDrifted = Annotated[bool, "Also what cites something that has changed or is gone."]
 OnlyKey = Annotated[str, "Only the memory with this key."]
+Saying = Annotated[
+    str, "Only memories that say all of these words, or pieces of words. Of very many, the best 2,000."
+]
 Since = Annotated[datetime | None, "Only what was made then or later."]
 Until = Annotated[datetime | None, "Only what was made before."]
 SessionName = Annotated[str, "Its id. Default: a new one."]

@@ -69,8 +69,8 @@ class Words(NamedTuple):
 
 def read(engine: Engine, question: str, access: Access) -> Words:
     """The words of a question, with other spellings for those that no memory carries."""
-    phrases = tuple(each for found in _quoted().findall(question) for each in found if query_terms(each))
-    asked = _asked(question)[:MOST_TERMS]
+    phrases = quoted(question)
+    asked = asked_terms(question)[:MOST_TERMS]
     required = () if question.rstrip().endswith("?") else phrases
     if not asked:
         return Words(phrases=phrases, required=required)
@@ -81,7 +81,7 @@ def read(engine: Engine, question: str, access: Access) -> Words:
     unknown = [term for term in asked if not census.carriers.get(term)]
     last = _half_typed(question)
     for term in unknown[:MOST_UNKNOWN]:
-        if found := _otherwise(count, term, begun=term == last):
+        if found := otherwise(count, term, begun=term == last):
             variants[term] = found
     if len(unknown) == len(asked) and not variants:
         variants = _inside(engine, unknown, access)
@@ -89,6 +89,11 @@ def read(engine: Engine, question: str, access: Access) -> Words:
     lost = {term for term in unknown if term not in variants or len(term) < LONG_NAME}
     strange = tuple(name for name in names(question) if lost.issuperset(query_terms(name)))
     return Words(tuple(asked), variants, phrases, required, strange, any(term not in variants for term in unknown))
+
+
+def quoted(question: str) -> tuple[str, ...]:
+    """What stands in quotation marks."""
+    return tuple(each for found in _quoted().findall(question) for each in found if query_terms(each))
 
 
 @functools.lru_cache(maxsize=64)
@@ -112,7 +117,7 @@ def names(question: str) -> list[str]:
     return [word for word in bare if word[0].isupper() and not word.isupper() and word not in _CALENDAR]
 
 
-def _asked(question: str) -> list[str]:
+def asked_terms(question: str) -> list[str]:
     """The terms of a question, each once; the small words of its language only if there is nothing else."""
     asked = query_terms(question)
     if not is_german(question):
@@ -137,7 +142,7 @@ def _telling(asked: list[str], census: Census) -> list[str]:
     return rare if known.intersection(rare) else asked
 
 
-def _otherwise(count: Count, term: str, *, begun: bool) -> tuple[str, ...]:
+def otherwise(count: Count, term: str, *, begun: bool) -> tuple[str, ...]:
     """Other forms of a term that some memory carries: a typing error, a longer word, a part or a whole of it."""
     if not is_spelt(term) or len(term) < 3:
         return ()

@@ -1,0 +1,58 @@
+"""Who says these words: all that have each of them, in some form or inside a longer word; nothing is weighed."""
+
+import functools
+from collections.abc import Iterator
+
+from engram.model.filter import Access, Filter
+from engram.model.limits import print_time
+from engram.model.memory import Memory
+from engram.model.query import Page, Query
+from engram.model.refs import read_cursor, write_cursor
+from engram.ports import Engine
+from engram.recall.lexical import MOST_TERMS, MOST_UNKNOWN, asked_terms, otherwise, quoted
+
+MOST = 2000
+"""Beyond so many, the best by their words."""
+
+SHORTEST_PIECE = 3
+"""Whoever looks for a word, and not for an answer, may know three letters of it."""
+
+
+def saying(
+    engine: Engine, words: str, where: Filter, access: Access, *, after: str | None = None, limit: int = 100
+) -> Page:
+    """A page of those that say all of these words, newest first, as `ports.Engine.scan` pages.
+
+    A word that nobody wrote stands for those it may be a slip or a beginning of, else for those it is a piece of.
+
+    Raises:
+        Invalid: when the cursor is none.
+    """
+    found = sorted(_who_say(engine, words, where, access), key=_place, reverse=True)
+    if after:
+        last = read_cursor(after)
+        found = [memory for memory in found if _place(memory) < last]
+    page = tuple(found[:limit])
+    return Page(page, write_cursor(*_place(page[-1])) if page and len(found) > limit else None)
+
+
+def _who_say(engine: Engine, words: str, where: Filter, access: Access) -> Iterator[Memory]:
+    terms = asked_terms(words)[:MOST_TERMS]
+    count = functools.partial(engine.census, access=access)
+    known = count(terms).carriers
+    unknown = [term for term in terms if not known.get(term)][:MOST_UNKNOWN]
+    variants = {term: otherwise(count, term, begun=True) or _around(engine, term, access) for term in unknown}
+    query = Query(tuple(terms), variants=variants, phrases=quoted(words), where=where, limit=MOST)
+    return (hit.memory for hit in engine.search(query, access))
+
+
+def _around(engine: Engine, piece: str, access: Access) -> tuple[str, ...]:
+    """The words that a piece stands in."""
+    if len(piece) < SHORTEST_PIECE or not piece.isalnum() or piece.isdigit():
+        return ()
+    return tuple(engine.containing(piece, access))
+
+
+def _place(memory: Memory) -> tuple[str, str]:
+    """What a list is in order of, and what its cursors mark."""
+    return print_time(memory.created_at), memory.id
