@@ -48,6 +48,12 @@ def test_the_server_waits_for_the_migration_and_the_migration_for_the_database()
     assert "/readyz" in str(services["engram"]["healthcheck"])
 
 
+def test_the_database_has_more_memory_of_its_own_than_its_default_unless_told_otherwise():
+    assert COMPOSE["services"]["postgres"]["command"] == [
+        *("postgres", "-c", "shared_buffers=${POSTGRES_SHARED_BUFFERS:-512MB}")
+    ]
+
+
 def test_no_port_is_open_to_others_and_what_is_optional_is_asked_for():
     services = COMPOSE["services"]
     ports = [port for service in services.values() for port in service.get("ports", ())]

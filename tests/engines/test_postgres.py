@@ -129,6 +129,82 @@ def test_the_role_cannot_reach_the_words_past_their_guard(app):
     assert app.execute(matching).fetchone() == (1,)
 
 
+def test_the_org_leads_every_key_so_that_rows_can_be_spread_by_it(owner):
+    keys = owner.execute(
+        "SELECT indrelid::regclass::text, attname FROM pg_index JOIN pg_attribute ON attrelid = indrelid"
+        " AND attnum = indkey[0] WHERE indisunique AND indrelid IN"
+        " (SELECT oid FROM pg_class WHERE relnamespace = 'engram'::regnamespace AND relkind = 'r')"
+    ).fetchall()
+
+    assert {table for table, _ in keys} == {*TABLES, "word", "meta"}
+    assert {first for table, first in keys if table != "meta"} == {"org"}
+
+
+def partition(db: psycopg.Connection, table: str) -> None:
+    """Spread a table over four parts by a hash of its org, as whoever runs the database would."""
+    ((forced,),) = db.execute("SELECT relforcerowsecurity FROM pg_class WHERE oid = %s::regclass", [table])
+    walls = db.execute(
+        "SELECT policyname, cmd, array_to_string(roles, ', '), qual FROM pg_policies"
+        " WHERE schemaname = 'engram' AND tablename = %s",
+        [table],
+    ).fetchall()
+    granted = db.execute(
+        "SELECT string_agg(privilege_type, ', ') FROM information_schema.role_table_grants"
+        " WHERE table_schema = 'engram' AND table_name = %s AND grantee = %s",
+        [table, ROLE],
+    ).fetchone()
+    db.execute(f"CREATE TABLE spread (LIKE {table} INCLUDING ALL) PARTITION BY HASH (org)")
+    for at in range(4):
+        db.execute(f"CREATE TABLE {table}_{at} PARTITION OF spread FOR VALUES WITH (MODULUS 4, REMAINDER {at})")
+    db.execute(f"INSERT INTO spread OVERRIDING SYSTEM VALUE SELECT * FROM {table}")
+    counting = db.execute(
+        "SELECT column_name FROM information_schema.columns"
+        " WHERE table_schema = 'engram' AND table_name = %s AND is_identity = 'YES'",
+        [table],
+    ).fetchall()
+    for (column,) in counting:
+        highest = f"(SELECT coalesce(max({column}), 0) + 1 FROM {table})"
+        db.execute(f"SELECT setval(pg_get_serial_sequence('engram.spread', '{column}'), {highest}, false)")
+    db.execute(f"DROP TABLE {table}")
+    db.execute(f"ALTER TABLE spread RENAME TO {table}")
+    db.execute(f"ALTER TABLE {table} ENABLE ROW LEVEL SECURITY")
+    if forced:
+        db.execute(f"ALTER TABLE {table} FORCE ROW LEVEL SECURITY")
+    for name, command, roles, condition in walls:
+        db.execute(f"CREATE POLICY {name} ON {table} FOR {command} TO {roles} USING ({condition})")
+    if granted and granted[0]:
+        db.execute(f"GRANT {granted[0]} ON {table} TO {ROLE}")
+
+
+def test_tables_can_be_partitioned_by_org_and_nothing_else_changes(owner):
+    url = empty_database(owner)
+    migrate(url, lambda *_: None)
+    database = Database(url, most=2)
+    orgs = [new_org(database) for _ in range(6)]
+    old, new = memory("id-old", "The zebra runs"), memory("id-new", "The zebra rests")
+    for engine in orgs:
+        engine.commit(change(old, claims={"id-old": ("a",)}))
+        embed(engine, (old, EAST))
+    with psycopg.connect(url, autocommit=True, options="-c search_path=engram,public") as db:
+        for table in (*TABLES, "word"):
+            partition(db, table)
+        parts = {db.execute(f"SELECT count(*) FROM memory_{at}").fetchone() for at in range(4)}
+    database.close()
+    database = Database(url, most=2)
+
+    assert parts != {(0,), (6,)}
+    for engine in [PostgresEngine(database, one.org, new_replica=lambda: "replica") for one in orgs]:
+        engine.commit(change(new, claims={"id-new": ("b",)}))
+        embed(engine, (new, EAST))
+        assert found(engine, "zebra") == near(engine, EAST) == ["id-new", "id-old"]
+        with pytest.raises(EngramError):
+            engine.commit(change(memory("id-3"), claims={"id-3": ("a",)}))
+        assert [event.seq for event in engine.events()] == [1, 2]
+        assert engine.check() == []
+    assert migrate(url, lambda *_: None) == 0
+    database.close()
+
+
 def test_words_are_found_by_their_index(owner):
     engine = new_org(shared_database())
     for at in range(0, 3000, 500):
@@ -276,12 +352,14 @@ def crowd(monkeypatch) -> PostgresEngine:
     """Six hundred memories with a vector each, of which some may not be read or are not live, and an index."""
     for module in (postgres_nearest, postgres_search):
         monkeypatch.setattr(module, "EXACT", 100)
-    engine = new_org(shared_database())
-    ways = around(600)
+    return crowded(new_org(shared_database()), database_url())
+
+
+def crowded(engine: PostgresEngine, url: str) -> PostgresEngine:
     made = [memory(f"id-{at:03d}", f"note {at}", **_told(at)) for at in range(600)]
     engine.commit(change(*made))
-    embed(engine, *zip(made, ways, strict=True))
-    assert postgres_nearest.index_vectors(database_url(), lambda *_: None) >= 1
+    embed(engine, *zip(made, around(600), strict=True))
+    assert postgres_nearest.index_vectors(url, lambda *_: None) >= 1
     return engine
 
 
@@ -307,6 +385,27 @@ def test_a_wide_question_walks_the_index_and_the_filter_is_obeyed_before_the_cut
     assert len(hits) == 20
     assert len({hit.memory.id for hit in hits} & set(nearest[:22])) >= 19  # two at each angle, told apart by chance
     wait_for(lambda: walks(owner, crowd) > 0)
+
+
+def test_where_vectors_are_partitioned_the_part_of_an_org_gets_the_index_and_it_is_walked(owner, monkeypatch):
+    for module in (postgres_nearest, postgres_search):
+        monkeypatch.setattr(module, "EXACT", 100)
+    url = empty_database(owner)
+    migrate(url, lambda *_: None)
+    with psycopg.connect(url, autocommit=True, options="-c search_path=engram,public") as db:
+        for table in (*TABLES, "word"):
+            partition(db, table)
+        database = Database(url, most=2)
+        engine = crowded(new_org(database), url)
+        assert postgres_nearest.index_vectors(url, lambda *_: None) == 0  # it is there
+        query = Query(vector=EAST, space=SPACE, where=Filter(standings=("live",), now=START), limit=20)
+        hits = [
+            {hit.memory.id for hit in engine.search(query, MINE)} for _ in range(8)
+        ]  # by plans that are kept too
+
+        assert all(len(each) == 20 and each == hits[0] for each in hits)
+        wait_for(lambda: walks(db, engine) >= len(hits))
+        database.close()
 
 
 def test_a_narrow_question_beside_an_index_compares_all_it_may(crowd):

@@ -4,13 +4,18 @@ import http.client
 import json
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any, NamedTuple
 
+import anyio
 import pytest
 
 from engram.errors import TABLE
-from engram.surfaces.http import resources
+from engram.service import Engram
+from engram.surfaces.http import application, resources
 from engram.surfaces.openapi import describe
+from engram.surfaces.telling import Lines
+from surfaces.asgi import asked
 from surfaces.mcp_clients import Served, serving
 
 
@@ -138,6 +143,24 @@ def test_answers_on_a_kept_connection_leave_at_once(served: Served):
     connection.close()
     # One that waits for an acknowledgement takes 40 ms; the quickest few tell, however busy this machine is.
     assert sorted(taken)[5] < 0.03
+
+
+def test_a_bug_is_told_to_the_log_without_a_word_of_what_was_asked(caplog: pytest.LogCaptureFixture):
+    def breaks(request: object) -> Engram:
+        raise ZeroDivisionError(f"over {request}")
+
+    async def mounted(scope: dict[str, Any], receive: Any, send: Any) -> None:
+        with suppress(ZeroDivisionError):  # raised once more for the server, which writes it in the same form
+            await application(breaks)({**scope, "root_path": "/v1"}, receive, send)
+
+    async def asks() -> int:
+        status, _ = await asked(mounted, "GET", "/v1/memories/numbat-plan/assets/numbats.txt", "question=numbat")
+        return status
+
+    assert anyio.run(asks) == 500
+    (told,) = [json.loads(Lines().format(each)) for each in caplog.records if each.name == "engram.http"]
+    assert (told["message"], told["error"]) == ("GET /v1/memories failed", "ZeroDivisionError")
+    assert "numbat" not in json.dumps(told)
 
 
 def test_the_openapi_document_names_every_resource_and_every_error(served: Served):

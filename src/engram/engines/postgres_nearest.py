@@ -46,7 +46,7 @@ def index_vectors(url: str, progress: Callable[[int, int, str], None]) -> int:
             progress(at, len(spaces), f"An index for {dim} numbers a vector of {org}.")
             _run(
                 db,
-                f"CREATE INDEX CONCURRENTLY {index_name(s)} ON vector"
+                f"CREATE INDEX CONCURRENTLY {index_name(s)} ON {_table_of(db, org, s)}"
                 f" USING hnsw ((e::halfvec({dim})) halfvec_ip_ops) WITH (ef_construction = 200) WHERE s = {s}",
             )
             made += 1
@@ -59,9 +59,17 @@ def _indexed(db: Connection) -> dict[str, bool]:
     """The indexes of this kind that are there, and whether each was finished."""
     sql = (
         "SELECT relname, indisvalid FROM pg_index JOIN pg_class ON pg_class.oid = indexrelid"
-        " WHERE indrelid = 'vector'::regclass AND relname LIKE 'vector\\_near\\_%'"
+        f" WHERE relnamespace = '{SCHEMA}'::regnamespace AND relname LIKE 'vector\\_near\\_%'"
     )
     return dict(db.execute(cast("Any", sql)).fetchall())
+
+
+def _table_of(db: Connection, org: str, s: int) -> str:
+    """The table that has the vectors of a space: where they are partitioned by org, one part has all of them."""
+    row = db.execute(
+        "SELECT tableoid::regclass::text FROM vector WHERE org = %s AND s = %s LIMIT 1", [org, s]
+    ).fetchone()
+    return str(row[0]) if row else "vector"
 
 
 def _is_large(db: Connection, org: str, s: int) -> bool:

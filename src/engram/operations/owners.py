@@ -52,7 +52,7 @@ def owners_assign(
         memories=tuple(shown),
         kept_back=kept,
         applied=apply,
-        batch=batch if apply and counts else "",
+        batch=batch if apply and counts.total() else "",
     )
 
 

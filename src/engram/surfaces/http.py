@@ -1,5 +1,6 @@
 """The operations over HTTP: resources under /v1, a route each, read from their signatures."""
 
+import functools
 import json
 import logging
 from collections.abc import Awaitable, Callable, Mapping
@@ -19,7 +20,7 @@ from engram.surfaces import http_assets, rewording, sync_files
 from engram.surfaces.openapi import describe
 from engram.surfaces.schemas import Arguments, arguments
 from engram.surfaces.shapes import shape
-from engram.surfaces.telling import note
+from engram.surfaces.telling import note, route_of
 
 log = logging.getLogger("engram.http")
 
@@ -54,15 +55,20 @@ def resources() -> list[Resource]:
     return found
 
 
+async def openapi(request: Request) -> Response:
+    """The description of everything that is served under /v1."""
+    del request
+    return _described()
+
+
+@functools.cache
+def _described() -> Response:
+    return JSONResponse(describe(resources()))
+
+
 def application(opens: Opens) -> Starlette:
     """The application to be mounted at /v1."""
     served = resources()
-    described = JSONResponse(describe(served))
-
-    async def openapi(request: Request) -> Response:
-        del request
-        return described
-
     routes = sync_files.routes(opens)
     routes += [
         Route(each.path.removeprefix(BASE), _answering(each, opens), methods=[each.method]) for each in served
@@ -191,6 +197,7 @@ async def _left(request: Request, error: Exception) -> Response:
 
 async def _broken(request: Request, error: Exception) -> Response:
     """A bug: told in full to the log, and in a word to the client."""
-    log.error("%s %s failed", request.method, request.url.path, exc_info=error)
+    # Without its path, which may name what a memory is about.
+    log.error("%s %s failed", request.method, route_of(request.url.path), exc_info=error)
     body = {"code": "internal", "message": "Internal error.", "hint": "It is in the server's log."}
     return JSONResponse(body, 500)

@@ -35,7 +35,7 @@ PORT = 7437
 LARGEST_HEAD = 256 * 1024
 """Bytes of a request's head: more than any that is let in, so that what is too long is told so by the guard."""
 
-FLAGS = ("--no-open", "--link")
+FLAGS = ("--migrate", "--no-open", "--link")
 OPTIONS = ("--host", "--port", "--project", "--profile", "--store", "--oidc-issuer", "--audience", "--url")
 
 
@@ -65,7 +65,7 @@ def run(words: list[str], *, json: bool = False) -> int:
       `engram keys create`; they alone, and no argument, decide who reads and writes what.
       Pages of other sites are refused. So is what is too large or too slow, and what one member of a team asks
       beyond 600 requests a minute (requests_per_minute).
-      A start never changes the form of a database: an older one is told, and `engram migrate` brings it up to date.
+      A start never changes the form of a database, unless you say --migrate: an older one is refused.
       Logs and counters have no word of a memory.
 
     Where it listens:
@@ -79,6 +79,7 @@ def run(words: list[str], *, json: bool = False) -> int:
 
     What it serves:
       --store PATH     This store instead of the configured one.
+      --migrate        First bring the database up to date, as `engram migrate` does, but make no index of vectors.
       --project NAME   Where memories land and are looked for; all that holds everywhere (global) unless said, for a
                        server has many clients and no folder of theirs.
       --profile NAME   Serve the tools of another system: observations, records, memory-v1, keyed; native adds ours.
@@ -94,8 +95,21 @@ def run(words: list[str], *, json: bool = False) -> int:
     asked = _read(words)
     if asked.link:
         return _show_link(asked, json=json)
+    if asked.migrate:
+        _bring_up_to_date(asked)
     home = Scope("project", asked.project) if asked.project else GLOBAL
     return _serve_team(asked, home, json=json) if asked.issuer else _serve_machine(asked, home, json=json)
+
+
+def _bring_up_to_date(asked: "Asked") -> None:
+    """Take the steps that a database lacks. Several servers that start at once take turns."""
+    from engram.wiring.stores import migrate  # noqa: PLC0415 - for this alone
+
+    def step(done: int, total: int, what: str) -> None:
+        print(f"Migrating, step {done + 1} of {total}: {what}", file=sys.stderr)
+
+    named = {"ENGRAM_STORE": asked.store} if asked.store else {}
+    migrate(step, {**os.environ, **named}, indexes=False)
 
 
 def _serve_machine(asked: "Asked", home: Scope, *, json: bool) -> int:
@@ -200,7 +214,7 @@ class Asked:
     def __init__(self, settings: Settings) -> None:
         self.host, self.port, self.project, self.store = "127.0.0.1", PORT, "", ""
         self.profiles: list[Profile] = []
-        self.opens, self.link = True, False
+        self.opens, self.link, self.migrate = True, False, False
         self.settings = settings
         self.issuer = str(settings.get("oidc_issuer"))
         self.audience = str(settings.get("oidc_audience"))
@@ -231,7 +245,7 @@ def _read(words: list[str]) -> Asked:
     from engram.wiring.places import working_folder  # noqa: PLC0415 - for this command only
 
     asked = Asked(read(os.environ, working_folder()))
-    asked.opens, asked.link = "--no-open" not in words, "--link" in words
+    asked.opens, asked.link, asked.migrate = "--no-open" not in words, "--link" in words, "--migrate" in words
     said = valued("serve", [word for word in words if word not in FLAGS], OPTIONS)
     for name, values in said.items():
         if values and name not in ("--profile", "--port"):
@@ -365,17 +379,18 @@ def _served(
         del request
         return PlainTextResponse(metrics.text(), media_type="text/plain; version=0.0.4")
 
-    def leads_to(path: str) -> Callable[["Request"], RedirectResponse]:
-        return lambda _: RedirectResponse(path, 307)
+    def to_the_page(request: "Request") -> RedirectResponse:
+        del request
+        return RedirectResponse(f"{PAGES}/", 307)
 
     routes = [
-        Route("/", leads_to(f"{PAGES}/")),
+        Route("/", to_the_page),
         Mount(PAGES, web.application(entrance)),
         Route("/health", health),
         Route("/healthz", health),
         Route("/readyz", readiness),
         Route("/metrics", counters),
-        Route("/openapi.json", leads_to(f"{http.BASE}/openapi.json")),
+        Route("/openapi.json", http.openapi),
     ]
     app = server.streamable_http_app(
         # The guard has checked host and origin already, by the stricter rule.

@@ -152,8 +152,10 @@ def _shown(url: str, org: str) -> str:
     return f"postgres://{place}#{org}"
 
 
-def migrate(progress: Progress, environment: Mapping[str, str] | None = None) -> tuple[str, int, int]:
-    """Bring the schema of the configured database up to date, and index what has grown large.
+def migrate(
+    progress: Progress, environment: Mapping[str, str] | None = None, *, indexes: bool = True
+) -> tuple[str, int, int]:
+    """Bring the schema of the configured database up to date, and index what has grown large, unless told not to.
 
     Answers with its name, the steps that took, and the indexes made.
 
@@ -173,7 +175,7 @@ def migrate(progress: Progress, environment: Mapping[str, str] | None = None) ->
         from engram.engines.postgres_schema import migrate  # noqa: PLC0415 - the same
 
     steps = migrate(store, progress)
-    return _shown(store, settings.get("org")), steps, index_vectors(store, progress)
+    return _shown(store, settings.get("org")), steps, index_vectors(store, progress) if indexes else 0
 
 
 def indexed(

@@ -15,7 +15,7 @@ from starlette.routing import Route
 
 from engram.errors import EngramError, Forbidden, Invalid, NotFound, Unauthenticated
 from engram.service import Engram
-from engram.surfaces.telling import CALLER
+from engram.surfaces.telling import CALLER, route_of
 from engram.surfaces.web import (
     cited,
     graph,
@@ -212,5 +212,6 @@ async def _unrouted(request: Request, error: Exception) -> Response:
 
 async def _broken(request: Request, error: Exception) -> Response:
     """A bug: told in full to the log, and in a word on the page."""
-    log.error("%s %s failed", request.method, request.url.path, exc_info=error)
+    # Without its path, which may name what a memory is about.
+    log.error("%s %s failed", request.method, route_of(request.url.path), exc_info=error)
     return bare(EngramError("Something broke.", "It is in the server's log. Going back and trying again may help."))
