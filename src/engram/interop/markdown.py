@@ -4,7 +4,6 @@ Headings become tags and tell the kind. A list item keeps what is nested in it, 
 said before each item that follows. What Engram itself wrote into the file, comments and `@` imports are left out.
 """
 
-import functools
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
@@ -57,6 +56,28 @@ EMPTY = frozenset(
     {"none", "n/a", "na", "tbd", "todo", "nothing yet", "no memories yet", "no promoted memories yet"}
 )
 
+_FENCE_OF_FRONT = re.compile(r"---[ \t]*\n(.*?)^---[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE)
+_FRONT_ROW = re.compile(r"\s*([\w-]+):(?:\s+(.*)|\s*)")
+_FRONT_ITEM = re.compile(r"\s*-\s+(.+)")
+_HEADING = re.compile(r"^ {0,3}(#{1,6})[ \t]+(.+)", re.MULTILINE)
+_LABEL = re.compile(r"(\*\*|__)([^*_]+)\1:?")
+_UNDERLINE = re.compile(r" {0,3}(?:=+|-{2,})[ \t]*")
+_DIVIDER = re.compile(r" {0,3}(?:(?:-[ \t]*){3,}|(?:\*[ \t]*){3,}|(?:_[ \t]*){3,})")
+_FENCE = re.compile(r"\s*(`{3,}|~{3,})")
+_ITEM = re.compile(r"\s*(?:[-*+\u2022]|\d{1,4}[.)])[ \t]+(?=\S)")
+_TASK = re.compile(r"^\[[ xX]\][ \t]+")
+_BOLD = re.compile(r"(\*\*|__)(?=\S)(.{1,300}?)(?<=\S)\1")
+_IMAGES = re.compile(r"\[?!\[[^\]]{0,200}\]\([^)]{0,500}\)(?:\]\([^)]{0,500}\))?")
+_ANNOUNCEMENT = re.compile(r"((?:.*[.!?]\s)?)(.+:)", re.DOTALL)
+_IMPORTS = re.compile(r"^@\S+$", re.MULTILINE)
+
+_BLOCKS_OF_OURS = (
+    re.compile(r"<!-- engram:(view )?begin\b.*?(?:<!-- engram:(?:view )?end -->|\Z)", re.DOTALL),
+    re.compile(rf"^[ \t]*{BEGIN}[ \t]*$.*?(?:{END}|\Z)", re.DOTALL | re.MULTILINE),
+    re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL),
+)
+"""What Engram writes into files of others, and comments."""
+
 
 class Note(NamedTuple):
     """One thing a file says, and on which line; an empty kind is none that the file tells."""
@@ -98,16 +119,16 @@ def read(text: str) -> list[Note]:
 
 def _front_matter(text: str) -> tuple[dict[str, str], str, int]:
     """The plain `key: value` lines before the text, the text itself, and the number of its first line."""
-    found = _fence_of_front().match(text)
+    found = _FENCE_OF_FRONT.match(text)
     if found is None:
         return {}, text, 1
     rows: dict[str, str] = {}
     last = ""
     for line in found[1].splitlines():
-        if row := _front_row().fullmatch(line):
+        if row := _FRONT_ROW.fullmatch(line):
             last = row[1].lower()
             rows.setdefault(last, (row[2] or "").strip().strip("\"'"))
-        elif item := _front_item().fullmatch(line):
+        elif item := _FRONT_ITEM.fullmatch(line):
             rows[last] = f"{rows.get(last, '')},{item[1]}"
     return rows, text[found.end() :], found[0].count("\n") + 1
 
@@ -116,7 +137,7 @@ def _whole(front: Mapping[str, str], body: str, first: int) -> Note | None:
     """A short note with a type of its own as one memory; None for a file with several things to say."""
     described, told = front.get("description", ""), body.strip()
     is_note = bool(front.get("type") or front.get("kind")) and bool(described or front.get("name"))
-    if not (is_note or (described and not told)) or len(told) > LONGEST_WHOLE or _heading().search(told):
+    if not (is_note or (described and not told)) or len(told) > LONGEST_WHOLE or _HEADING.search(told):
         return None
     if not (told or described):
         return None
@@ -151,20 +172,20 @@ def _blocks(lines: Sequence[str], first: int) -> Iterator[_Block]:
     at = 0
     while at < len(lines):
         line, begun = lines[at], at
-        if not line.strip() or _divider().fullmatch(line):
+        if not line.strip() or _DIVIDER.fullmatch(line):
             at += 1
         elif title := _title(line):
             at += 1
             yield _Block("heading", title[1], first + begun, title[0])
-        elif _fence().match(line):
+        elif _FENCE.match(line):
             at = _code_end(lines, at)
             yield _Block("code", "\n".join(lines[begun:at]), first + begun)
-        elif item := _item().match(line):
+        elif item := _ITEM.match(line):
             at = _item_end(lines, at)
             yield _Block("item", _joined([line[item.end() :], *lines[begun + 1 : at]]), first + begun)
         else:
             at = _words_end(lines, at)
-            if at < len(lines) and (under := _underline().fullmatch(lines[at])):
+            if at < len(lines) and (under := _UNDERLINE.fullmatch(lines[at])):
                 yield _Block("heading", _joined(lines[begun:at]), first + begun, 1 if under[0][0] == "=" else 2)
                 at += 1
             else:
@@ -221,27 +242,27 @@ def _said(group: Sequence[_Block], title: str) -> list[tuple[str, int]]:
 
 def _announced(text: str) -> tuple[str, str]:
     """What a paragraph says by itself, and the last sentence of it where that announces what follows."""
-    found = _announcement().fullmatch(text)
+    found = _ANNOUNCEMENT.fullmatch(text)
     return (found[1].strip(), found[2]) if found else (text, "")
 
 
 def _joined(lines: Sequence[str]) -> str:
     """Lines as a text: broken lines are put together, nested items and code keep lines of their own."""
-    out = [_task().sub("", lines[0].strip().lstrip(">").strip())]
+    out = [_TASK.sub("", lines[0].strip().lstrip(">").strip())]
     fence = ""
     for line in lines[1:]:
-        opened = _fence().match(line)
+        opened = _FENCE.match(line)
         if fence or opened:
             out.append(line.strip() if opened else line)
             fence = "" if fence and _closes(line, fence) else fence or (opened[1] if opened else "")
-        elif item := _item().match(line):
-            out.append(f"- {_task().sub('', line[item.end() :].strip())}")
+        elif item := _ITEM.match(line):
+            out.append(f"- {_TASK.sub('', line[item.end() :].strip())}")
         elif line.strip().startswith("|"):
             out.append(line.strip())
         elif bare := line.strip().lstrip(">").strip():
             last = out.pop()
             out += [last, bare] if last.endswith("```") else [f"{last} {bare}".strip()]
-    return _bold().sub(r"\2", "\n".join(out)).strip()
+    return _BOLD.sub(r"\2", "\n".join(out)).strip()
 
 
 def _item_end(lines: Sequence[str], start: int) -> int:
@@ -256,16 +277,16 @@ def _item_end(lines: Sequence[str], start: int) -> int:
                 return at
         elif _ends_item(line, base):
             return at
-        elif _fence().match(line):
+        elif _FENCE.match(line):
             at = _code_end(lines, at) - 1
         at += 1
     return at
 
 
 def _ends_item(line: str, base: int) -> bool:
-    if _title(line) or _divider().fullmatch(line):
+    if _title(line) or _DIVIDER.fullmatch(line):
         return True
-    return _indent(line) <= base + 1 and bool(_item().match(line) or _fence().match(line))
+    return _indent(line) <= base + 1 and bool(_ITEM.match(line) or _FENCE.match(line))
 
 
 def _words_end(lines: Sequence[str], start: int) -> int:
@@ -273,9 +294,9 @@ def _words_end(lines: Sequence[str], start: int) -> int:
     at = start + 1
     while at < len(lines):
         line = lines[at]
-        if not line.strip() or _title(line) or _fence().match(line) or _underline().fullmatch(line):
+        if not line.strip() or _title(line) or _FENCE.match(line) or _UNDERLINE.fullmatch(line):
             break
-        if _item().match(line) or _divider().fullmatch(line):
+        if _ITEM.match(line) or _DIVIDER.fullmatch(line):
             break
         at += 1
     return at
@@ -283,7 +304,7 @@ def _words_end(lines: Sequence[str], start: int) -> int:
 
 def _code_end(lines: Sequence[str], start: int) -> int:
     """Where code ends: after the fence that closes it, else with the file."""
-    opened = _fence().match(lines[start])
+    opened = _FENCE.match(lines[start])
     assert opened is not None
     ends = (at for at in range(start + 1, len(lines)) if _closes(lines[at], opened[1]))
     return next(ends, len(lines) - 1) + 1
@@ -296,9 +317,9 @@ def _closes(line: str, fence: str) -> bool:
 
 def _title(line: str) -> tuple[int, str] | None:
     """The level and the words of a heading; a line all in bold type is one below all others."""
-    if found := _heading().match(line):
+    if found := _HEADING.match(line):
         return len(found[1]), found[2].strip(" #")
-    if found := _label().fullmatch(line.strip()):
+    if found := _LABEL.fullmatch(line.strip()):
         return 7, found[2].rstrip(":")
     return None
 
@@ -308,7 +329,7 @@ def _indent(line: str) -> int:
 
 
 def _says_something(text: str) -> bool:
-    bare = _imports().sub("", _images().sub("", text))
+    bare = _IMPORTS.sub("", _IMAGES.sub("", text))
     words = bare.strip(" \n_*.-").lower()
     return any(mark.isalnum() for mark in words) and words not in EMPTY
 
@@ -327,88 +348,9 @@ def _hinted(title: str) -> str:
 
 def _unmanaged(text: str) -> str:
     """The text without what Engram wrote into it and without comments; its lines keep their numbers."""
-    for pattern in _blocks_of_ours():
+    for pattern in _BLOCKS_OF_OURS:
         text = pattern.sub(lambda found: "\n" * found[0].count("\n"), text)
     return text
-
-
-@functools.cache
-def _blocks_of_ours() -> tuple[re.Pattern[str], ...]:
-    return (
-        re.compile(r"<!-- engram:(view )?begin\b.*?(?:<!-- engram:(?:view )?end -->|\Z)", re.DOTALL),
-        re.compile(rf"^[ \t]*{BEGIN}[ \t]*$.*?(?:{END}|\Z)", re.DOTALL | re.MULTILINE),
-        re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL),
-    )
-
-
-@functools.cache
-def _fence_of_front() -> re.Pattern[str]:
-    return re.compile(r"---[ \t]*\n(.*?)^---[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE)
-
-
-@functools.cache
-def _front_row() -> re.Pattern[str]:
-    return re.compile(r"\s*([\w-]+):(?:\s+(.*)|\s*)")
-
-
-@functools.cache
-def _front_item() -> re.Pattern[str]:
-    return re.compile(r"\s*-\s+(.+)")
-
-
-@functools.cache
-def _heading() -> re.Pattern[str]:
-    return re.compile(r"^ {0,3}(#{1,6})[ \t]+(.+)", re.MULTILINE)
-
-
-@functools.cache
-def _label() -> re.Pattern[str]:
-    return re.compile(r"(\*\*|__)([^*_]+)\1:?")
-
-
-@functools.cache
-def _underline() -> re.Pattern[str]:
-    return re.compile(r" {0,3}(?:=+|-{2,})[ \t]*")
-
-
-@functools.cache
-def _divider() -> re.Pattern[str]:
-    return re.compile(r" {0,3}(?:(?:-[ \t]*){3,}|(?:\*[ \t]*){3,}|(?:_[ \t]*){3,})")
-
-
-@functools.cache
-def _fence() -> re.Pattern[str]:
-    return re.compile(r"\s*(`{3,}|~{3,})")
-
-
-@functools.cache
-def _item() -> re.Pattern[str]:
-    return re.compile(r"\s*(?:[-*+\u2022]|\d{1,4}[.)])[ \t]+(?=\S)")
-
-
-@functools.cache
-def _task() -> re.Pattern[str]:
-    return re.compile(r"^\[[ xX]\][ \t]+")
-
-
-@functools.cache
-def _bold() -> re.Pattern[str]:
-    return re.compile(r"(\*\*|__)(?=\S)(.{1,300}?)(?<=\S)\1")
-
-
-@functools.cache
-def _images() -> re.Pattern[str]:
-    return re.compile(r"\[?!\[[^\]]{0,200}\]\([^)]{0,500}\)(?:\]\([^)]{0,500}\))?")
-
-
-@functools.cache
-def _announcement() -> re.Pattern[str]:
-    return re.compile(r"((?:.*[.!?]\s)?)(.+:)", re.DOTALL)
-
-
-@functools.cache
-def _imports() -> re.Pattern[str]:
-    return re.compile(r"^@\S+$", re.MULTILINE)
 
 
 def _recognises(source: Source) -> bool:

@@ -10,6 +10,7 @@ from contextlib import closing
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from engram.errors import Unavailable
+from engram.interop.databases import MAGIC
 from engram.interop.transcripts_documents import opencode
 from engram.interop.transcripts_turns import (
     Conversation,
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-MAGIC = b"SQLite format 3\x00"
 PATIENCE = 2.0
 """Seconds to wait for an agent that is writing."""
 

@@ -1,6 +1,5 @@
 """What a transcript is made of: conversations and turns, and which words of a message somebody said."""
 
-import functools
 import json
 import re
 from collections import Counter
@@ -33,6 +32,11 @@ INJECTED = (
 
 ASKED = "## My request for Codex:"
 """What stands between the state of an editor and the words of its user."""
+
+
+_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
+_ASKED = re.compile(r"<user_query>(.*?)(?:</user_query>|\Z)", re.DOTALL)
+_TAG = re.compile(r"^[ \t]*<([A-Za-z][\w.-]{0,60})(?:[ \t][^<>\n]{0,500})?>", re.MULTILINE)
 
 
 class Conversation(NamedTuple):
@@ -108,11 +112,11 @@ def own_words(role: Role, text: str, skipped: Counter[str]) -> str:
     if len(text) > LONGEST_TURN:
         skipped["pasted"] += 1
         return ""
-    text = _control().sub("", text)
+    text = _CONTROL.sub("", text)
     if role == "assistant":
         return text.strip()
     if "<user_query>" in text:
-        text = "\n".join(_asked().findall(text))
+        text = "\n".join(_ASKED.findall(text))
     if ASKED in text:
         text = text.partition(ASKED)[2]
     own = _without_blocks(text).strip()
@@ -129,7 +133,7 @@ def _without_blocks(text: str) -> str:
     The blocks of Engram's own stay: the rule that knows their marks takes them out, the unclosed ones too.
     """
     kept, at, unclosed = [], 0, {BEGIN.strip("<>")}
-    while (tag := _tag().search(text, at)) is not None:
+    while (tag := _TAG.search(text, at)) is not None:
         name = tag[1]
         end = -1 if name in unclosed else text.find(f"</{name}>", tag.end())
         if end < 0:
@@ -177,18 +181,3 @@ def text_of(value: object) -> str:
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
     return "".join(mark for mark in value if mark.isprintable())[:LONGEST_NAME] if isinstance(value, str) else ""
-
-
-@functools.cache
-def _control() -> re.Pattern[str]:
-    return re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
-
-
-@functools.cache
-def _asked() -> re.Pattern[str]:
-    return re.compile(r"<user_query>(.*?)(?:</user_query>|\Z)", re.DOTALL)
-
-
-@functools.cache
-def _tag() -> re.Pattern[str]:
-    return re.compile(r"^[ \t]*<([A-Za-z][\w.-]{0,60})(?:[ \t][^<>\n]{0,500})?>", re.MULTILINE)
