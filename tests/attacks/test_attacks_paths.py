@@ -91,7 +91,7 @@ def test_no_file_of_the_server_is_taken_for_an_attachment_or_an_import(home: Hou
 
     assert imported.status == 404
     assert attached.status != 200 or shown[0]["size"] == len(json.dumps({"file": path}))
-    tried("A file of the server, named by who asks", "HTTP", "not read")
+    tried("A file of the server, named by whoever asks", "HTTP", "not read")
 
 
 def test_an_export_does_not_write_through_a_link(engram: Driver):

@@ -1,4 +1,4 @@
-"""Workspaces for what was saved before there were any: moved by who runs the store, on every engine of a team."""
+"""Workspaces for what was saved before there were any: moved by the operator, on every engine of a team."""
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack

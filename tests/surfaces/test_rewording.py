@@ -81,7 +81,7 @@ def test_every_command_an_agent_is_told_says_whose_it_is(tools: Tools):
     for hint in HINTS:
         said = tools.says(hint, "recall")
         if any(mentioned(said)):
-            assert "person" in said or "for who runs this memory" in said, said
+            assert "person" in said or "for whoever runs this memory" in said, said
 
 
 def test_every_hint_names_routes_that_are_served_with_arguments_that_they_take():
@@ -96,7 +96,7 @@ def _check_routes(said: str) -> None:
         assert {each.partition("=")[0] for each in more[1:].split("&") if each} <= SERVED[fits[0]], said
     for one in mentioned(said):
         assert one.apart or one.command in EXTRA or (one.operation and one.operation.local), said
-        assert "person" in said or "for who runs this memory" in said, said
+        assert "person" in said or "for whoever runs this memory" in said, said
 
 
 def _fits(route: str, method: str, path: str) -> bool:
@@ -165,7 +165,7 @@ def test_an_agent_reads(hint: str, asked: str, said: str):
         ),
         ("See: engram history mem-0001.", "See: the person's page https://memory.example.org/web/memory/mem-0001."),
         ("See what there is: engram list.", "See what there is: `list`."),
-        ("Up to date: engram migrate.", "Up to date: `engram migrate` (for who runs this memory)."),
+        ("Up to date: engram migrate.", "Up to date: `engram migrate` (for whoever runs this memory)."),
     ],
 )
 def test_an_agent_of_a_team_is_sent_to_the_page(hint: str, said: str):
@@ -187,8 +187,12 @@ def test_an_agent_of_a_team_is_sent_to_the_page(hint: str, said: str):
         ("See what waits: engram review --list.", "", "See what waits: `GET /v1/review`."),
         ("Run `engram doctor`; wait.", "", "Run `GET /v1/doctor`; wait."),
         ("Again: engram attach mem-0001 FILE.", "", "Again: `POST /v1/memories/mem-0001/assets`."),
-        ("Up to date: engram migrate.", "", "Up to date: `engram migrate` (for who runs this memory)."),
-        ("ENGRAM_STORE=files:F engram list.", "", "`ENGRAM_STORE=files:F engram list` (for who runs this memory)."),
+        ("Up to date: engram migrate.", "", "Up to date: `engram migrate` (for whoever runs this memory)."),
+        (
+            "ENGRAM_STORE=files:F engram list.",
+            "",
+            "`ENGRAM_STORE=files:F engram list` (for whoever runs this memory).",
+        ),
     ],
 )
 def test_a_program_reads(hint: str, asked: str, said: str):

@@ -466,7 +466,7 @@ def test_a_server_that_lost_its_key_is_told_so_and_goes_on_once_its_new_one_is_a
 
 
 def operator(serving: Serving, *words: str) -> Result:
-    """A command of who runs the server, at its machine."""
+    """A command of whoever runs the server, at its machine."""
     return child(serving.folder, *words, ENGRAM_STORE=database_url(), ENGRAM_ORG=serving.org)
 
 

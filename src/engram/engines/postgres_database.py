@@ -175,11 +175,11 @@ class Database:
         except pg.LockNotAvailable:
             raise Unavailable("Others are writing for too long. Nothing was written.", "Try again soon.") from None
         except (pg.DiskFull, pg.ReadOnlySqlTransaction) as error:
-            raise Unavailable(f"The database cannot be written: {said(error)}.", "Ask who runs it.") from None
+            raise Unavailable(f"The database cannot be written: {said(error)}.", "Ask whoever runs it.") from None
         except (pg.DataCorrupted, pg.IndexCorrupted) as error:
             raise Corrupt(
                 f"The database is damaged: {said(error)}.",
-                "Ask who runs it to restore a backup of the server, or take out what is left: engram rescue FILE.",
+                "Ask whoever runs it for a backup of the server, or take out what is left: engram rescue FILE.",
             ) from None
         except psycopg.OperationalError as error:
             raise Unavailable(f"The database does not answer: {said(error)}.", "Try again soon.") from None

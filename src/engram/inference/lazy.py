@@ -75,7 +75,7 @@ class Lazy:
         return vector
 
     def begin(self, text: str) -> Callable[[], bytes] | None:
-        """See `ports.Embedder.begin`. What is still to be loaded is loaded by who asks for the vector."""
+        """See `ports.Embedder.begin`. What is still to be loaded is loaded by whoever asks for the vector."""
         return ahead(functools.partial(self.query, text)) if self.ready else None
 
     def documents(self, texts: Sequence[str]) -> list[bytes]:

@@ -40,7 +40,7 @@ class Asks(Protocol):
         ...
 
     def says(self, hint: str, asked: str = "") -> str:
-        """A hint that names commands, in the words of who is there; options alone are those of what was `asked`."""
+        """A hint that names commands, in the words of whoever is there; options alone are those of `asked`."""
         ...
 
     def notices(self) -> tuple[Finding, ...]:

@@ -233,7 +233,7 @@ class Operation(NamedTuple):
     destructive: bool
     human: bool
     examples: tuple[str, ...]
-    local: bool = False  # about files of the machine it runs on: for its commands, never for who asks from afar
+    local: bool = False  # about files of the machine it runs on: for its commands, never for whoever asks from afar
     said: str = ""
 
     @property

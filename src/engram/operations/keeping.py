@@ -1,4 +1,4 @@
-"""The server's end of an exchange: keeps the chunks of a scope for who may have them, and takes them in itself.
+"""The server's end of an exchange: keeps the chunks of a scope for whoever may have them, and takes them in itself.
 
 A server is one more replica: what machines push is part of its own store at once, and what was said to the server
 lies among the chunks that they pull. Whose a replica is, its credentials say when it introduces itself; it speaks
@@ -119,7 +119,9 @@ class Kept:
         if known and known.get("bound", self._owner) != self._owner:
             raise Forbidden("This replica is somebody else's.", "Use a store of your own.")
         if known and known["state"] == DROPPED:
-            raise Forbidden("The word of this replica does not count here any more.", "Ask who runs this memory.")
+            raise Forbidden(
+                "The word of this replica does not count here any more.", "Ask whoever runs this memory."
+            )
         if known and known["key"] != card.key:
             raise self._question(known, card)
         if not known or "bound" not in known:
@@ -141,7 +143,7 @@ class Kept:
         self._ledger.keep()
         mark = keys.fingerprint(card.key)
         return Conflict(
-            f"This store shows another key than before, {mark}. Who runs this memory lets it in again: "
+            f"This store shows another key than before, {mark}. Whoever runs this memory lets it in again: "
             f"engram replicas accept {mark} --confirm",
             "Tell them the fingerprint that engram replicas shows on your machine, and push again.",
         )

@@ -31,7 +31,7 @@ def owners_assign(
 ) -> Assigned:
     """Give an owner to records that have none.
 
-    Then somebody can read them. It is shown first, and done with --apply; only who runs the store may. Memories
+    Then somebody can read them. It is shown first, and done with --apply; only whoever runs the store may. Memories
     that the owner has already, by key or text, stay as they are.
     """
     rules.require_operator(call.request(), to)
@@ -75,9 +75,9 @@ def workspaces_assign(
 ) -> Placed:
     """Move what somebody owns into a workspace.
 
-    Then it is seen where workspaces are on. It is shown first, and done with --apply; only who runs the store may.
-    What lies in no workspace moves, or what lies in the one named by --source. Memories that are there already, by
-    key or text, stay as they are. Their words are not shown.
+    Then it is seen where workspaces are on. It is shown first, and done with --apply; only whoever runs the store
+    may. What lies in no workspace moves, or what lies in the one named by --source. Memories that are there
+    already, by key or text, stay as they are. Their words are not shown.
     """
     rules.require_workspace(call.request(), workspace, owner)
     place = Scope.parse(scope).place if scope else ""

@@ -226,7 +226,7 @@ def _require_known_key(call: Call, one: Meeting) -> None:
     if other := _other_key(call, one):
         raise Conflict(
             f"{one.server.shown} shows another key than the one you know: what it says was not taken in.",
-            f"Ask who runs it whether its fingerprint is {other} now (engram replicas there), then:"
+            f"Ask whoever runs it whether its fingerprint is {other} now (engram replicas there), then:"
             f" engram replicas accept {other} --confirm, and pull again.",
         )
 

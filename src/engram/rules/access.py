@@ -26,7 +26,7 @@ def require_place(caller: Caller, scope: Scope) -> None:
         )
     if not caller.is_in(WRITER, scope.place):
         raise Forbidden(
-            f"You may not write to {scope.place}.", "Ask who runs this memory for the role writer there."
+            f"You may not write to {scope.place}.", "Ask whoever runs this memory for the role writer there."
         )
 
 
@@ -37,7 +37,9 @@ def require_reader(caller: Caller, scope: Scope) -> None:
         Forbidden: for anyone else. It says nothing about what is there.
     """
     if not access_of(caller).reaches(scope):
-        raise Forbidden(f"You may not read {scope.place}.", "Ask who runs this memory for the role reader there.")
+        raise Forbidden(
+            f"You may not read {scope.place}.", "Ask whoever runs this memory for the role reader there."
+        )
 
 
 def require_owner(caller: Caller, memory: Memory) -> None:
@@ -69,13 +71,13 @@ def may_judge(caller: Caller, memory: Memory) -> bool:
 
 
 def require_keeper(caller: Caller, act: str) -> None:
-    """The store itself is looked after by who runs it and, from afar, by an admin of the org.
+    """The store itself is looked after by whoever runs it and, from afar, by an admin of the org.
 
     Raises:
         Forbidden: for other members of a team.
     """
     if not is_keeper(caller):
-        raise Forbidden(f"Only an admin may {act}.", "Ask who runs this memory.")
+        raise Forbidden(f"Only an admin may {act}.", "Ask whoever runs this memory.")
 
 
 def is_keeper(caller: Caller) -> bool:

@@ -16,7 +16,7 @@ from engram.rules.changes import Step, compose
 
 
 def require_operator(request: Request, to: str) -> None:
-    """Only who runs the store, at its machine, gives its records to somebody.
+    """Only whoever runs the store, at its machine, gives its records to somebody.
 
     Raises:
         Forbidden: for anyone with an identity, and for agents.
@@ -27,7 +27,7 @@ def require_operator(request: Request, to: str) -> None:
 
 
 def require_workspace(request: Request, workspace: str, owner: str) -> None:
-    """Only who runs the store, at its machine, moves somebody's records into a workspace.
+    """Only whoever runs the store, at its machine, moves somebody's records into a workspace.
 
     Raises:
         Forbidden: for anyone with an identity, and for agents.
@@ -43,7 +43,7 @@ def require_workspace(request: Request, workspace: str, owner: str) -> None:
 def _require_at_the_store(request: Request, what: str) -> None:
     require_person(request, f"assign {what}")
     if request.caller.owner:
-        told = f"{what.capitalize()} are assigned by who runs the store."
+        told = f"{what.capitalize()} are assigned by whoever runs the store."
         raise Forbidden(told, "Run it at the machine of the store.")
 
 

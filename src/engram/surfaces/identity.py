@@ -34,7 +34,7 @@ class Denied(Forbidden):
     def __init__(self, why: str) -> None:
         super().__init__(
             "These credentials do not open this.",
-            "Ask who runs this memory what they open. Where they open several workspaces, the header"
+            "Ask whoever runs this memory what they open. Where they open several workspaces, the header"
             " Engram-Workspace names one.",
         )
         self.why = why

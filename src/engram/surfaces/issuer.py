@@ -43,7 +43,7 @@ REASONS: tuple[tuple[type[jwt.PyJWTError], str], ...] = (
     (jwt.MissingRequiredClaimError, "claim missing"),
     (jwt.InvalidSignatureError, "signature"),
 )
-"""What was wrong with a token, for who runs the server; all else is malformed."""
+"""What was wrong with a token, for whoever runs the server; all else is malformed."""
 
 UNREACHED = (OSError, HTTPException, ValueError, KeyError, TypeError)
 """What is raised where a provider does not answer as one."""

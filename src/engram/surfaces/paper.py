@@ -23,7 +23,7 @@ class Paper(NamedTuple):
     width: int = USUAL
     colour: bool = False
     explain: bool = False
-    says: Callable[[str], str] = str  # puts the commands of a hint into the words of who reads it
+    says: Callable[[str], str] = str  # puts the commands of a hint into the words of whoever reads it
 
     def paint(self, text: str, code: str) -> str:
         """Text in a colour, where there is one."""

@@ -24,7 +24,7 @@ SENTENCES = ("hint", "again", "mend")
 BYTES = {"attach": "file", "fetch": "path"}
 """Operations on files of a machine whose route carries the bytes instead: the parameter that is the file."""
 
-RUNS = "for who runs this memory"
+RUNS = "for whoever runs this memory"
 """Whose a command is that changes a server, or the machine it is on."""
 
 

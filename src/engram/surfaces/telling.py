@@ -29,7 +29,7 @@ BOUNDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 """Seconds up to which answers are counted apart."""
 
 ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
-"""What a request may be called by who sends it."""
+"""What a request may be called by whoever sends it."""
 
 _KNOWN = frozenset(each.route.split("/")[2] for each in OPERATIONS.values())
 

@@ -159,7 +159,7 @@ class Server:
         if status == 403:
             raise Forbidden(
                 f"{shown} does not give you {self._scope}.",
-                "Ask who runs it. Where you have several workspaces, a scope names one: WORKSPACE/project:NAME.",
+                "Ask whoever runs it. With several workspaces, the scope names one: WORKSPACE/project:NAME.",
             )
         if status == 404:
             raise NotFound(f"{shown} does not have that.", "Check the remote's address.")
