@@ -105,6 +105,21 @@ def test_only_a_line_of_that_name_is_one(text: str, question: str):
     assert reason("a", "speaker", one("a", text), question=question) == 0
 
 
+TALK = "Ada: I went to Riga\nBob: And I to Oslo"
+
+
+def test_a_talk_of_several_is_a_line_of_none_of_them():
+    assert reason("a", "speaker", one("a", TALK), question="Where did Ada go?") == 0
+    assert reason("a", "speaker", one("a", TALK), question="Where did Bob go?") == 0
+
+
+@pytest.mark.parametrize("more", ["Then home.", "Ada: Then home.", "Note: by train", "Next: come back"])
+def test_a_line_that_goes_on_is_still_of_the_one_who_speaks(more: str):
+    said = one("a", f"Ada: I went to Riga\n{more}")
+
+    assert reason("a", "speaker", said, question="Where did Ada go?") > 0
+
+
 @pytest.mark.parametrize("label", ["Decision", "Note", "TODO", "Incident", "Summary", "Decision log"])
 def test_a_label_is_no_speaker(label: str):
     question = f"What is the latest {label.lower()} about queues?"
@@ -140,6 +155,8 @@ def test_a_question_is_known_by_its_mark(text: str):
         "",
         "We deploy",
         "Why? " + "Because it was agreed upon. " * 6,
+        "Ada: I went to Riga\nBob: And how was it?",
+        "Why?\nBecause",
         "The board is at https://example.org/d?id=3",
         "The pattern is colou?r",
     ],

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from engram.model.memory import Memory
 
-WINDOW = 800
-"""Characters of one window: a few sentences. Longer ones say too many things for one vector to point at."""
+WINDOW = 400
+"""Characters of one window: two or three sentences. Longer ones say too many things for one vector to point at."""
 
-MOST_WINDOWS = 164
+MOST_WINDOWS = 328
 """Enough for the longest text, cut where a window is half full."""
 
 

@@ -39,8 +39,9 @@ MOST_COUNTED = 100
 MOST_REWORDED = 500
 """How many memories that were reworded since are looked at, when a question is about an earlier moment."""
 
-RECENT, SHORT = 1024, 2048
-"""Of how many texts that were answers the terms are kept, and up to which length of a text: a few megabytes."""
+RECENT, SHORT, LONG = 1024, 2048, 64
+"""Of how many texts that were answers the terms are kept, up to which length of a text, and of how many that are
+longer: a few megabytes."""
 
 HELD_BACK: tuple[Standing, ...] = ("pending", "stale", "expired", "scheduled", "replaced", "staged")
 
@@ -297,12 +298,17 @@ def _carries(memory: Memory, said: frozenset[str], words: Words) -> bool:
 
 def _said(text: str) -> frozenset[str]:
     """The terms of a text, or of what stands beside it: of most memories that is their kind alone."""
-    return _said_lately(text) if len(text) <= SHORT else frozenset(terms(text))
+    return _said_lately(text) if len(text) <= SHORT else _said_at_length(text)
 
 
 @functools.lru_cache(maxsize=RECENT)
 def _said_lately(text: str) -> frozenset[str]:
     """What answered one question often answers the next: its terms are kept."""
+    return frozenset(terms(text))
+
+
+@functools.lru_cache(maxsize=LONG)
+def _said_at_length(text: str) -> frozenset[str]:
     return frozenset(terms(text))
 
 

@@ -234,20 +234,25 @@ def _recollection(one: Candidate, score: float, reasons: dict[str, float], askin
 
 
 def asks(text: str) -> bool:
-    """Whether a text is itself a question, or little more than one."""
+    """Whether a text is itself a question, or little more than one; what has several lines is neither."""
     if "?" not in text and "\uff1f" not in text:
         return False
-    end = text.rstrip()
-    return end.endswith(("?", "\uff1f")) or (len(end) < 120 and ("? " in end or "?\n" in end))
+    end = text.strip()
+    if "\n" in end:
+        return False
+    return end.endswith(("?", "\uff1f")) or (len(end) < 120 and "? " in end)
 
 
 def _speaks(text: str, question: str) -> bool:
-    """Whether a text is a line of somebody's ("Ada: …") whom the question names; what is a label is nobody."""
+    """Whether a text is a line of somebody's ("Ada: …") whom the question names; what is a label is nobody.
+
+    A talk of several is a line of none of them: who happens to speak first says nothing about the rest.
+    """
     line = _line().match(text)
-    if not line:
+    if not line or line[1].casefold() not in _names(question):
         return False
-    name = line[1].casefold()
-    return name in _names(question) and name not in KINDS and name not in LABELS
+    speakers = {each.casefold() for each in (_line().findall(text) if "\n" in text else [line[1]])}
+    return speakers.difference(KINDS, LABELS) == {line[1].casefold()}
 
 
 @functools.lru_cache(maxsize=64)
@@ -257,7 +262,7 @@ def _names(question: str) -> frozenset[str]:
 
 @functools.cache
 def _line() -> re.Pattern[str]:
-    return re.compile(r"([^\W\d_][\w'-]{1,30})(?: [\w'-]{1,30})?: ")
+    return re.compile(r"^([^\W\d_][\w'-]{1,30})(?: [\w'-]{1,30})?: ", re.MULTILINE)
 
 
 @functools.cache
