@@ -33,9 +33,13 @@ def test_what_is_clean_is_told_nothing_of():
     assert (found, looking.junk, looking.in_use) == ({}, 0, 3)
 
 
-def test_the_same_words_are_a_repeat_within_one_place_alone():
+def test_the_same_words_are_a_repeat_within_one_place_and_no_junk_in_another():
     found, looking = examined(GROUND, f"  {GROUND.lower()} ", memory(GROUND, scope=Scope("project", "api")))
-    assert (found, looking.junk) == ({"repeats": 1}, 1)
+    assert (found, looking.junk) == ({"repeats": 1, "said elsewhere": 1}, 1)
+
+
+def test_what_another_owner_says_elsewhere_is_their_own_matter():
+    assert examined(GROUND, memory(GROUND, owner="ada", scope=Scope("project", "api")))[0] == {}
 
 
 def test_nearly_the_same_words_are_a_near_repeat_unless_they_contradict():

@@ -163,6 +163,25 @@ def test_history_takes_a_step_back_and_does_it_again(here: Site):
     expect(page.get_by_role("article", name="Event 3")).not_to_contain_text("(undone)")
 
 
+def test_a_step_says_which_memory_it_was_about_and_what_that_was_before(here: Site):
+    with here.memory() as memory:
+        memory.remember("The quota of the north wing is 40")
+        held = memory.remember("The quota of the north wing is 60").memory
+        memory.promote(held.id)
+        kept = memory.remember("Chalk is kept in the cellar").memory
+        memory.revise(kept.id, importance=9)
+    page = here.enter("/web/history")
+    weighed, _, approved = (page.get_by_role("article").nth(at) for at in range(3))
+    expect(weighed.locator(".about")).to_have_text("Chalk is kept in the cellar")
+    expect(weighed.locator("del")).to_have_text("5")
+    expect(weighed.locator("ins")).to_have_text("9")
+    expect(approved).to_contain_text("The quota of the north wing is 60")
+    status = approved.locator("dt", has_text="status").locator("xpath=following-sibling::dd[1]")
+    expect(status).to_have_text("pending → promoted")
+    with here.memory() as memory:
+        memory.undo(last=2)
+
+
 def test_an_undo_that_cannot_be_says_why_and_what_to_do(here: Site):
     with here.memory() as memory:
         told = memory.remember("The gate is green", scope="project:acme")

@@ -1,16 +1,22 @@
 """The health page: three numbers that must be equal, a check that is kept, and a button for what ails."""
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
+from pathlib import Path
 
 import apsw
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
+import engram
 from engram.model.caller import Caller
 from engram.model.change import Request
 from engram.model.memory import Memory
 from engram.rules.changes import Step, compose
+from engram.surfaces.web import health
+from engram.surfaces.web.frame import Asked, Look
+from engram.surfaces.web.visits import Visit
 from engram.wiring.clock import new_id
 from web.browsing import Site, serious, site
 
@@ -59,6 +65,31 @@ def test_a_check_is_kept_until_it_is_asked_for_again_and_damage_is_mended_by_a_b
     expect(page.locator("#toasts")).to_contain_text("mended")
     expect(whole(page)).to_have_attribute("aria-label", "Whole")
     assert "rows 3 full text = 3" in numbers(page)
+
+
+def test_who_asks_while_a_check_goes_on_waits_for_it(tmp_path: Path):
+    with engram.open(str(tmp_path / "store.db")) as memory:
+        for number in range(200):
+            memory.remember(f"Buoy number {number} is red")
+        asked = Asked(memory, Visit("", "", 0), Look(()), {}, {}, {}, part=True)
+        with ThreadPoolExecutor(4) as pool:
+            answers = [pool.submit(health.check, asked) for _ in range(4)]
+            told = {answer.result().body for answer in answers}
+        report = health._CHECKED[memory.engine][1]
+        assert len(told) == 1
+        assert health._checked(asked, anew=False) is report
+
+
+def test_what_is_said_in_two_places_leads_to_both(here: Site):
+    with here.memory() as memory:
+        memory.remember("The tide turns at six", scope="project:harbour")
+        memory.remember("The tide turns at six", scope="project:beach")
+    page = here.enter("/web/health")
+    twice = page.get_by_role("region", name="Said twice")
+    expect(twice).to_contain_text("2 memories")
+    twice.get_by_role("link", name="Look at Said twice").click()
+    row = page.get_by_role("region", name="Junk").get_by_role("definition").filter(has_text="another scope")
+    expect(row.get_by_role("link")).to_have_count(2)
 
 
 def test_what_is_written_is_checked_without_being_asked_for(here: Site):

@@ -336,6 +336,68 @@ def test_a_card_that_was_reworded_elsewhere_is_shown_anew_before_it_is_approved(
     expect(stale.get_by_role("status")).to_contain_text(f"Approved {handle}")
 
 
+def test_what_contradicts_may_be_kept_beside_it(here: Site):
+    with here.memory() as memory:
+        known = memory.remember("The quota of the east wing is 40", scope=PLACE).memory.handle
+        handle = memory.remember("The quota of the east wing is 70", scope=PLACE).memory.handle
+    page = here.enter("/web/inbox")
+    page.keyboard.press("b")
+    expect(page.get_by_role("status")).to_contain_text(f"Approved {handle}")
+    expect(page.get_by_role("status")).not_to_contain_text("It replaces")
+    with here.memory() as memory:
+        assert {one.handle for one in memory.list(scope=PLACE, limit=100).memories} >= {known, handle}
+
+
+def test_a_proposal_tells_all_it_would_change_and_only_that(here: Site):
+    with here.memory() as memory:
+        rule = memory.remember("Boats are counted at dusk", kind="rule", scope=PLACE, tag=["quay"], confirm=True)
+    with here.memory("codex") as agent:
+        handle = agent.revise(rule.memory.handle, tag=["quay", "evening"], importance=8).memory.handle
+    with here.memory() as memory:  # what the proposal does not speak of changes meanwhile
+        memory.revise(rule.memory.handle, text="Boats are counted at dusk and at dawn", confirm=True)
+    one = card(here.enter("/web/inbox"), handle)
+    expect(one).to_contain_text("leave its words as they are")
+    expect(one.locator(".changes")).to_contain_text("tags")
+    expect(one.locator(".changes ins").first).to_have_text("quay; evening")
+    expect(one.locator(".changes")).to_contain_text("importance")
+    expect(one.locator(".changes dt")).to_have_count(2)
+    expect(one.locator("del", has_text="dawn")).to_have_count(0)
+
+
+def test_what_an_edit_is_judged_by_stays_beside_it(here: Site):
+    with here.memory() as memory:
+        memory.remember("The quota of the west wing is 40", scope=PLACE)
+        handle = memory.remember("The quota of the west wing is 60", scope=PLACE).memory.handle
+    page = here.enter("/web/inbox")
+    page.keyboard.press("e")
+    expect(card(page, handle).get_by_role("textbox", name="Text, as it will be kept")).to_be_focused()
+    expect(card(page, handle)).to_contain_text("It would replace")
+    expect(card(page, handle)).to_contain_text("Why it waits")
+
+
+def test_the_buttons_of_the_card_one_stands_at_stay_in_sight(here: Site):
+    """What comes into a card later, and the word in the corner, push nothing out of reach."""
+    with here.memory() as memory:
+        for n, name in enumerate(("alder", "birch", "cedar", "elder")):
+            memory.remember(f"The sapling called {name} grows by the gate and is watered on Mondays", scope=PLACE)
+            waits(memory, f"The sapling called {name} grows by the gate and is watered on day {n}")
+    page = here.enter("/web/inbox", viewport={"width": 1400, "height": 700})
+    page.keyboard.type("jj")
+    handle = page.locator(".current .handle").first.inner_text()
+    page.keyboard.press("s")
+    page.keyboard.press("k")
+    expect(card(page, handle)).to_have_class(re.compile("current"))
+    expect(card(page, handle)).to_contain_text("Nearly the same")
+    page.keyboard.press("u")
+    expect(page.locator("#toasts")).not_to_be_empty()
+    page.wait_for_load_state("networkidle")
+    buttons = card(page, handle).locator(".actions").bounding_box()
+    toast = page.locator("#toasts").bounding_box()
+    assert buttons
+    assert toast
+    assert buttons["y"] + buttons["height"] <= toast["y"]
+
+
 # Many at once
 
 
@@ -361,6 +423,37 @@ def test_many_are_looked_over_and_approved_in_one_step_that_one_undo_takes_back(
     assert [standing_of(here, each)[0] for each in handles] == ["pending"] * 2
 
 
+def test_all_of_a_session_are_chosen_at_once_and_looked_over_where_one_stands(here: Site):
+    with here.memory() as memory:
+        for n, word in enumerate(("gate", "lock", "weir")):
+            waits(memory, f"The {word} of the canal is number {n}", session="canal")
+        alone = waits(memory, "A rule of no session at all")
+    page = here.enter("/web/inbox")
+    expect(page.locator(".current")).to_have_count(1)
+    page.keyboard.press("V")
+    expect(page.locator("#bulk")).to_contain_text("3 chosen")
+    page.keyboard.press("A")
+    preview = page.get_by_role("dialog", name="Approve 3 memories?")
+    expect(preview.get_by_role("listitem")).to_have_count(3)
+    page.keyboard.press("Escape")
+    expect(preview).to_have_count(0)
+    expect(page.locator("#bulk")).to_contain_text("3 chosen")
+    assert page.evaluate("() => scrollY") == 0
+    page.keyboard.press("V")
+    expect(page.locator("#bulk")).to_be_hidden()
+    page.keyboard.press("X")
+    expect(page.get_by_role("dialog")).to_have_count(0)
+
+    page.get_by_role("button", name="Choose all").click()
+    page.keyboard.press("X")
+    preview = page.get_by_role("dialog", name="Reject 3 memories?")
+    preview.get_by_role("button", name="Reject all").click()
+    expect(page.get_by_role("status")).to_contain_text("Rejected 3 memories.")
+    expect(preview).to_have_count(0)
+    expect(page.locator("section.group")).to_have_count(1)
+    expect(card(page, alone)).to_have_class(re.compile("current"))
+
+
 def test_many_are_rejected_or_none_where_one_has_moved(here: Site):
     with here.memory() as memory:
         first, second = waits(memory, "A rule to be refused"), waits(memory, "One more to be refused")
@@ -384,6 +477,58 @@ def test_an_empty_inbox_says_so(here: Site):
     page = here.enter("/web/inbox")
 
     expect(page.get_by_text("Nothing waits for you")).to_be_visible()
+
+
+def test_a_session_of_which_nothing_is_left_goes_and_the_last_decision_says_so(here: Site):
+    with here.memory() as memory:
+        first, second = waits(memory, "Ropes are coiled", session="quay"), waits(memory, "Nets are dried")
+        third = waits(memory, "Buoys are painted")
+    page = here.enter("/web/inbox")
+    expect(page.get_by_role("region", name="Session quay")).to_contain_text("1 memory waits")
+    expect(page.get_by_role("region", name="Outside of a session")).to_contain_text("2 memories wait")
+    for handle in (first, second, third):
+        page.keyboard.press("a")
+        card(page, handle).get_by_role("button", name="Yes, I confirm it").press("Enter")
+        expect(card(page, handle)).to_have_count(0)
+        if handle == first:
+            expect(page.get_by_role("region", name="Session quay")).to_have_count(0)
+        if handle == second:
+            expect(page.get_by_role("region", name="Outside of a session")).to_contain_text("1 memory waits")
+    expect(page.get_by_text("Nothing waits for you")).to_be_visible()
+
+
+def test_only_what_waits_in_one_scope_is_shown(here: Site):
+    with here.memory() as memory:
+        ours = waits(memory, "Sails are mended ashore", scope="project:harbour")
+        theirs = waits(memory, "Bread is baked at four")
+    page = here.enter("/web/inbox")
+    page.keyboard.press("/")
+    page.keyboard.type("harbour")
+    page.keyboard.press("Enter")
+    expect(card(page, ours)).to_be_visible()
+    expect(card(page, theirs)).to_have_count(0)
+    expect(page.get_by_role("combobox", name="Scope")).to_have_value("project:harbour")
+    page.keyboard.press("x")
+    expect(card(page, ours).get_by_role("textbox", name="Why?")).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page.get_by_text("Nothing waits in project:harbour")).to_be_visible()
+    page.get_by_role("link", name="Look everywhere").click()
+    expect(card(page, theirs)).to_be_visible()
+
+
+def test_who_walks_beyond_the_last_card_is_taken_to_what_follows(here: Site):
+    with here.memory() as memory:
+        for n in range(22):
+            waits(memory, f"Rule {n} of {'abcdefghijklmnopqrstuvwxyz'[n] * 4}", session="long")
+    page = here.enter("/web/inbox")
+    cards = page.locator("article.candidate")
+    expect(cards).to_have_count(20)
+    cards.last.click(position={"x": 300, "y": 5})
+    page.keyboard.press("j")
+    expect(cards).to_have_count(22)
+    expect(cards.nth(20)).to_have_class(re.compile("current"))
+    expect(page.get_by_role("region", name="Session long")).to_have_count(1)
+    expect(page.get_by_role("region", name="Session long")).to_contain_text("22 memories wait")
 
 
 def test_more_than_a_page_waits_and_comes_by_cursor(here: Site):

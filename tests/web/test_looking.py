@@ -12,7 +12,7 @@ from playwright.sync_api import Browser, Page, expect
 import engram
 from engram.service import Engram
 from surfaces.driving import COMMAND, environment
-from web.browsing import Site, pictures, site
+from web.browsing import NARROW, WIDE, Site, pictures, site
 
 HARMFUL = "<script>alert(1)</script> **bold** \u202eevil العربية 🦊 staging"
 
@@ -154,6 +154,23 @@ def test_a_view_is_saved_used_and_removed(here: Site):
     expect(page.get_by_role("link", name="Deploys")).to_have_count(0)
 
 
+def test_filters_are_folded_away_on_a_narrow_screen_unless_one_is_set(here: Site):
+    page = here.enter("/web/search?q=deploy", viewport=NARROW)
+    scope = page.get_by_role("combobox", name="Scope")
+    expect(scope).to_be_hidden()
+    box = page.locator("#found article").first.bounding_box()
+    assert box
+    assert box["y"] < NARROW["height"] * 0.6
+    page.locator("summary", has_text="Filters").click()
+    expect(scope).to_be_visible()
+    page.goto(f"{here.origin}/web/search?q=deploy&kind=convention")
+    expect(scope).to_be_visible()
+    page.goto(f"{here.origin}/web/search?q=deploy")
+    expect(scope).to_be_hidden()
+    page.set_viewport_size(WIDE)
+    expect(scope).to_be_visible()
+
+
 def test_a_hit_is_opened_by_its_key(here: Site):
     page = here.enter("/web/search?q=staging+database")
     page.locator("#found article").first.focus()
@@ -185,6 +202,7 @@ def test_the_timeline_tells_days_and_sessions(here: Site):
 
     expect(session).to_contain_text("codex")
     expect(session.get_by_role("listitem").first).to_be_visible()
+    expect(session.locator(".scope").first).to_have_text("project:acme")
     page.locator("[data-item]").first.focus()
     page.keyboard.press("j")
     expect(page.locator("[data-item].current")).to_have_count(1)
@@ -209,6 +227,17 @@ def test_the_graph_answers_its_questions_in_a_picture_and_in_words(here: Site):
     page.get_by_label(re.compile("^The project")).fill("project:acme")
     page.get_by_role("button", name="Show").click()
     expect(page.locator(".graph.wide .node.tag")).to_contain_text("deploy")
+
+
+@pytest.mark.parametrize("question", ["chain", "project&subject=project:acme", "file&subject=api.py"])
+def test_a_graph_of_few_columns_fits_its_frame_and_its_words_lead_on(here: Site, question: str):
+    page = here.enter(f"/web/graph?question={question}")
+    expect(page.locator(".graph.wide")).to_be_visible()
+    drawing = "() => document.querySelector('.drawing')"
+    assert page.evaluate(f"{drawing}.scrollWidth") <= page.evaluate(f"{drawing}.clientWidth")
+    if question == "chain":
+        page.locator(".in-words li", has_text="replaced by").locator("a").nth(1).click()
+        expect(page).to_have_url(re.compile("/web/memory/"))
 
 
 def test_a_graph_is_capped_and_expands(here: Site):
@@ -266,7 +295,7 @@ def test_a_tab_that_is_behind_changes_nothing(here: Site):
     expect(page.locator(".brief-line").first).to_be_visible()
     with here.memory() as memory:
         memory.revise(memory.search("standup", everywhere=True).hits[0].memory.id, importance=7)
-    page.locator(".brief-line", has_text="standup").get_by_role("button", name="Up").click()
+    page.locator(".brief-line", has_text="standup").get_by_role("button", name="More important").click()
     expect(page.get_by_role("status").last).to_contain_text("is at revision")
 
 

@@ -11,7 +11,7 @@ from web.browsing import Site, site
 from web.filling import fill
 
 MANY, WAITING = 100_000, 2_000
-SECONDS = 6.0
+SECONDS = 1.0
 """Of the server's processor: more than any page needs, and less than to list everything."""
 
 BYTES = 400_000

@@ -34,6 +34,7 @@ MENDS = {
     "recall loops": "engram forget {}",
     "repeats": "engram forget {}",
     "near repeats": "engram relate {} {} supersedes",
+    "said elsewhere": "engram get {} {}, and keep one that holds everywhere",
     "empty words": "engram forget {}",
     "drifted": "engram evidence",
     "stale": "engram list --standing stale, then engram verify",

@@ -21,7 +21,7 @@ MOST_AT_ONCE = 400
 """How many records an undo takes back in one step; an import may have brought in any number."""
 
 LEAST_READ, MOST_PAGES = 100, 100
-"""How many events are read at a time and how often, where a caller may read few of them."""
+"""How many events are read at a time at least and how often, where a caller may read few of them."""
 
 MOST_WEIGHED = 20
 """Records and events up to which history finds out whether they can be undone."""
@@ -98,7 +98,7 @@ def _out_of_reach(call: Call, memory: Memory, told: Sequence[Event]) -> Iterator
 def _page(call: Call, subject: str | None, before: int, limit: int) -> tuple[list[Event], int | None]:
     """The newest readable events before one, and where the next page begins: what others did leaves no gap."""
     found: list[Event] = []
-    step = max(limit + 1, LEAST_READ)
+    step = limit + 1  # mostly all of it may be read; each event can be about very many records
     for _ in range(MOST_PAGES):
         page = call.engine.events(subject=subject, newest=True, after=before, limit=step)
         found += _readable(call, page)
@@ -106,7 +106,7 @@ def _page(call: Call, subject: str | None, before: int, limit: int) -> tuple[lis
             return found[:limit], found[limit - 1].seq
         if len(page) < step:
             return found, None
-        before = page[-1].seq
+        before, step = page[-1].seq, max(step, LEAST_READ)
     return found, before
 
 
@@ -336,7 +336,9 @@ def _readable(call: Call, events: Sequence[Event]) -> list[Event]:
     Of what is gone only the one who acted is told, and where it was: in the workspace it stood in.
     """
     subjects = dict.fromkeys(id for event in events for id in event.subjects)
-    known = {id for type in RECORDS for id in call.engine.get(type, subjects, call.access_to(type))}
+    known: set[str] = set()
+    for type in RECORDS:  # memories first, as most of them are
+        known.update(call.engine.get(type, [id for id in subjects if id not in known], call.access_to(type)))
     gone = functools.cache(lambda subject: remains(call, subject) is not None)
     told = []
     for event in events:

@@ -172,13 +172,16 @@ def _candidate(call: Call, memory: Memory, evidence: tuple[Check, ...]) -> Candi
 
 
 def _as_approved(call: Call, memory: Memory, amended: Memory | None) -> Memory:
-    """What waits, with the lists that its approval would leave: more may have come to them since it was made."""
-    if amended is None or all(getattr(memory, name) == getattr(amended, name) for name in lifecycle.LISTS):
+    """What waits, as its approval would leave it: what it does not speak of may have changed since it was made.
+
+    Whose word it is stays, for it is judged by that.
+    """
+    if amended is None or all(getattr(memory, name) == getattr(amended, name) for name in lifecycle.AMENDED):
         return memory
     if (base := base_of(call, amended, memory)) is None:
         return memory
-    lists = {name: lifecycle.list_after(name, memory, base, amended) for name in lifecycle.LISTS}
-    return replace(memory, **lists)
+    said = lifecycle.proposed(memory, base, amended)
+    return replace(memory, **{name: said.get(name, getattr(amended, name)) for name in lifecycle.AMENDED})
 
 
 def _near(call: Call, candidate: Candidate) -> tuple[Memory, ...]:

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from datetime import timedelta
+from datetime import date, timedelta
 from math import ceil
 from weakref import WeakKeyDictionary
 
@@ -46,19 +46,25 @@ def trends(call: Call) -> Trends:
 
 def _counted(call: Call) -> Trends:
     """Everything that is told by one walk through what may be read."""
-    standings, kinds, days, texts = Counter[str](), Counter[str](), Counter[str](), Counter[int]()
-    agents: dict[str, Counter[str]] = {}
-    uses, unused = call.usage.uses(), 0
+    standings, kinds, days = Counter[str](), Counter[str](), Counter[date]()
+    became = Counter[tuple[str, str]]()
+    once, again = set[int](), Counter[int]()  # numbers, for there may be very many texts
+    uses, unused, lately = call.usage.uses(), 0, call.now - MONTH
     for memory in every(call, Filter(except_kinds=apart(call.policy.kinds or KINDS))):
         stands = standing(memory, call.now, call.caller.view)
         standings[stands] += 1
-        days[f"{memory.created_at:%Y-%m-%d}"] += 1
-        agents.setdefault(memory.context.agent or "you", Counter())[_became(memory)] += 1
+        days[memory.created_at.date()] += 1
+        became[memory.context.agent or "you", _became(memory)] += 1
         if stands == "live":
             kinds[memory.kind] += 1
-            texts[hash(memory.text.casefold().strip())] += 1  # a number, for there may be very many
-            unused += memory.id not in uses and call.now - memory.created_at > MONTH
-    rows = [Proposer(name, *(row[what] for what in BECAME)) for name, row in agents.items()]
+            text = hash(memory.text.casefold().strip())
+            if text in once:
+                again[text] += 1
+            else:
+                once.add(text)
+            unused += memory.created_at < lately and memory.id not in uses
+    agents = dict.fromkeys(agent for agent, _ in became)
+    rows = [Proposer(name, *(became[name, what] for what in BECAME)) for name in agents]
     return Trends(
         at=call.now,
         memories=standings.total(),
@@ -69,7 +75,7 @@ def _counted(call: Call) -> Trends:
         latency={},
         took=(),
         unused=unused,
-        repeated=sum(count for count in texts.values() if count > 1),
+        repeated=again.total() + len(again),
     )
 
 
@@ -80,12 +86,12 @@ def _became(memory: Memory) -> str:
     return "waiting" if memory.status == "pending" else "rejected"
 
 
-def _growth(days: Counter[str]) -> tuple[Growth, ...]:
+def _growth(days: Counter[date]) -> tuple[Growth, ...]:
     """Each day on which something was made, with how much there was in the end; old ones are told as one."""
     total, rows = 0, []
     for day, made in sorted(days.items()):
         total += made
-        rows.append(Growth(day, made, total))
+        rows.append(Growth(day.isoformat(), made, total))
     return tuple(rows[-DAYS:])
 
 

@@ -53,6 +53,7 @@ ABOUT = {
     "recall loops": "are blocks that were recalled, stored again",
     "repeats": "say what another one says, word for word",
     "near repeats": "say nearly what another one says, in nearly the same words",
+    "said elsewhere": "say what another one says in another scope, word for word",
     "empty words": "say fewer than two words that count",
     "drifted": "cite what was changed or is gone",
     "stale": "were not verified for longer than they hold",
@@ -92,6 +93,7 @@ class Examination:
         self._found: dict[str, list[str]] = defaultdict(list)
         self._counts: Counter[str] = Counter()
         self._first: dict[tuple[str, str], str] = {}
+        self._anywhere: dict[tuple[str, str], str] = {}
         self._quoting: list[tuple[Seen, frozenset[str]]] = []
         self._compared: list[Seen] = []
         self._junk: set[str] = set()
@@ -162,6 +164,9 @@ class Examination:
         if (first := self._first.setdefault((seen.place, said), seen.name)) != seen.name:
             self._note("repeats", seen, first)
             return
+        owner = seen.place.partition("\x1f")[0]
+        if (first := self._anywhere.setdefault((owner, said), seen.name)) != seen.name:
+            self._note("said elsewhere", seen, first)
         if len(self._compared) < MOST_COMPARED:
             self._compared.append(seen)
         lines = [_bare().sub("", line).strip() for line in seen.text.split("\n")]

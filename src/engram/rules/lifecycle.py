@@ -24,6 +24,9 @@ CARRIED = (
 VOICE = frozenset({"origin", "source", "confidence"})
 """Whose word it is: it goes with the words, so a proposal that leaves the words leaves it too."""
 
+AMENDED = tuple(name for name in (*CONTENT, *CARRIED) if name not in VOICE)
+"""What a reader of a proposal compares: all it may change but whose word it is."""
+
 LISTS: Mapping[str, Callable[[Any], object]] = {
     "tags": lambda tag: tag,
     "citations": lambda cited: (cited.kind, cited.ref, cited.locator),

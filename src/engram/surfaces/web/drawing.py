@@ -12,7 +12,7 @@ from engram.surfaces.web.frame import address
 
 
 class Size(NamedTuple):
-    """How wide a node is at least, how far columns stand apart, and how much room there is for all of them."""
+    """How wide a node is and how far columns stand apart, at least, and how much room there is for all of them."""
 
     name: str
     box: int
@@ -20,9 +20,10 @@ class Size(NamedTuple):
     room: int
 
     def of(self, columns: int) -> "Size":
-        """The size for so many columns: where these are few, nodes are wider."""
-        fits = (self.room - self.gap * (columns - 1)) // max(columns, 1)
-        return self._replace(box=min(max(self.box, fits), WIDEST))
+        """The size for so many columns: where these are few, nodes are wider, and then stand further apart."""
+        between = max(columns - 1, 1)
+        box = min(max(self.box, (self.room - self.gap * (columns - 1)) // max(columns, 1)), WIDEST)
+        return self._replace(box=box, gap=min(max(self.gap, (self.room - box * columns) // between), FURTHEST))
 
     @property
     def letters(self) -> int:
@@ -30,11 +31,14 @@ class Size(NamedTuple):
         return round((self.box - 20) / 6.4)
 
 
-SIZES = (Size("wide", 250, 110, 1120), Size("narrow", 156, 36, 340))
+SIZES = (Size("wide", 250, 110, 1092), Size("narrow", 156, 30, 342))
 """Each graph is drawn for a screen with room and for one without; a page shows the one that fits."""
 
 WIDEST = 420
 """A node that is wider says no more."""
+
+FURTHEST = 260
+"""Columns that stand further apart are hard to see together."""
 
 LINE, ROW = 62, 76
 """How high a node is, and how far rows stand apart."""

@@ -50,6 +50,7 @@ def show(asked: Asked) -> Response:
         error=error,
         drawn=drawn,
         names=names,
+        told={node.id: node.label for node in found.nodes if node.memory} if found else {},
     )
 
 

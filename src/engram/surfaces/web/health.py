@@ -3,6 +3,7 @@
 import re
 from contextlib import suppress
 from datetime import timedelta
+from threading import Lock
 from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -32,6 +33,8 @@ AN_HOUR = timedelta(hours=1)
 
 _CHECKED: WeakKeyDictionary[object, tuple[int, Report]] = WeakKeyDictionary()
 """The last check of each engine, and after which event it was made: it reads everything."""
+
+_ONE = Lock()
 
 FIGURE = re.compile(r"(\d[\d,]*(?: or more)?) (.*)")
 
@@ -78,12 +81,18 @@ def check(asked: Asked) -> Response:
 
 
 def _checked(asked: Asked, *, anew: bool) -> Report:
-    """The last check, where nothing was written since, it is not old, and nobody asks for another."""
-    newest = asked.engram.history(limit=1).events
-    last = newest[0].seq if newest else 0
-    known = _CHECKED.get(asked.engram.engine)
-    if anew or known is None or known[0] != last or asked.engram.now - known[1].at > AN_HOUR:
-        known = _CHECKED[asked.engram.engine] = (last, asked.engram.doctor())
+    """The last check, where nothing was written since, it is not old, and nobody asks for another.
+
+    One is made at a time: whoever asks while it goes on waits for it.
+    """
+    asking = asked.engram.now
+    with _ONE:
+        newest = asked.engram.history(limit=1).events
+        last = newest[0].seq if newest else 0
+        known = _CHECKED.get(asked.engram.engine)
+        fits = known is not None and known[0] == last and asked.engram.now - known[1].at <= AN_HOUR
+        if known is None or not fits or (anew and known[1].at < asking):
+            known = _CHECKED[asked.engram.engine] = (last, asked.engram.doctor())
     return known[1]
 
 
@@ -144,7 +153,7 @@ def _counted(trends: Trends) -> list[Sign]:
     rows = [
         ("Waiting", waits, "for review", address("/inbox")),
         ("Stale", stale, "past their freshness", _search(standing="stale")),
-        ("Said twice", trends.repeated, "with the same text elsewhere", ""),
+        ("Said twice", trends.repeated, "with the same text elsewhere", "#sign-junk"),
         ("Never recalled", trends.unused, "older than a month and never in an answer", UNUSED),
     ]
     return [

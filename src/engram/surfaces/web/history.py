@@ -8,6 +8,7 @@ from starlette.responses import HTMLResponse, Response
 from engram.errors import Unconfirmed
 from engram.model.answers import Undone
 from engram.model.event import Edit, Event
+from engram.model.memory import Memory
 from engram.surfaces.paper import count, cut
 from engram.surfaces.web.frame import DONE, HEADERS, Asked, Page, Tab
 
@@ -18,6 +19,9 @@ UNDONE = "engram-undone"
 
 MOST_TOLD = 5
 """Memories whose changes one step tells; of the others it says how many they are."""
+
+MOST_NAMED = 2
+"""Memories that an undo names by their handles."""
 
 UNTOLD = frozenset({"id", "owner", "actor", "created_at", "updated_at", "context", "tier", "source", "revision"})
 """Fields that every change has, and no reader asks for."""
@@ -57,10 +61,31 @@ def told_of(event: Event, handles: Mapping[str, str], of: str = "") -> Told:
     return Told(parts[:MOST_TOLD], more=len(parts[MOST_TOLD:]))
 
 
+def tells(event: Event) -> bool:
+    """Whether what an event changed tells by itself which memory it was about: by its words."""
+    return (
+        any(edit.type == "memory" and edit.field == "text" for edit in event.payload.edits)
+        if event.payload
+        else False
+    )
+
+
 def _worth(edits: Sequence[Edit]) -> list[Edit]:
-    """What is worth telling of the edits of one memory, what it says first."""
-    new = any(edit.field == "text" and edit.old is None for edit in edits)
-    return sorted((edit for edit in edits if not (new and edit.field in IMPLIED)), key=_place)
+    """What is worth telling of the edits of one memory, what it says first.
+
+    A field at its default is kept as nothing: of a memory that stays, what it was before is told in its words.
+    """
+    words = [edit for edit in edits if edit.field == "text"]
+    if any(edit.old is None for edit in words):
+        edits = [edit for edit in edits if edit.field not in IMPLIED]
+    elif all(edit.new is not None for edit in words):
+        edits = [edit._replace(old=_usual(edit, edit.old), new=_usual(edit, edit.new)) for edit in edits]
+    return sorted(edits, key=_place)
+
+
+def _usual(edit: Edit, value: object) -> object:
+    default = Memory.DEFAULTS.get(edit.field)
+    return default if value is None and isinstance(default, str | int) and default != "" else value
 
 
 def _place(edit: Edit) -> int:
@@ -72,7 +97,9 @@ def show(asked: Asked) -> Response:
     before = asked.said("before")
     found = asked.engram.history(limit=20, before=int(before) if before.isdecimal() else None)
     template = "history_rows.html" if asked.part else "history.html"
-    return asked.show(template, at=found.at, title="History", here="history", found=found, told_of=told_of, of=None)
+    return asked.show(
+        template, at=found.at, title="History", here="history", found=found, told_of=told_of, tells=tells, of=None
+    )
 
 
 def undo(asked: Asked) -> Response:
@@ -100,6 +127,8 @@ def told(undone: Undone) -> str:
     what = ", ".join(dict.fromkeys(event.action for event in undone.events))
     if len(undone.memories) == 1:
         return f"Took back {what} of {undone.memories[0].handle}: {cut(undone.memories[0].text, 60)}"
+    if 1 < len(undone.memories) <= MOST_NAMED:
+        return f"Took back {what} of {' and '.join(one.handle for one in undone.memories)}."
     of = f" of {count(len(undone.memories), 'memory', 'memories')}" if undone.memories else ""
     return f"Took back {what}{of}."
 

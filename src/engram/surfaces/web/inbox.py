@@ -1,25 +1,33 @@
 """The inbox: what waits for a person, beside what it would change, and one key for each decision."""
 
 from collections.abc import Callable, Sequence
+from datetime import datetime
 from typing import NamedTuple
 
 from starlette.responses import HTMLResponse, Response
 
 from engram.errors import Conflict, EngramError, Invalid, NotFound, Unconfirmed
 from engram.model.answers import Candidate, Changed
-from engram.model.memory import Memory
+from engram.model.memory import Citation, Memory
 from engram.model.session import Session
 from engram.service import Engram
 from engram.surfaces.paper import count, cut
 from engram.surfaces.render import HELD
 from engram.surfaces.web.frame import HEADERS, Asked, Page, Tab, address
 from engram.surfaces.web.sessions import sessions_of
+from engram.surfaces.web.wording import worded
 
 TABS = (Tab("inbox", "/inbox", "Inbox", "i"),)
 
 PAGE = 20
 MOST_COUNTED = 99
 MODES = ("", "edit", "merge", "reject", "confirm")
+
+COMPARED = (
+    *("summary", "kind", "tags", "citations", "importance", "pinned", "visibility"),
+    *("valid_from", "valid_until", "decay"),
+)
+"""Fields of a proposal that are told where they differ from what it would change."""
 
 
 class Group(NamedTuple):
@@ -32,8 +40,9 @@ class Group(NamedTuple):
 
 def show(asked: Asked) -> Response:
     """What waits, oldest first, grouped by session; a page at a time."""
-    found = asked.engram.review(limit=PAGE, scope=asked.said("scope"), after=asked.said("after") or None)
-    after = address("/inbox", after=found.next, scope=asked.said("scope")) if found.next else ""
+    scope = asked.project("scope")
+    found = asked.engram.review(limit=PAGE, scope=scope, after=asked.said("after") or None)
+    after = address("/inbox", after=found.next, scope=scope) if found.next else ""
     template = "inbox_groups.html" if asked.part else "inbox.html"
     groups = grouped(asked.engram, found.candidates)
     return asked.show(
@@ -42,10 +51,12 @@ def show(asked: Asked) -> Response:
         title="Inbox",
         here="inbox",
         groups=groups,
+        scope=scope,
         after=after,
         mode="",
         error=None,
         held=HELD,
+        changes=changes,
     )
 
 
@@ -86,7 +97,25 @@ def _card(asked: Asked, candidate: Candidate, mode: str, error: EngramError | No
         other=asked.engram.get(asked.said("into")).memories[0] if asked.said("into") else next(iter(others), None),
         error=error,
         held=HELD,
+        changes=changes,
     )
+
+
+def changes(memory: Memory, amended: Memory) -> list[tuple[str, str, str]]:
+    """What a proposal changes beside the words and the attachments: field, as it is, as it would be."""
+    pairs = ((name, getattr(amended, name), getattr(memory, name)) for name in COMPARED)
+    return [
+        (name.replace("_", " "), worded(name, _plain(old)), worded(name, _plain(new)))
+        for name, old, new in pairs
+        if old != new
+    ]
+
+
+def _plain(value: object) -> object:
+    """A field as history keeps it, which is what is worded."""
+    if isinstance(value, tuple):
+        return [vars(one) if isinstance(one, Citation) else one for one in value]
+    return value.isoformat() if isinstance(value, datetime) else value
 
 
 def beside(asked: Asked) -> Response:

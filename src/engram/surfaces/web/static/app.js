@@ -4,6 +4,7 @@
   const one = (selector, within = document) => within.querySelector(selector);
   const all = (selector, within = document) => [...within.querySelectorAll(selector)];
   const root = document.documentElement;
+  const toasts = one('#toasts');
 
   // The item one stands at. `j` and `k` move; a click or the focus of something in it does so too.
 
@@ -22,7 +23,20 @@
   function step(by) {
     const items = all('[data-item]').filter((item) => item.offsetParent !== null);
     const at = items.indexOf(current());
+    if (by > 0 && at === items.length - 1 && goOn()) return;
     stand(items[at < 0 ? (by > 0 ? 0 : items.length - 1) : Math.min(Math.max(at + by, 0), items.length - 1)]);
+  }
+
+  // Whoever walks beyond the last item of a list that goes on elsewhere is taken there.
+
+  let walking = false;
+
+  function goOn() {
+    const more = one('main .more a[hx-get]');
+    if (!more) return false;
+    if (!walking) more.click();
+    walking = true;
+    return true;
   }
 
   document.addEventListener('focusin', (event) => {
@@ -40,7 +54,7 @@
   const keysOn = () => localStorage.getItem('engram-keys') !== 'off';
   let going = 0;
 
-  const byKey = (name, key, within) => all(`[${name}]`, within).find((each) => each.getAttribute(name) === key && !each.disabled);
+  const byKey = (name, key, within) => all(`[${name}]`, within).find((each) => each.getAttribute(name) === key && !each.disabled && !each.closest('[hidden]'));
 
   // A form is open where something can be cancelled. Until it is closed no letter does anything, so that none
   // typed beside the field decides about a memory, and nothing that was typed is lost.
@@ -77,7 +91,10 @@
   }
 
   document.addEventListener('htmx:finally:request', () => delete takeBack?.dataset.busy);
-  document.addEventListener('htmx:response:error', () => takeBack?.dataset.busy && drop(takeBack.dataset.busy));
+  document.addEventListener('htmx:response:error', () => {
+    walking = false;
+    if (takeBack?.dataset.busy) drop(takeBack.dataset.busy);
+  });
   document.addEventListener('click', (event) => {
     if (!event.target.closest('[data-undo]') || !opened()) return;
     event.preventDefault();
@@ -96,7 +113,8 @@
     if (key === 'j' || key === 'k') return step(key === 'j' ? 1 : -1), true;
     if (key === 'u') return undo(), true;
     const item = current();
-    const target = (item && byKey('data-key', key, item)) || byKey('data-page-key', key);
+    const group = item?.closest('.group');
+    const target = (item && byKey('data-key', key, item)) || (group && byKey('data-group-key', key, group)) || byKey('data-page-key', key);
     if (!target) return false;
     if (typing(target)) return target.focus(), true;
     // Whoever is quicker than htmx finds what has just come without it: then it looks at it now.
@@ -131,8 +149,8 @@
 
   function help() {
     const rows = new Map([['j', 'Next'], ['k', 'Previous'], ['u', 'Undo what was just done'], ['Esc', 'Close, cancel'], ['?', 'This list']]);
-    for (const each of all('[data-key], [data-page-key]')) {
-      const key = each.dataset.key || each.dataset.pageKey;
+    for (const each of all('[data-key], [data-group-key], [data-page-key]')) {
+      const key = each.dataset.key || each.dataset.groupKey || each.dataset.pageKey;
       const label = (each.dataset.label || each.getAttribute('aria-label') || each.textContent).trim().replace(/\s+/g, ' ');
       if (!rows.has(key)) rows.set(key, label);
     }
@@ -162,17 +180,16 @@
       folded.open = false;
       one('summary', folded).focus();
     }
-    const shut = target.dataset.fold && one(target.dataset.fold);
-    if (shut) {
+    if (target.matches('[data-close]') && target.closest('dialog')) {
       event.preventDefault();
-      shut.replaceChildren();
-      one('#bulk button')?.focus();
+      target.closest('dialog').close();
     }
     if (target.matches('[data-help]')) help();
     else if (target.matches('[data-dismiss]')) target.closest('[data-toast]').remove();
     else if (target.matches('[data-theme-switch]')) switchTheme();
     else if (target.matches('[data-skip]')) skip(target.closest('[data-item]'));
     else if (target.matches('[data-choose-none]')) chooseNone();
+    else if (target.matches('[data-choose-group]')) chooseGroup(target.closest('.group'));
   });
   document.addEventListener('change', (event) => {
     if (event.target.matches('[data-keys-on]')) localStorage.setItem('engram-keys', event.target.checked ? 'on' : 'off');
@@ -206,6 +223,50 @@
     count();
   }
 
+  function chooseGroup(group) {
+    const boxes = all('input[name=chosen]', group);
+    const every = boxes.every((box) => box.checked);
+    for (const box of boxes) box.checked = !every;
+    count();
+  }
+
+  // What would become of those that are chosen is looked over before the page, which stays where it is.
+
+  const preview = one('dialog#preview');
+  preview?.addEventListener('close', () => {
+    preview.replaceChildren();
+    document.body.append(toasts);
+  });
+
+  function lookOver() {
+    if (!preview || preview.open === Boolean(preview.childElementCount)) return;
+    if (preview.open) preview.close();
+    else preview.showModal();
+  }
+
+  // The inbox after some of it was decided: a session of which nothing is left goes, one that goes on after the end
+  // of a page is one session, and where all that is shown is decided, what follows comes.
+
+  function tidy() {
+    const inbox = one('#groups');
+    if (!inbox) return;
+    const groups = new Map();
+    for (const group of all('.group', inbox)) {
+      const first = groups.get(group.dataset.session);
+      if (first) first.append(...all('[data-item]', group));
+      else groups.set(group.dataset.session, group);
+      if (first || !one('[data-item]', group)) group.remove();
+    }
+    for (const group of groups.values()) {
+      const many = all('.candidate:not(.decided)', group).length;
+      one('[data-waits]', group).textContent = many === 1 ? '1 memory waits' : `${many} memories wait`;
+    }
+    if (one('[data-item], .nothing', inbox)) return;
+    const more = one('.more a', inbox);
+    if (more) more.click();
+    else document.body.dispatchEvent(new CustomEvent('engram-undone'));
+  }
+
   document.addEventListener('change', (event) => {
     if (event.target.matches('input[name=chosen]')) count();
   });
@@ -219,15 +280,22 @@
   // After htmx has changed the page: stand at what came, or at what follows what went, and let a new field be typed in.
 
   let next = null;
+  let inSight = false;
+
+  const sees = (item) => item.getBoundingClientRect().bottom < innerHeight - parseFloat(getComputedStyle(root).scrollPaddingBottom) + 2;
+
   document.addEventListener('htmx:before:swap', () => {
     const item = current();
     if (!item) return;
+    inSight = sees(item);
     const items = all('[data-item]');
     const at = items.indexOf(item);
     next = { id: item.id, after: items[at + 1]?.id, before: items[at - 1]?.id };
   });
   document.addEventListener('htmx:after:swap', () => {
     opening = 0;
+    lookOver();
+    tidy();
     all('#toasts [data-toast]:not([data-seen])').forEach(welcome);
     if (next && !current()) {
       const item = [next.id, next.after, next.before].map((id) => id && document.getElementById(id)).find(Boolean);
@@ -235,6 +303,12 @@
     }
     next = null;
     count();
+    if (walking && (all('[data-item]').at(-1) !== current() || !one('main .more a[hx-get]'))) {
+      walking = false;
+      step(1);
+    } else if (inSight && current() && !sees(current())) {
+      current().scrollIntoView({ block: 'nearest' }); // what came into it pushed its buttons out of sight
+    }
     const field = one('[data-focus]:not([data-focused])');
     if (field) {
       field.dataset.focused = 'yes';
@@ -243,6 +317,7 @@
   });
   document.addEventListener('htmx:error', () => {
     opening = 0;
+    walking = false;
     say('The server does not answer. Nothing was changed; is engram serve still running?', 'bad');
   });
 
@@ -259,12 +334,14 @@
 
   function welcome(toast) {
     toast.dataset.seen = 'yes';
+    (one('dialog[open]') || document.body).append(toasts); // what lies below an open dialog is not told
     const { decided: event, tookBack } = toast.dataset;
     if (event) keep([...decided(), event]);
     tookBack?.split(' ').forEach(drop);
     if (event || tookBack) all('#toasts [data-toast]').forEach((each) => each !== toast && one('[data-undo]', each) && each.remove());
     all('#toasts [data-toast]').slice(0, -2).forEach((each) => each.remove());
     leave(toast);
+    room();
     one('.actions', current() || root)?.scrollIntoView({ block: 'nearest' });
   }
 
@@ -281,12 +358,18 @@
     welcome(toast);
   }
 
-  // What stands at the bottom of the page makes room for the toasts, so that they lie over no button of it.
+  // What stands at the bottom of the page makes room for the toasts, so that they lie over no button of it; the item
+  // one stands at is scrolled to above both.
 
-  const toasts = one('#toasts');
+  function room() {
+    const bar = one('#bulk');
+    root.style.setProperty('--toasts', toasts.childElementCount ? `${toasts.offsetHeight + 24}px` : '0px');
+    root.style.setProperty('--bar', bar && !bar.hidden ? `${bar.offsetHeight + 16}px` : '0px');
+  }
+
   if (toasts) {
-    const room = () => root.style.setProperty('--toasts', toasts.childElementCount ? `${toasts.offsetHeight + 24}px` : '0px');
-    new ResizeObserver(room).observe(toasts);
+    const watch = new ResizeObserver(room);
+    [toasts, one('#bulk')].filter(Boolean).forEach((each) => watch.observe(each));
     new MutationObserver(room).observe(toasts, { childList: true });
   }
 

@@ -3,8 +3,9 @@
   'use strict';
   const form = document.querySelector('[data-view-form]');
   const list = document.querySelector('[data-views]');
-  const saving = document.querySelector('[data-save-view]');
-  if (!form || !list || !saving) return;
+  const saving = document.querySelector('[data-saving]');
+  const name = document.querySelector('#save-view');
+  if (!form || !list || !saving || !name) return;
   const KEPT = 'engram-views';
 
   const said = () => {
@@ -49,18 +50,28 @@
 
   // A pause in typing asks; what is asked while an answer is on its way waits, and only the last of it is asked.
   let pause = 0;
-  form.addEventListener('input', () => {
+  form.addEventListener('input', (event) => {
+    if (event.target.form !== form) return;
     follow();
     clearTimeout(pause);
     pause = setTimeout(() => form.dispatchEvent(new Event('engram-look')), 200);
   });
-  saving.addEventListener('submit', (event) => {
+  name.addEventListener('submit', (event) => {
     event.preventDefault();
-    const name = saving.elements.name.value.trim();
-    if (!name) return;
-    keep([...views().filter((one) => one.name !== name), { name, query: said() }]);
-    saving.reset();
+    const chosen = name.elements.name.value.trim();
+    if (!chosen) return;
+    keep([...views().filter((one) => one.name !== chosen), { name: chosen, query: said() }]);
+    name.reset();
   });
+
+  // On a narrow screen the filters are folded away unless one is set, so that hits are seen without scrolling.
+  const narrow = matchMedia('(max-width: 50rem)');
+  const fold = () => {
+    const set = [...new URLSearchParams(said()).keys()].some((each) => each !== 'q');
+    form.querySelector('[data-narrowing]').open = !narrow.matches || set;
+  };
+  narrow.addEventListener('change', fold);
+  fold();
   saving.hidden = !said();
   show();
 })();
