@@ -127,6 +127,28 @@ def test_a_memory_is_approved_and_taken_back(memory: Engram):
     driven(memory, drive)
 
 
+def test_what_contradicts_is_kept_beside_it_by_its_key_where_something_does(memory: Engram):
+    hold_conflict(memory)
+    memory.remember("Never page anybody at night", kind="rule")
+
+    async def drive(pilot: Pilot[None], app: Twin) -> None:
+        assert "b keeps both" in shown(app)
+        await pilot.press("j")
+        await pilot.pause()
+        assert "b keeps both" not in shown(app)
+        await pilot.press("b")
+        await pilot.pause()
+        assert standing(memory, "mem-0003") == "pending"
+        await pilot.press("k", "b")
+        await pilot.pause()
+        assert [standing(memory, ref) for ref in ("mem-0001", "mem-0002")] == ["live", "live"]
+        await pilot.press("u")
+        await pilot.pause()
+        assert standing(memory, "mem-0002") == "pending"
+
+    driven(memory, drive)
+
+
 def test_a_curated_memory_is_approved_by_typing_its_handle_only(memory: Engram):
     memory.remember(NAME, kind="identity")
 
@@ -391,6 +413,23 @@ def test_history_shows_what_changed_and_takes_back_the_line_one_stands_on(memory
         assert memory.get("mem-0001").memories[0].text == "We deploy on Fridays"
         await pilot.press("j")
         assert "taken back since" in shown(app)
+
+    driven(memory, drive)
+
+
+def test_history_tells_fields_in_words_and_which_memory_it_was(memory: Engram):
+    hold_conflict(memory)
+    memory.promote("mem-0002")
+
+    async def drive(pilot: Pilot[None], app: Twin) -> None:
+        await pilot.press("3")
+        await pilot.pause()
+        lines = [line.strip() for line in shown(app).splitlines()]
+        assert lines[lines.index("status") + 1 :][:2] == ["- pending", "+ promoted"]
+        assert lines[lines.index("held for") + 1] == "- it contradicts something known"
+        assert lines[lines.index("replaced by") + 1] == "+ mem-0002"
+        assert any(line.startswith("mem-0002") and "5433" in line for line in lines)
+        assert "created at" not in lines
 
     driven(memory, drive)
 

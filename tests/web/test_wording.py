@@ -3,9 +3,10 @@
 import pytest
 
 from engram.model.answers_look import Growth, Proposer
+from engram.surfaces.steps import worded
 from engram.surfaces.web import plots
 from engram.surfaces.web.leading import led
-from engram.surfaces.web.wording import Sides, short, sides, worded
+from engram.surfaces.web.wording import Sides, short, sides
 
 
 @pytest.mark.parametrize(

@@ -208,6 +208,8 @@ class Twin(App[None]):
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Whether a key does something here: what does not fit the memory one stands on is not offered."""
         del parameters
+        if action == "keep_both":
+            return isinstance(self.pane, Inbox) and self.pane.contradicts()
         fitting = FITTING.get(action)
         if fitting is None or not self.screen_stack or not self.screen_stack[0].query(Pane):
             return True
@@ -221,6 +223,14 @@ class Twin(App[None]):
         """Approve it as it is."""
         if memory := self.current():
             await self._do(memory, lambda **how: self.engram.promote(memory.id, revision=memory.revision, **how))
+
+    @work
+    async def action_keep_both(self) -> None:
+        """Approve it, and leave live what it contradicts."""
+        if memory := self.current():
+            await self._do(
+                memory, lambda **how: self.engram.promote(memory.id, keep=True, revision=memory.revision, **how)
+            )
 
     @work
     async def action_edit(self) -> None:

@@ -22,6 +22,7 @@ KEYS = """\
 
 [b]On a memory[/b]
   a          approve
+  b          approve, and keep what it contradicts
   e          edit; a memory that waits is approved in the new words
   m          merge into another memory
   x          reject, with a reason

@@ -1,8 +1,7 @@
 """The panes of the terminal's full screen: what waits, what is found, and what was done."""
 
 from collections.abc import Iterator, Mapping
-from datetime import datetime
-from typing import TYPE_CHECKING, ClassVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from rich.console import Console
 from rich.text import Text
@@ -16,15 +15,17 @@ from textual.widgets.option_list import Option
 from engram.errors import EngramError
 from engram.model.answers import Candidate, Chronicle, Recollection
 from engram.model.answers_look import Found
-from engram.model.event import Event
-from engram.model.memory import Memory
+from engram.model.event import Edit, Event
+from engram.model.memory import Asset, Memory
 from engram.service import Engram
 from engram.surfaces.paper import Paper, count, cut, few, moment, plain
 from engram.surfaces.render import FACTORS, HELD_BACK, render
 from engram.surfaces.render import told as did
+from engram.surfaces.render_assets import asset_told
 from engram.surfaces.render_work import verdicts
 from engram.surfaces.review import compared, differences
 from engram.surfaces.review import told as candidate_told
+from engram.surfaces.steps import tells, told_of, worded
 
 if TYPE_CHECKING:
     from textual.timer import Timer
@@ -154,7 +155,10 @@ class Pane(Vertical):
 class Inbox(Pane):
     """What waits, oldest first, by session."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [("s", "skip", "Skip")]
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("b", "app.keep_both", "Keep both", show=False),  # told beside what it contradicts
+        ("s", "skip", "Skip"),
+    ]
 
     def __init__(self) -> None:
         super().__init__(id="inbox")
@@ -174,6 +178,11 @@ class Inbox(Pane):
         candidate = self._waiting.get(self.key())
         return candidate.memory if candidate else None
 
+    def contradicts(self) -> bool:
+        """Whether it would replace something if it were approved."""
+        candidate = self._waiting.get(self.key())
+        return bool(candidate and candidate.conflicts)
+
     def rival(self) -> Memory | None:
         """What it would change or contradicts, the first there is."""
         candidate = self._waiting[self.key()]
@@ -186,6 +195,8 @@ class Inbox(Pane):
         memory, checks = shown.memories[0], shown.evidence[0] if shown.evidence else ()
         weight = f"confidence {memory.confidence:.2f} · importance {memory.importance} · revision {memory.revision}"
         lines = [*candidate_told(candidate, self.engram.now, paper), *verdicts(checks, paper, every=True)]
+        if candidate.conflicts:
+            lines.append("  a replaces what it contradicts, b keeps both.")
         return "\n".join([*lines, paper.dim(f"  {weight}")])
 
     def action_skip(self) -> None:
@@ -205,7 +216,8 @@ class Inbox(Pane):
             by_session.setdefault(late + one.memory.session, []).append(one.memory)
         options = []
         for session, memories in by_session.items():
-            words = [plain(session.strip("\0")) or "no session", memories[0].context.agent]
+            name = plain(session.strip("\0"))
+            words = [name or "Outside of a session", memories[0].context.agent if name else ""]
             words.append("skipped" if session.startswith("\0") else "")
             options.append(Option(Text(" · ".join(filter(None, words))), disabled=True))
             options += [Option(_line(one, one.kind), id=one.id) for one in memories]
@@ -295,6 +307,7 @@ class History(Pane):
         super().__init__(id="history")
         self._events: dict[str, Event] = {}
         self._handles: dict[str, str] = {}
+        self._about: dict[str, str] = {}
         self._undone: set[str] = set()
         self._next: int | None = None
 
@@ -329,17 +342,29 @@ class History(Pane):
         if event.payload is None:
             yield "Purged: what it did is not known any more."
             return
-        record = ""
-        for edit in event.payload.edits:
-            if edit.id != record:
-                record = edit.id
-                yield f"\n{paper.bold(self._handles.get(record, record[:13]))}"
-            yield f"  {edit.field}"
-            yield from differences(_said(edit.field, edit.old), _said(edit.field, edit.new), paper)
+        told = told_of(event, self._handles)
+        for part in told.parts:
+            yield f"\n{paper.bold(part.name)}  {'' if tells(event) else paper.dim(self._about.get(part.id, ''))}"
+            for edit in part.edits:
+                yield f"  {edit.field.replace('_', ' ')}"
+                yield from differences(self._said(edit, edit.old), self._said(edit, edit.new), paper)
+        if told.more:
+            yield f"\nAnd {count(told.more, 'other memory', 'other memories')}."
+
+    def _said(self, edit: Edit, value: object) -> str:
+        """The value of a field in words: memories by their handles, attachments by their names."""
+        if value is None or value in ("", []):
+            return ""
+        if edit.field in ("replaced_by", "amends"):
+            return self._handles.get(str(value)) or str(value)[:13]
+        if edit.field == "assets":
+            return "\n".join(asset_told(Asset(**one)) for one in cast("list[dict[str, Any]]", value))
+        return worded(edit.field, value)
 
     def _take(self, page: Chronicle) -> None:
         self._events |= {str(one.seq): one for one in page.events}
         self._handles |= dict(page.handles)
+        self._about |= dict(page.about)
         self._undone |= set(page.undone)
         self._next = page.next
 
@@ -383,10 +408,3 @@ def bars(parts: Mapping[str, float], paper: Paper) -> Iterator[str]:
         if length := round(BAR * abs(value) / most):
             paint = paper.good if value > 0 else paper.bad
             yield f"  {name:<12} {paint('█' * length):<{BAR}} {value:+.2f}"
-
-
-def _said(field: str, value: object) -> str:
-    """The value of a field as lines: moments as a reader writes them."""
-    if isinstance(value, str) and value and (field.endswith("_at") or field.startswith("valid_")):
-        return moment(datetime.fromisoformat(value))
-    return "" if value is None else str(value)

@@ -19,9 +19,10 @@ from engram.service import Engram
 from engram.surfaces.guard import PAGES
 from engram.surfaces.paper import ago, count, moment
 from engram.surfaces.render_assets import assets_edited, bytes_in_words, moved
+from engram.surfaces.steps import said, worded
 from engram.surfaces.web.leading import led
 from engram.surfaces.web.visits import Visit
-from engram.surfaces.web.wording import compared, marked, said, short, shown, sides, worded
+from engram.surfaces.web.wording import compared, marked, short, shown, sides
 
 BASE = PAGES
 

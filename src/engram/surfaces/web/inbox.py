@@ -13,9 +13,9 @@ from engram.model.session import Session
 from engram.service import Engram
 from engram.surfaces.paper import count, cut
 from engram.surfaces.render import HELD
+from engram.surfaces.steps import worded
 from engram.surfaces.web.frame import HEADERS, Asked, Page, Tab, address
 from engram.surfaces.web.sessions import sessions_of
-from engram.surfaces.web.wording import worded
 
 TABS = (Tab("inbox", "/inbox", "Inbox", "i"),)
 

@@ -9,8 +9,8 @@ from engram.errors import Conflict, NotFound
 from engram.model.answers_work import Relatives
 from engram.surfaces.http_assets import as_file
 from engram.surfaces.shapes import shape
+from engram.surfaces.steps import told_of
 from engram.surfaces.web.frame import Asked, Page, Tab
-from engram.surfaces.web.history import told_of
 
 TABS: tuple[Tab, ...] = ()
 

@@ -3,9 +3,8 @@
 import difflib
 import re
 from collections.abc import Iterator, Sequence
-from datetime import datetime
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from markdown_it import MarkdownIt
@@ -13,10 +12,6 @@ from markdown_it.renderer import RendererHTML
 from markdown_it.token import Token
 from markdown_it.utils import EnvType, OptionsDict
 from markupsafe import Markup, escape
-
-from engram.model.evidence import cited_as
-from engram.surfaces.paper import moment
-from engram.surfaces.render import HELD
 
 MOST_MARKED = 20_000
 """Letters beyond which a text is shown as it stands."""
@@ -167,25 +162,3 @@ def sides(diff: str) -> Sides | None:
         if line[:1] in ("+", " "):
             new.append(line[1:])
     return Sides("\n".join(old), "\n".join(new)) if old or new else None
-
-
-def worded(field: str, value: Any) -> str:  # noqa: ANN401 - any value of a field
-    """The value of a field in history, as a reader would write it."""
-    if field == "citations" and isinstance(value, list):
-        return said([cited_as(one["kind"], one["ref"], one.get("locator", "")) for one in value])
-    if field == "held_for" and value:
-        return HELD.get(value, said(value))
-    if isinstance(value, str) and (field.endswith("_at") or field.startswith("valid_")):
-        return moment(datetime.fromisoformat(value))
-    return said(value)
-
-
-def said(value: Any) -> str:  # noqa: ANN401 - any value of a field
-    """The value of a field in history, in words."""
-    if value is None or value in ("", []):
-        return "nothing"
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, dict):
-        return ", ".join(f"{name}: {said(each)}" for name, each in value.items())
-    return "; ".join(said(each) for each in value) if isinstance(value, list) else str(value)

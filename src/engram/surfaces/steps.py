@@ -1,0 +1,104 @@
+"""What an event did, told for a reader: which memories it changed, and each field in words."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from engram.model.event import Edit, Event
+from engram.model.evidence import cited_as
+from engram.model.memory import Memory
+from engram.surfaces.paper import moment
+from engram.surfaces.render import HELD
+
+MOST_TOLD = 5
+"""Memories whose changes one step tells; of the others it says how many they are."""
+
+UNTOLD = frozenset({"id", "owner", "actor", "created_at", "updated_at", "context", "tier", "source", "revision"})
+"""Fields that every change has, and no reader asks for."""
+
+FIRST = ("text", "summary", "status", "kind", "scope")
+
+IMPLIED = frozenset({"status", "origin", "confidence", "held_for", "decay", "learned_by"})
+"""Fields that a new memory has by its kind and by who said it: its page tells them."""
+
+
+class Part(NamedTuple):
+    """What one step changed about one memory."""
+
+    id: str
+    name: str
+    edits: Sequence[Edit]
+
+
+class Told(NamedTuple):
+    """What one step changed, memory by memory, and which others it was about."""
+
+    parts: Sequence[Part]
+    others: Mapping[str, str] = {}  # names by id
+    more: int = 0  # memories that are not told of
+
+
+def told_of(event: Event, handles: Mapping[str, str], of: str = "") -> Told:
+    """What an event changed; where it is told on the page of one memory, about that one alone."""
+    edits: dict[str, list[Edit]] = {}
+    for edit in event.payload.edits if event.payload else ():
+        if edit.type == "memory" and edit.field not in UNTOLD:
+            edits.setdefault(edit.id, []).append(edit)
+    parts = [Part(id, handles.get(id) or id[:13], _worth(found)) for id, found in edits.items()]
+    if of:
+        others = {id: handles[id] or id[:13] for id in event.subjects if id != of and id in handles}
+        return Told([part for part in parts if part.id == of], others)
+    return Told(parts[:MOST_TOLD], more=len(parts[MOST_TOLD:]))
+
+
+def tells(event: Event) -> bool:
+    """Whether what an event changed tells by itself which memory it was about: by its words."""
+    return (
+        any(edit.type == "memory" and edit.field == "text" for edit in event.payload.edits)
+        if event.payload
+        else False
+    )
+
+
+def _worth(edits: Sequence[Edit]) -> list[Edit]:
+    """What is worth telling of the edits of one memory, what it says first.
+
+    A field at its default is kept as nothing: of a memory that stays, what it was before is told in its words.
+    """
+    words = [edit for edit in edits if edit.field == "text"]
+    if any(edit.old is None for edit in words):
+        edits = [edit for edit in edits if edit.field not in IMPLIED]
+    elif all(edit.new is not None for edit in words):
+        edits = [edit._replace(old=_usual(edit, edit.old), new=_usual(edit, edit.new)) for edit in edits]
+    return sorted(edits, key=_place)
+
+
+def _usual(edit: Edit, value: object) -> object:
+    default = Memory.DEFAULTS.get(edit.field)
+    return default if value is None and isinstance(default, str | int) and default != "" else value
+
+
+def _place(edit: Edit) -> int:
+    return FIRST.index(edit.field) if edit.field in FIRST else len(FIRST)
+
+
+def worded(field: str, value: Any) -> str:  # noqa: ANN401 - any value of a field
+    """The value of a field in history, as a reader would write it."""
+    if field == "citations" and isinstance(value, list):
+        return said([cited_as(one["kind"], one["ref"], one.get("locator", "")) for one in value])
+    if field == "held_for" and value:
+        return HELD.get(value, said(value))
+    if isinstance(value, str) and (field.endswith("_at") or field.startswith("valid_")):
+        return moment(datetime.fromisoformat(value))
+    return said(value)
+
+
+def said(value: Any) -> str:  # noqa: ANN401 - any value of a field
+    """The value of a field in history, in words."""
+    if value is None or value in ("", []):
+        return "nothing"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, dict):
+        return ", ".join(f"{name}: {said(each)}" for name, each in value.items())
+    return "; ".join(said(each) for each in value) if isinstance(value, list) else str(value)
