@@ -257,6 +257,20 @@ def test_a_memory_with_several_vectors_counts_by_its_nearest():
     assert near(both, NORTH)[0] == "id-1"
 
 
+def test_a_point_has_the_keys_of_a_record_and_no_owner_where_it_is_nobodys():
+    index, owners = new_index(), {"id-mine": "ada", "id-anonymous": "", "id-before": None}
+    index.put([Fed(memory(id, f"a zebra of {id}", owner=owner), b"") for id, owner in owners.items()])
+    points = client().retrieve(index._collection, [index._id(id) for id in owners], with_payload=True)
+    told = {point.payload["id"]: point.payload for point in points}
+
+    assert {id: payload.get("owner") for id, payload in told.items()} == owners
+    assert "owner" not in told["id-before"]
+    assert [*told["id-mine"]][:14] == [
+        *("id", "content", "scope", "repo", "workspace", "worktree_path", "base_dir", "source", "category"),
+        *("tags", "actor", "owner", "visibility", "created_at"),
+    ]
+
+
 def test_what_is_purged_leaves_the_index():
     index = new_index()
     story = Story(beside(RamEngine(), index))

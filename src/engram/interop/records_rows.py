@@ -138,8 +138,8 @@ def record(memory: Memory) -> dict[str, Any]:
 
 
 def keys_of(memory: Memory, id: str, created_at: str | None) -> dict[str, Any]:
-    """The keys that every record has, in their order."""
-    return {
+    """The keys that every record has, in their order; nobody's has no owner, which is not an empty one."""
+    row = {
         "id": id,
         "content": memory.text,
         "scope": label_of(memory),
@@ -148,10 +148,13 @@ def keys_of(memory: Memory, id: str, created_at: str | None) -> dict[str, Any]:
         "category": category_of(memory),
         "tags": list(memory.tags),
         "actor": memory.actor,
-        "owner": memory.owner or "",
+        "owner": memory.owner,
         "visibility": "shared" if memory.visibility == "shared" else "",
         "created_at": created_at,
     }
+    if memory.owner is None:
+        del row["owner"]
+    return row
 
 
 def _discovered(memory: Memory) -> dict[str, Any]:
