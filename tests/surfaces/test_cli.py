@@ -77,7 +77,9 @@ class TestMemories:
         ]
 
     def test_options_may_stand_before_and_after_the_text(self, engram: Driver):
-        assert engram("remember", "--kind", "decision", DEPLOY, "--tag", "x").code == 0
+        memory = engram("remember", "--kind", "decision", DEPLOY, "--tag", "x", "--json").json["memory"]
+
+        assert (memory["kind"], memory["text"], memory["tags"]) == ("decision", DEPLOY, ["x"])
 
     def test_a_text_may_look_like_an_option_behind_two_dashes(self, engram: Driver):
         assert engram("remember", "--", "--json is an option").out.endswith("  --json is an option\n")
@@ -85,6 +87,7 @@ class TestMemories:
     @pytest.mark.parametrize("words", [["--", "--json"], ["--", "-x"], ["--kind", "fact", "--", "--yes"]], ids=str)
     def test_a_text_may_be_an_option_behind_two_dashes(self, engram: Driver, words: list[str]):
         assert engram("remember", *words).code == 0
+        assert [memory["text"] for memory in engram("list", "--json").json["memories"]] == [words[-1]]
 
     def test_remember_reads_standard_input(self, engram: Driver):
         done = engram("remember", "-", "--json", stdin="Größe: 日本語\nzweite Zeile\n".encode())

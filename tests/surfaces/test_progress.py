@@ -84,8 +84,15 @@ def test_a_bar_whose_work_never_told_its_end_is_wiped_off_too(watch: Watch, tota
     assert stream.getvalue() == wiped
 
 
-@pytest.mark.parametrize(("done", "total"), [(0, 0), (0, 10), (11, 10)])
-def test_a_bar_survives_odd_numbers(watch: Watch, done: int, total: int):
-    bar = Bar(io.StringIO())
+@pytest.mark.parametrize(
+    ("done", "total", "drawn"),
+    [(0, 0, "\r\x1b[Kembedding: 0"), (0, 10, f"\r\x1b[Kembedding {'·' * WIDTH} 0 of 10  "), (11, 10, "")],
+)
+def test_a_bar_survives_odd_numbers(watch: Watch, done: int, total: int, drawn: str):
+    stream = io.StringIO()
+    watch.now += 10
+    bar = Bar(stream)
     watch.now += 10
     bar.move(done, total, "embedding")
+
+    assert stream.getvalue() == drawn
