@@ -3,18 +3,15 @@
 Loaded only where somebody syncs. `docs/sync.md` says what lies in a place; rules of joining and carrying decide.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple, cast
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from engram.errors import Conflict, Corrupt, Invalid
 from engram.model.answers_sync import Synced
 from engram.model.change import Change, Past
 from engram.model.event import Draft, Event, Head, Payload
-from engram.model.filter import ANYTHING, Filter
-from engram.model.relation import Relation
-from engram.model.scope import Scope
-from engram.model.session import Session
-from engram.operations.base import PAGE, Call, every, pages
+from engram.model.filter import Filter
+from engram.operations.base import PAGE, Call, every
+from engram.operations.carrying import Found, Ours, canonical_reach, project_told
 from engram.operations.joining import Joining
 from engram.operations.replicas import Replicas, signed_by
 from engram.ports import Ledger
@@ -50,16 +47,6 @@ class Tally:
         """Something that was skipped."""
         if words not in self.problems:
             self.problems.append(words)
-
-
-class Found(NamedTuple):
-    """What lies in a place, as far as it can be believed."""
-
-    carried: frozenset[str]  # every record that somebody has told of here
-    mine: frozenset[str]  # those that this replica has told of
-    covered: tuple[tuple[int, int], ...]  # the stretches of our own history that were told
-    last: str  # our newest chunk
-    erased: frozenset[str]
 
 
 class Exchange:
@@ -300,7 +287,7 @@ class Exchange:
     # giving out
 
     def _outgoing(self, *, dry: bool) -> dict[str, int]:
-        ours = _Ours(self._call, self._reach)
+        ours = Ours(self._call, self._reach)
         self.tally.attached = ours.attached
         found = self._found()
         told, strange = self._to_restate(ours, found)
@@ -344,25 +331,23 @@ class Exchange:
         last = headers[-1][2] if headers else ""
         return Found(frozenset(carried), frozenset(mine), covered, last, frozenset(erased))
 
-    def _to_restate(self, ours: "_Ours", found: Found) -> tuple[set[str], set[str]]:
+    def _to_restate(self, ours: Ours, found: Found) -> tuple[set[str], set[str]]:
         """The records that this place has to be told whole: their events would tell too little, or too much.
 
         And those that are for a stranger to tell.
         """
         own = self._call.engine.replica()
         entering = ours.ids - found.carried
-        end = _end(found.covered)
+        end = found.end
         watch = Watch(self._reach, own, entering, self._replicas.trust().strangers)
         again: set[str] = set()
         renamed = set(self._facts.get("renamed", ()))
-        for event in self._joining.history(
-            0 if entering or renamed or _gaps(found.covered) else self._seq_of(own, end)
-        ):
+        for event in self._joining.history(0 if entering or renamed or found.gaps else self._seq_of(own, end)):
             watch.see(event)
             inside = ours.ids.intersection(event.subjects)
             if event.replica in renamed:
                 again |= inside
-            if event.replica != own or _is_covered(event.position, found.covered):
+            if event.replica != own or found.covers(event.position):
                 continue
             again |= carrying.moves(event) & ours.ids
             if event.position < end:
@@ -416,7 +401,7 @@ class Exchange:
     def _give(
         self,
         own: str,
-        ours: "_Ours",
+        ours: Ours,
         found: Found,
         *,
         told: Collection[str],
@@ -424,8 +409,8 @@ class Exchange:
         start: int,
     ) -> None:
         """Leave chunks of what no chunk covers yet, and the earlier history of what is told for the first time."""
-        end = _end(found.covered)
-        gap = min([*_gaps(found.covered), end + 1])
+        end = found.end
+        gap = min([*found.gaps, end + 1])
         new = self._carried(own, ours, found, told, start)
         previous, first = found.last, gap
         for group in chunks.grouped(new):
@@ -445,7 +430,7 @@ class Exchange:
     def _carried(
         self,
         own: str,
-        ours: "_Ours",
+        ours: Ours,
         found: Found,
         told: Collection[str],
         start: int = 0,
@@ -454,7 +439,7 @@ class Exchange:
 
         What is told whole goes from the event numbered `start` on, which tells it.
         """
-        end = _end(found.covered)
+        end = found.end
         left = {id: ("forgotten_at",) for id in found.mine - ours.ids if self._here(id)}
         for event in self._joining.history(self._seq_of(own, end)):
             if event.replica != own or event.position <= end:
@@ -504,67 +489,3 @@ class Exchange:
                 ]
                 if gone:
                     self.tally.erased += self._place.erase(replica, name, gone)
-
-
-class _Ours:
-    """What of this store goes to a place: memories in reach, the sessions they come from, and verdicts on them."""
-
-    def __init__(self, call: Call, reach: Reach) -> None:
-        self.memories: set[str] = set()
-        self.attached = 0  # how many files are attached to them
-        sessions: set[str] = set()
-        counts: dict[str, int] = {}
-        for where in reach.filters():
-            for memory in every(call, where):
-                if reach.covers(memory.scope, memory.visibility):
-                    self.memories.add(memory.id)
-                    self.attached += len(memory.assets)
-                    sessions |= {memory.session} if memory.session else set()
-                else:
-                    for name, count in carrying.stayed([memory], reach).items():
-                        counts[name] = counts.get(name, 0) + count
-        self.stayed = counts
-        self.relations = dict(self._verdicts(call))
-        known = cast("dict[str, Session]", call.engine.get("session", sessions, call.access))
-        here = {id for id, session in known.items() if reach.holds("session", session.scope)}
-        self.ids = frozenset(self.memories | here | self.relations.keys())
-
-    def _verdicts(self, call: Call) -> Iterator[tuple[str, set[str]]]:
-        for page in pages(call, "relation", ANYTHING):
-            for record in cast("tuple[Relation, ...]", page):
-                if {record.from_id, record.to_id} <= self.memories:
-                    yield record.id, {record.from_id, record.to_id}
-
-
-def canonical_reach(reach: Reach) -> str:
-    """How a chunk says what it was made for."""
-    words = [str(reach.scope), *(["private"] if reach.private else []), *(["global"] if reach.everywhere else [])]
-    return " ".join(words)
-
-
-def project_told(reach: str) -> str:
-    """The project that a chunk says it was made for; "" where it says none."""
-    told = reach.removesuffix(" global").removesuffix(" private")
-    try:
-        scope = Scope.parse(told)
-    except Invalid:
-        return ""
-    return told if scope.level == "project" and not scope.run else ""
-
-
-def _end(covered: Iterable[tuple[int, int]]) -> int:
-    return max((last for _, last in covered), default=0)
-
-
-def _is_covered(position: int, covered: Iterable[tuple[int, int]]) -> bool:
-    return any(first <= position <= last for first, last in covered)
-
-
-def _gaps(covered: Sequence[tuple[int, int]]) -> list[int]:
-    """Where stretches are missing before the last one: a chunk of ours was removed."""
-    gaps, at = [], 1
-    for first, last in sorted(covered):
-        if first > at:
-            gaps.append(at)
-        at = max(at, last + 1)
-    return gaps
