@@ -105,6 +105,26 @@ def test_a_restored_store_has_everything_and_is_a_new_replica(place, opened, sav
         assert healthy(memory)
 
 
+def test_a_restored_store_that_was_written_to_can_be_backed_up_and_restored_again(place, opened, saved, tmp_path):
+    """It knows which replicas it was before, and its copy knows it too."""
+    second, third = (place.replace("/store/", f"/{name}/") for name in ("second", "third"))
+    with opened(second, apart=True) as memory:
+        memory.backup_restore(str(saved))
+    with opened(second) as memory:
+        memory.remember("Said in the restored store")
+        everything, before = texts(memory), memory.engine.events(limit=100)
+        again = memory.backup_create(str(tmp_path / "again.zip"))
+    with opened(third, apart=True) as memory:
+        memory.backup_restore(again.path)
+    with opened(third) as memory:
+        assert (texts(memory), memory.engine.events(limit=100)) == (everything, before)
+        memory.remember("Said in the third")
+        [last] = memory.engine.events(newest=True, limit=1)
+        assert last.position == 1
+        assert last.replica not in {event.replica for event in before}
+        assert healthy(memory)
+
+
 def test_a_store_that_holds_anything_stays_unless_it_may_be_replaced_and_is_kept_aside(place, opened, saved):
     with opened(place) as memory:
         memory.remember("Said after the backup")

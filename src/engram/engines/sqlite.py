@@ -23,9 +23,9 @@ from engram.engines.rows import (
     whole,
 )
 from engram.engines.sqlite_check import check_derived, check_told, integrity, tallies
-from engram.engines.sqlite_rows import EVENTS, Unchanged, fetch, meta
+from engram.engines.sqlite_rows import EVENTS, Book, Unchanged, fetch, meta
 from engram.engines.sqlite_search import Searcher, space_of
-from engram.engines.sqlite_write import Book, append, apply, check, mend_derived, replay
+from engram.engines.sqlite_write import append, apply, check, mend_derived, replay
 from engram.engines.where import where as to_sql
 from engram.model.change import Change, Commit, Finding, Token, Witness, noted_at
 from engram.model.codec import Record, RecordType, strings

@@ -8,7 +8,7 @@ import apsw
 from engram.engines.audit import check_history, check_records
 from engram.engines.rows import event_of, tallied
 from engram.engines.sqlite_file import COLUMNS, MEMORY_COLUMNS
-from engram.engines.sqlite_rows import EVENTS, fetch, meta
+from engram.engines.sqlite_rows import EVENTS, Book, fetch, meta
 from engram.model.change import LEFT, Finding
 from engram.model.codec import RECORDS, Document, decode, index
 from engram.model.event import Event
@@ -68,8 +68,8 @@ def _events(db: apsw.Connection) -> Iterator[Event]:
 
 def _mine(db: apsw.Connection) -> set[str]:
     """The replica that this store is, and those it was before it was copied or restored."""
-    head, _, _, *earlier = json.loads(meta(db, "book") or "[[0], 0, 0]")
-    return {head[0], *(earlier[0] if earlier else ())}
+    book = Book.kept(db)
+    return {book.chain.head.replica, *book.chain.earlier} if book else set()
 
 
 def _document(doc: str) -> Document | None:

@@ -1,6 +1,5 @@
 """Copies of a SQLite store: made while others write, counted, and put in the place of another."""
 
-import json
 import os
 from collections.abc import Callable, Mapping
 from contextlib import closing, suppress
@@ -9,7 +8,7 @@ import apsw
 
 from engram.engines import sqlite_file as files
 from engram.engines.folders import make_folder, sync_folder
-from engram.engines.sqlite_rows import fetch, meta, set_meta
+from engram.engines.sqlite_rows import NOWHERE, Book, fetch
 from engram.errors import EngramError, Unavailable
 
 NAME = "engram.db"
@@ -40,15 +39,9 @@ def copy(path: files.StrPath, folder: str, progress: Callable[[int, int, str], N
             while not step.done:
                 step.step(PAGES)
                 progress(step.page_count - step.remaining, step.page_count, "copying")
-        _part(copied)
+        if book := Book.kept(copied):
+            book._replace(home=NOWHERE).write(copied)
         return counts(copied)
-
-
-def _part(copied: apsw.Connection) -> None:
-    """Forget which file the store was in: no file that it ever comes to lie in takes it for itself."""
-    if kept := meta(copied, "book"):
-        head, numbers, _ = json.loads(kept)
-        set_meta(copied, "book", json.dumps([head, numbers, 0], separators=(",", ":")))
 
 
 def counts(db: apsw.Connection) -> dict[str, int]:

@@ -1,17 +1,24 @@
 """Asking SQLite: the rows a statement answers with, and what a store knows of itself."""
 
+import json
 from collections.abc import Callable, Hashable
-from typing import Any, TypeVar, cast
+from typing import Any, NamedTuple, TypeVar, cast
 from weakref import WeakKeyDictionary
 
 import apsw
 
+from engram.engines.chain import Chain
 from engram.engines.rows import Row
+from engram.model.event import Head
 
 T = TypeVar("T")
 
 MOST_KEPT = 256
+print_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 EVENTS = "SELECT seq, id, envelope, payload FROM event"
+
+NOWHERE = 0
+"""The number of no file: what a copy says it was in, so that whatever file it becomes begins its own chain."""
 
 
 def fetch(db: apsw.Connection, sql: str, *values: str | int | None) -> list[Row]:
@@ -52,3 +59,35 @@ def meta(db: apsw.Connection, name: str) -> Any:  # noqa: ANN401 - whatever SQLi
 def set_meta(db: apsw.Connection, name: str, value: str | int) -> None:
     """Keep a fact about the store itself."""
     db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (name, value))
+
+
+class Book(NamedTuple):
+    """What a store knows of its history: its chain, and the number of the file it was in."""
+
+    chain: Chain
+    home: int
+
+    @staticmethod
+    def kept(db: apsw.Connection) -> "Book | None":
+        """The book as it was last written; None where nothing was ever committed."""
+        text = meta(db, "book")
+        if text is None:
+            return None
+        head, numbers, home, *earlier = json.loads(text)
+        return Book(Chain(Head(*head), numbers, tuple(earlier[0]) if earlier else ()), home)
+
+    @staticmethod
+    def read(db: apsw.Connection, home: int, new_replica: Callable[[], str]) -> "Book":
+        """The book for the file of this number: a new, copied or restored one begins a chain of its own."""
+        book = Book.kept(db)
+        if book is None:
+            return Book(Chain(Head(new_replica()), {}), home)
+        head = book.chain.head
+        own = head if book.home == home else Head(new_replica(), time=head.time, seq=head.seq)
+        return Book(book.chain.going_on(own), home)
+
+    def write(self, db: apsw.Connection) -> None:
+        """Keep it, in the transaction that made it true."""
+        head, numbers, earlier = self.chain
+        told = [list(head), numbers, self.home, *([list(earlier)] if earlier else [])]
+        set_meta(db, "book", print_json(told))

@@ -2,46 +2,19 @@
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
 
 import apsw
 
 from engram.engines.chain import Chain, moved, same_request, sealed, taken
 from engram.engines.rows import Row
 from engram.engines.sqlite_file import make_words
-from engram.engines.sqlite_rows import fetch, meta, set_meta
+from engram.engines.sqlite_rows import fetch, print_json, set_meta
 from engram.errors import Moved
 from engram.model.change import ABSENT, Change, Token
 from engram.model.codec import RECORDS, Record, RecordType, decode, encode, index, searchable, type_of
 from engram.model.event import Event, Head
 from engram.model.memory import Memory
 from engram.model.text import TERMS_VERSION
-
-_print = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
-
-
-class Book(NamedTuple):
-    """What a store knows of itself: its chain, and the file it was in."""
-
-    chain: Chain
-    home: int
-
-    @staticmethod
-    def read(db: apsw.Connection, home: int, new_replica: Callable[[], str]) -> "Book":
-        """The book as it stands; a new, copied or restored file begins a chain of its own."""
-        kept = meta(db, "book")
-        if kept is None:
-            return Book(Chain(Head(new_replica()), {}), home)
-        head, numbers, was, *earlier = json.loads(kept)
-        chain = Chain(Head(*head), numbers, tuple(earlier[0]) if earlier else ())
-        if was != home:
-            chain = chain.going_on(Head(new_replica(), time=chain.head.time, seq=chain.head.seq))
-        return Book(chain, home)
-
-    def write(self, db: apsw.Connection) -> None:
-        """Keep it, in the transaction that made it true."""
-        head, numbers, earlier = self.chain
-        set_meta(db, "book", _print([list(head), numbers, self.home, *([list(earlier)] if earlier else [])]))
 
 
 def replay(db: apsw.Connection, token: Token) -> int | None:
@@ -158,7 +131,7 @@ def place_term(p: int) -> str:
 
 def _put(db: apsw.Connection, record: Record, n: int, *, new: bool) -> int:
     """Keep a record with its columns; a memory's place is returned, and 0 for others."""
-    type, doc, columns = type_of(record), _print(encode(record)), index(record)
+    type, doc, columns = type_of(record), print_json(encode(record)), index(record)
     place = 0
     if type == "memory":
         place = _place(db, columns)
