@@ -58,7 +58,7 @@ class Change(NamedTuple):
     With a `past`, its events are kept first; the draft is sealed after them, and there may be none.
     """
 
-    draft: Draft  # with a past, it may be missing
+    draft: Draft | None
     puts: tuple[Record, ...] = ()
     drops: tuple[tuple[RecordType, str], ...] = ()
     expects: Mapping[str, int] = NONE

@@ -1,5 +1,6 @@
 """Records to documents and back, and the columns an engine may filter them by."""
 
+import functools
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any, Literal
@@ -28,7 +29,6 @@ RECORDS: Mapping[RecordType, type[Record]] = {
 TRAVELLERS: tuple[Literal["memory", "session", "relation"], ...] = ("memory", "session", "relation")
 """What may leave a store, or come into it from elsewhere: the keys of a server never do."""
 
-
 _NAMES: Mapping[type[Record], RecordType] = {made: name for name, made in RECORDS.items()}
 
 
@@ -41,7 +41,7 @@ def encode(record: Record) -> Document:
     """The record as JSON values; fields at their default are left out, so documents stay small."""
     document: Document = {}
     values = record.__dict__
-    for name, default, write, _ in _forms(type(record)):
+    for name, default, write, _ in _forms(type_of(record)):
         value = values[name]
         if value != default:
             document[name] = write(value) if write else value
@@ -55,7 +55,7 @@ def decode(type: RecordType, document: Mapping[str, Any]) -> Record:
         Corrupt: when the document is no such record, or has a field this version does not know.
     """
     values: dict[str, Any] = {}
-    known = _reading(RECORDS[type])
+    known = _reading(type)
     try:
         for name, value in document.items():
             read = known[name]
@@ -172,22 +172,19 @@ _CONVERTERS: dict[str, tuple[_Write, _Write]] = {
 
 _Form = tuple[str, Any, _Write | None, _Write | None]
 _NO_DEFAULT = object()
-_FORMS: dict[type[Record], tuple[_Form, ...]] = {}
-_READING: dict[type[Record], dict[str, _Write | None]] = {}
 
 
-def _forms(record: type[Record]) -> tuple[_Form, ...]:
-    """Per field: its name, its default, and how it is written and read. Worked out once per type."""
-    if record not in _FORMS:
-        _FORMS[record] = tuple(
-            (name, record.DEFAULTS.get(name, _NO_DEFAULT), *_CONVERTERS.get(name, (None, None)))
-            for name in record.FIELDS
-            if name != "handle"
-        )
-    return _FORMS[record]
+@functools.cache
+def _forms(type: RecordType) -> tuple[_Form, ...]:
+    """Per field: its name, its default, and how it is written and read."""
+    record = RECORDS[type]
+    return tuple(
+        (name, record.DEFAULTS.get(name, _NO_DEFAULT), *_CONVERTERS.get(name, (None, None)))
+        for name in record.FIELDS
+        if name != "handle"
+    )
 
 
-def _reading(record: type[Record]) -> dict[str, _Write | None]:
-    if record not in _READING:
-        _READING[record] = {name: read for name, _, _, read in _forms(record)}
-    return _READING[record]
+@functools.cache
+def _reading(type: RecordType) -> dict[str, _Write | None]:
+    return {name: read for name, _, _, read in _forms(type)}

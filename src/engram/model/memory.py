@@ -296,6 +296,11 @@ class Memory(Record, kw_only=True):
             raise Invalid("seen and revision cannot be that small.")
 
     @property
+    def called(self) -> str:
+        """What messages call it: its handle, or where it has none yet, the beginning of its id."""
+        return self.handle or self.id[:13]
+
+    @property
     def digest(self) -> str:
         """The hash of the normalised text: equal for the same statement, different for any other."""
         return words.digest(self.text)

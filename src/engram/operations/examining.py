@@ -77,7 +77,7 @@ def _look_at_ours(call: Call, looking: Examination) -> tuple[str, list[str]]:
             recalled = memory.id in used or since is None or max(memory.created_at, since) > long_ago
             looking.look_at(
                 memory,
-                memory.handle or memory.id[:13],
+                memory.called,
                 drifted=drifted,
                 recalled=recalled,
                 earlier=before.get(memory.id, ()),
@@ -146,7 +146,7 @@ def scrub(call: Call, *, confirm: bool, dry_run: bool) -> Scrubbed:
             copy, commit = _replaced(call, memory, copy, request)
             done["traces"] += commit.traces or 0
             places += commit.places
-        rows.append(ScrubRow(memory.handle or memory.id[:13], copy.handle if copy else "", clean.removed))
+        rows.append(ScrubRow(memory.called, copy.handle if copy else "", clean.removed))
         call.progress(len(rows), 0, "scrubbing")
     remains = 0 if dry_run else _erase_remains(call, request)
     return Scrubbed(

@@ -38,5 +38,5 @@ def _told(call: Call, id: str, relations: Sequence[Relation], known: Mapping[str
         other = known.get(relation.to_id if relation.from_id == id else relation.from_id)
         gone = ("forgotten", "rejected") if relation.kind == "supersedes" else ("forgotten", "rejected", "replaced")
         if other is not None and standing(other, call.now, call.caller.view) not in gone:
-            said.append(mark(relation, id).format(other.handle or other.id[:13]))
+            said.append(mark(relation, id).format(other.called))
     return said

@@ -73,7 +73,7 @@ def _rest(count: int) -> str:
 
 def _line(memory: Memory, now: datetime, label: str) -> str:
     facts = [
-        memory.handle or memory.id[:13],
+        memory.called,
         memory.kind,
         memory.origin,
         _age(memory, now),

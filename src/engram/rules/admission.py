@@ -78,7 +78,7 @@ def require_not_rejected(known: Known) -> None:
     """
     for twin in known.twins:
         if twin.status == "rejected" and not _amends_its_twin(twin, known):
-            name = twin.handle or twin.id[:13]
+            name = twin.called
             raise Conflict(
                 f"This text was rejected before ({name}) and stays out.",
                 f"If that was a mistake, undo the rejection: engram history {name}, then engram undo EVENT.",
@@ -155,16 +155,16 @@ def _key_of(old: Memory, proposal: Proposal, known: Known) -> str:
     if not proposal.key or proposal.key == old.key:
         return old.key
     if old.key:
-        name = old.handle or old.id[:13]
+        name = old.called
         raise Conflict(f"{name} goes by the key {old.key}, which stays.", "Remember it anew under the other key.")
     if known.keyed is not None and known.keyed.id != old.id:
-        name = known.keyed.handle or known.keyed.id[:13]
+        name = known.keyed.called
         raise Conflict(f"{name} has the key {proposal.key} already.", "Choose another key.")
     return proposal.key
 
 
 def _require_revisable(old: Memory) -> None:
-    name = old.handle or old.id[:13]
+    name = old.called
     if old.status == "rejected":
         raise Conflict(f"{name} was rejected.", f"Undo the rejection first: engram history {name}.")
     if old.forgotten_at is not None:
@@ -190,7 +190,7 @@ def require_free_text(old: Memory, text: str, known: Known) -> None:
         return
     for twin in known.twins:
         if twin.id != old.id and not (twin.apart or twin.amends or twin.key):
-            name = twin.handle or twin.id[:13]
+            name = twin.called
             raise Conflict(f"{name} says that already.", f"Forget one of the two: engram forget {name}.")
 
 

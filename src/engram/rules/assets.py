@@ -36,7 +36,7 @@ def joined(memory: Memory, asset: Asset) -> tuple[Asset, ...]:
         return memory.assets
     if any(one.name == asset.name for one in memory.assets):
         raise Conflict(
-            f"{memory.handle or memory.id[:13]} has another attachment {asset.name!r}.",
+            f"{memory.called} has another attachment {asset.name!r}.",
             "Give this one another name, or detach the other first.",
         )
     return (*memory.assets, asset)
@@ -54,8 +54,9 @@ def without(memory: Memory, asset: Asset) -> tuple[Asset, ...]:
 
 def told_as(action: str, change: Change) -> Change:
     """A revision by which only attachments came or went, as history calls it; a proposal stays one."""
-    draft = change.draft
-    return change._replace(draft=draft._replace(action=action)) if draft.action == "revise" else change
+    if change.draft is None or change.draft.action != "revise":
+        return change
+    return change._replace(draft=change.draft._replace(action=action))
 
 
 def found(memory: Memory, ref: str) -> Asset:
@@ -69,7 +70,7 @@ def found(memory: Memory, ref: str) -> Asset:
     begins = ref.lower() if len(ref) >= SHORTEST_HASH else "-"
     fits = named or [one for one in memory.assets if one.sha256.startswith(begins)]
     if not fits:
-        name = memory.handle or memory.id[:13]
+        name = memory.called
         raise NotFound(f"{name} has no attachment {ref!r}.", f"See what it has: engram assets {name}.")
     if len(fits) > 1:
         raise Conflict(

@@ -162,32 +162,29 @@ def moves(event: Event) -> set[str]:
 
 def restated(states: Mapping[str, State], request: Request) -> Change:
     """An event that tells records whole, to a place that knows nothing of them; no record changes."""
-    note = {STATES: {id: told_whole(state) for id, state in states.items()}}
-    draft = Draft(
-        RESTATE,
-        request.caller.name,
-        request.now,
-        tuple(states),
-        owner=request.caller.owner,
-        batch=request.batch,
-        payload=Payload((), note, request.salt),
+    return _noting(
+        RESTATE, {STATES: {id: told_whole(state) for id, state in states.items()}}, request, tuple(states)
     )
-    return Change(draft=draft)
 
 
 def enrolled(replica: str, device: str, request: Request) -> Change:
     """An event that tells which replica speaks for the caller from now on; no record changes."""
-    note = {"replica": replica, "device": device}
-    draft = Draft(
-        "enrol",
-        request.caller.name,
-        request.now,
-        (),
-        owner=request.caller.owner,
-        batch=request.batch,
-        payload=Payload((), note, request.salt),
+    return _noting("enrol", {"replica": replica, "device": device}, request)
+
+
+def _noting(action: str, note: Mapping[str, Any], request: Request, subjects: tuple[str, ...] = ()) -> Change:
+    """A Change that leaves every record as it is, and only notes something."""
+    return Change(
+        Draft(
+            action=action,
+            actor=request.caller.name,
+            at=request.now,
+            subjects=subjects,
+            owner=request.caller.owner,
+            batch=request.batch,
+            payload=Payload((), note, request.salt),
+        )
     )
-    return Change(draft=draft)
 
 
 def part_of(event: Event, goes: Callable[[str], bool], *, only: Mapping[str, Collection[str]]) -> Event | None:

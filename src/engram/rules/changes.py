@@ -37,8 +37,9 @@ def compose(
     note: Mapping[str, Any] | None = None,
     reverses: tuple[str, ...] = (),
     erase: bool = False,
+    subjects: tuple[str, ...] | None = None,
 ) -> Change:
-    """The Change that takes every step, with its event.
+    """The Change that takes every step, with its event; `subjects` are what that is about, where no step tells.
 
     Raises:
         Unconfirmed: when a curated memory would become live, or a live one change, without a person's word.
@@ -57,7 +58,7 @@ def compose(
         actor=request.caller.name,
         owner=request.caller.owner,
         at=request.now,
-        subjects=tuple(record.id for record in (gone if erase else known) if record),
+        subjects=subjects or tuple(record.id for record in (gone if erase else known) if record),
         tier=max((memory.tier for memory in memories), default=0),
         batch=request.batch,
         reverses=reverses,
@@ -93,7 +94,7 @@ def join(changes: Sequence[Change]) -> Change:
             if id in touched:
                 raise Conflict(f"Two of these would change {id[:13]}.", "Ask for them one after the other.")
         touched.update(change.expects)
-    drafts = [change.draft for change in changes]
+    drafts = [change.draft for change in changes if change.draft]
     removed = [kind for draft in drafts for kind in (draft.payload.note or {}).get("redacted", ())]
     note = {**(drafts[0].payload.note or {}), **({"redacted": removed} if removed else {})}
     edits = tuple(edit for draft in drafts for edit in draft.payload.edits)
@@ -148,11 +149,10 @@ def _says(before: Record | None, after: Memory | Session) -> bool:
     """Whether readers of the place are told something they were not told before."""
     if before is None:
         return True
-    said = ("scope", *CONTENT) if isinstance(after, Memory) else ("scope",)
-    shared = isinstance(before, Memory) and isinstance(after, Memory) and after.visibility != before.visibility
-    return (shared and after.visibility == "shared") or any(  # type: ignore[union-attr] # a memory, by the line above
-        getattr(before, name) != getattr(after, name) for name in said
-    )
+    if isinstance(before, Memory) and isinstance(after, Memory):
+        shared_now = after.visibility == "shared" != before.visibility
+        return shared_now or any(getattr(before, name) != getattr(after, name) for name in ("scope", *CONTENT))
+    return isinstance(before, Session) and before.scope != after.scope
 
 
 def _reworded(before: Record | None, after: Memory) -> bool:

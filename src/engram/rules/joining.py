@@ -426,7 +426,7 @@ def change_of(
         draft = Draft("join", request.caller.name, request.now, tuple(r.id for r in puts), request.caller.owner)
     touched = {record.id for record in puts} | {id for _, id in drops}
     return Change(
-        draft=draft,  # type: ignore[arg-type] # with a past, it may be missing
+        draft=draft,
         puts=tuple(puts),
         drops=tuple(drops),
         expects={id: current[id].revision if id in current else ABSENT for id in touched},

@@ -129,8 +129,8 @@ def verify(memory: Memory, request: Request, citations: Sequence[Citation] | Non
     if (memory.status != "promoted" and not staged) or memory.forgotten_at is not None:
         forgotten = memory.forgotten_at is not None
         raise Conflict(
-            f"{_name(memory)} is {_state(memory)}; only a promoted memory can be verified.",
-            f"Restore it first: engram restore {_name(memory)}."
+            f"{memory.called} is {_state(memory)}; only a promoted memory can be verified.",
+            f"Restore it first: engram restore {memory.called}."
             if forgotten
             else "Review it first: engram review.",
         )
@@ -150,9 +150,9 @@ def forget(memory: Memory, request: Request, *, reason: str = "", replaced: Sequ
     """
     require_owner(request.caller, memory)
     if memory.status == "rejected":
-        raise Conflict(f"{_name(memory)} is rejected: it is hidden already.", "To erase it: engram purge.")
+        raise Conflict(f"{memory.called} is rejected: it is hidden already.", "To erase it: engram purge.")
     if memory.forgotten_at is not None:
-        raise Conflict(f"{_name(memory)} is forgotten already.", f"Bring it back: engram restore {_name(memory)}.")
+        raise Conflict(f"{memory.called} is forgotten already.", f"Bring it back: engram restore {memory.called}.")
     require_person_for(memory, request, "forget")
     if memory.tier == CURATED and memory.status == "promoted":
         require_person(request, f"forget a curated memory (kind {memory.kind})")
@@ -176,7 +176,7 @@ def restore(
     """
     require_owner(request.caller, memory)
     if memory.forgotten_at is None:
-        raise Conflict(f"{_name(memory)} is not forgotten.", "There is nothing to restore.")
+        raise Conflict(f"{memory.called} is not forgotten.", "There is nothing to restore.")
     if memory.tier == CURATED and memory.status == "promoted":
         require_person(request, f"restore a curated memory (kind {memory.kind})")
     changes: dict[str, object] = {"forgotten_at": None}
@@ -225,7 +225,7 @@ def purge_all(
         require_owner(request.caller, memory)
     require_person(request, "purge a memory")
     if len(memories) == 1:
-        _require_sure(request, _name(memories[0]))
+        _require_sure(request, memories[0].called)
     else:
         _require_sure(request, f"{len(memories):,} memories", "them")
     gone = {each.id: each for each in (*memories, *proposals)}
@@ -256,8 +256,7 @@ def purge_remains(id: str, request: Request) -> Change:
     """Erase what history still tells of a memory that is no longer there: one whose making was undone."""
     require_person(request, "purge a memory")
     _require_sure(request, id[:13])
-    change = compose("purge", request, [])
-    return change._replace(draft=change.draft._replace(subjects=(id,)), erase=(id,))
+    return compose("purge", request, [], subjects=(id,))._replace(erase=(id,))
 
 
 def _require_sure(request: Request, name: str, it: str = "it") -> None:
@@ -273,8 +272,8 @@ def require_revision(memory: Memory, revision: int | None) -> None:
     """
     if revision is not None and revision != memory.revision:
         raise Conflict(
-            f"{_name(memory)} is at revision {memory.revision}, not {revision}.",
-            f"Look at it again (engram get {_name(memory)}), then repeat the change.",
+            f"{memory.called} is at revision {memory.revision}, not {revision}.",
+            f"Look at it again (engram get {memory.called}), then repeat the change.",
         )
 
 
@@ -327,8 +326,8 @@ def _apply(
         raise Forbidden("A proposal can only change a memory of the same owner.", "Remember it as one of your own.")
     if amended.forgotten_at is not None or amended.status != "promoted":
         raise Conflict(
-            f"{_name(stored)} amends {_name(amended)}, which is {_state(amended)}.",
-            f"Restore it first, or reject the proposal: engram reject {_name(stored)}.",
+            f"{stored.called} amends {amended.called}, which is {_state(amended)}.",
+            f"Restore it first, or reject the proposal: engram reject {stored.called}.",
         )
     content = proposed(proposal, base, amended)
     move = step(amended, request, **content, approved_by=request.caller.name, verified_at=request.now)
@@ -356,7 +355,7 @@ def merge_into(proposal: Memory, other: Memory, text: str, request: Request) -> 
     require_person(request, "merge what waits for review")
     _require_waiting(proposal, "merge")
     if other.id == proposal.id:
-        raise Conflict(f"{_name(proposal)} cannot be merged into itself.", "Name another memory with --into.")
+        raise Conflict(f"{proposal.called} cannot be merged into itself.", "Name another memory with --into.")
     worded = replace(
         proposal,
         text=redact(text).text,
@@ -407,15 +406,11 @@ def _require_waiting(memory: Memory, act: str) -> None:
     if memory.status == "pending" and memory.forgotten_at is None:
         return
     hint = {
-        "rejected": f"If the rejection was a mistake, undo it: engram history {_name(memory)}.",
-        "forgotten": f"Restore it first: engram restore {_name(memory)}.",
+        "rejected": f"If the rejection was a mistake, undo it: engram history {memory.called}.",
+        "forgotten": f"Restore it first: engram restore {memory.called}.",
     }.get(_state(memory), "See what waits: engram review --list.")
-    raise Conflict(f"Cannot {act} {_name(memory)}: it is {_state(memory)}, not pending.", hint)
+    raise Conflict(f"Cannot {act} {memory.called}: it is {_state(memory)}, not pending.", hint)
 
 
 def _state(memory: Memory) -> str:
     return "forgotten" if memory.forgotten_at is not None else memory.status
-
-
-def _name(memory: Memory) -> str:
-    return memory.handle or memory.id[:13]

@@ -169,7 +169,7 @@ def _relation(
 
 def _judged_already(first: Memory, known: Relation, request: Request) -> Conflict:
     if request.caller.human and first.status == "pending":
-        name = first.handle or first.id[:13]
+        name = first.called
         return Conflict(f"{name} waits for review itself.", f"Promote it first: engram promote {name}.")
     return Conflict(
         f"That pair was judged already: {known.kind}.", "A person changes it: engram relate, or engram undo."
@@ -238,7 +238,7 @@ def _held(
 def _require_in_use(first: Memory, second: Memory) -> None:
     """What is out of use replaces nothing: so no ring of memories can hide one another."""
     if first.replaced_by not in ("", second.id) or first.forgotten_at is not None or first.status == "rejected":
-        name = first.handle or first.id[:13]
+        name = first.called
         raise Conflict(f"{name} is out of use itself.", f"Name what is in use: engram related {name}.")
 
 

@@ -127,11 +127,8 @@ def carry(
     if not steps and (not taken["queue"] or last == "sync"):
         return None
     told = f"{taken['append']} live, {taken['queue']} for a person"
-    change = compose("sync", request, steps, note={"reason": told})
-    if steps:
-        return change
     queued = tuple(route.memory.id for route in routes if route.action == "queue")
-    return change._replace(draft=change.draft._replace(subjects=queued))
+    return compose("sync", request, steps, note={"reason": told}, subjects=None if steps else queued)
 
 
 class _Batch:

@@ -43,7 +43,7 @@ def undo(
     if all(event.action == EDITED for event in events):
         request = request._replace(confirmed=request.confirmed or "undo")
     for waiting in dependents:
-        name = waiting.handle or waiting.id[:13]
+        name = waiting.called
         raise Conflict(
             f"Cannot undo that: {name} proposes to change it.", f"Decide about {name} first: engram review."
         )

@@ -318,7 +318,7 @@ class State:
         types = tuple(RECORDS)
         puts = [self.record(type, id) for type in types for id in self.documents[type]]
         return Change(
-            draft=None,  # type: ignore[arg-type] # nothing is sealed: the past is taken over
+            draft=None,  # nothing is sealed: the past is taken over
             puts=tuple(puts),
             expects={record.id: 0 for record in puts},
             claims={id: tuple(claims) for id, claims in self.claims.items()},
@@ -331,7 +331,7 @@ class State:
         self.tell(line)
         puts = {id: put["type"] for id, put in line.after.get("puts", {}).items() if self._knows(id)}
         return Change(
-            draft=None,  # type: ignore[arg-type] # as above
+            draft=None,
             puts=tuple(self.record(type, id) for id, type in puts.items()),
             drops=tuple((type, id) for type, id in line.after.get("drops", ())),
             claims={id: tuple(self.claims[id]) for id in line.after.get("claims", {}) if id in self.claims},

@@ -10,8 +10,8 @@ from engram.engines.files.mark import knows
 from engram.engines.files.problem import Problem, Unreadable
 from engram.engines.files.registry import Registry
 from engram.errors import Invalid
+from engram.model.change import ABSENT, Change
 from engram.model.change import NONE as NOTHING
-from engram.model.change import Change
 from engram.model.codec import Document, decode, encode
 from engram.model.event import BOOKKEEPING, Draft, Payload, edits_between
 from engram.model.items import OURS, Item, is_stripped, print_item, status_of
@@ -358,6 +358,7 @@ def change_of(
     batch: str,
     salt: str,
     action: str,
+    actor: str = "file",
     note: Mapping[str, Any] = NOTHING,
 ) -> Change:
     """What a person's hand did, as one Change. Whom another memory leaves no place stands apart."""
@@ -378,13 +379,12 @@ def change_of(
         puts.append(after)
     steps = zip((each.before for each in edited), puts, strict=True)
     edits = tuple(edit for before, after in steps for edit in edits_between(before, after))
-    payload = Payload(
-        edits, {"confirmed": "file", **note}, salt
-    )  # whoever writes this file is a person, or acts as one
+    # Whoever writes this file is a person, or acts as one.
+    payload = Payload(edits, {"confirmed": "file", **note}, salt)
     return Change(
         draft=Draft(
             action=action,
-            actor="file",
+            actor=actor,
             at=now,
             subjects=tuple(after.id for after in puts),
             tier=max((after.tier for after in puts), default=0),
@@ -392,7 +392,7 @@ def change_of(
             payload=payload,
         ),
         puts=tuple(puts),
-        expects={e.after.id: e.before.revision if e.before else 0 for e in edited},
+        expects={e.after.id: e.before.revision if e.before else ABSENT for e in edited},
         claims=claims,
         numbers={each.after.id: each.number for each in edited if each.number},
     )

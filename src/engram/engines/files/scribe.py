@@ -443,8 +443,7 @@ class Scribe:
     def acknowledge(self, gap: Sequence[gaps.Lost]) -> str:
         """Take note of lost events by an event, so that history goes on without them; answers what was done."""
         batch, note = self._new_id(), gaps.note_of(gap)
-        change = self._change_of([], self.state(), ACKNOWLEDGED, note, batch)
-        change = change._replace(draft=change.draft._replace(actor=DOCTOR))
+        change = self._change_of([], self.state(), ACKNOWLEDGED, note, batch, actor=DOCTOR)
         done, drafted = self._log(change, ())
         assert drafted
         self._follow([(drafted.line, [])])
@@ -452,7 +451,14 @@ class Scribe:
         return f"History goes on without what is lost: {gaps.listed(gap)}. Event {done.event.seq} says so."
 
     def _change_of(
-        self, edited: list[Edited], state: State, action: str, note: Mapping[str, object], batch: str
+        self,
+        edited: list[Edited],
+        state: State,
+        action: str,
+        note: Mapping[str, object],
+        batch: str,
+        *,
+        actor: str = "file",
     ) -> Change:
         return reading.change_of(
             edited,
@@ -462,6 +468,7 @@ class Scribe:
             batch=batch,
             salt=self._new_id(),
             action=action,
+            actor=actor,
             note={name: value for name, value in note.items() if value},
         )
 
