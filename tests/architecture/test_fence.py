@@ -25,7 +25,7 @@ MAY_IMPORT: dict[str, tuple[set[str], str]] = {
         {"errors", "drafts", "model", "rules", "recall", "ports", "evidence", "interop", "sync"},
         "operations know neither engines nor surfaces",
     ),
-    "engines": ({"errors", "model"}, "engines apply Changes: no rule lives in them, and none knows another"),
+    "engines": ({"errors", "drafts", "model"}, "engines apply Changes: no rule lives in them, and none knows another"),
     "indexes": ({"errors", "model"}, "indexes propose candidates and nothing else"),
     "inference": ({"errors", "drafts", "model", "transport"}, "a helper of the core, wired from outside"),
     "evidence": ({"errors", "model"}, "a helper of the core, wired from outside"),
@@ -115,8 +115,9 @@ THIRD_PARTY = {
 }
 """Foreign library → the only modules (by beginning of the name) that may import it."""
 
-SHARED = {"where", "rows", "audit", "chain", "folders", "groups", "salvage"}
-"""What every engine may use: filters, rows, groups of terms, tampering, history that goes on, folders that last."""
+SHARED = {"where", "rows", "audit", "chain", "folders", "groups", "pieces", "salvage"}
+"""What every engine may use: filters, rows, groups of terms, tampering, history that goes on, folders that last,
+pieces of what was erased, and what is read of damaged stores."""
 
 LONGEST_FUNCTION = 60
 MARK = re.compile(r"#.*noqa: [A-Z0-9, ]*PLC0415.* - \w+")
@@ -145,7 +146,7 @@ def layer_of(module: str) -> str:
 
 
 def engine_of(module: str) -> str:
-    """All `sqlite*` modules are one engine, and so is a package; `SHARED` is of those that speak SQL."""
+    """All `sqlite*` modules are one engine, and so is a package."""
     name = module.split(".")[2] if module.count(".") > 1 else "engines"
     return next((each for each in ("sqlite", "postgres") if name.startswith(each)), name)
 

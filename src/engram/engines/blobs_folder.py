@@ -3,12 +3,12 @@
 import errno
 import os
 import stat
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from typing import IO
 
+from engram.drafts import whole_file
 from engram.engines.folders import sync_folder
 from engram.errors import Corrupt, NotFound, Unavailable
 from engram.model.blob import Blob
@@ -208,18 +208,9 @@ def _blocks(file: IO[bytes]) -> Iterator[bytes]:
 
 def _copy(source: str, target: str) -> None:
     """A copy that takes its name when it is whole."""
-    draft = f"{target}.{os.getpid()}-{time.monotonic_ns()}.new"
-    try:
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
-        with open(source, "rb") as whole, os.fdopen(os.open(draft, flags, 0o600), "wb") as file:
-            while block := whole.read(BLOCK):
-                file.write(block)
-            file.flush()
-            os.fsync(file.fileno())
-        os.rename(draft, target)
-    finally:
-        with suppress(FileNotFoundError):
-            os.unlink(draft)
+    with open(source, "rb") as whole, whole_file(target) as file:
+        while block := whole.read(BLOCK):
+            file.write(block)
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""What every SQL engine appends: the chain of a store, its numbers, and the events of a Change as they are kept."""
+"""What engines append and how they refuse: the chain of a store, its numbers, and the events of a Change."""
 
 from typing import NamedTuple
 

@@ -1,7 +1,33 @@
-"""Folders whose names last: what was made in them is there after a loss of power too."""
+"""Folders that last and are private: what was made in them outlives a loss of power, and nobody else may look."""
 
 import os
+import stat
 from contextlib import suppress
+from typing import NamedTuple
+
+
+class Loose(NamedTuple):
+    """Something others may read or write, and the mode it should have."""
+
+    path: str
+    mode: int
+    wanted: int
+
+    @property
+    def sentence(self) -> str:
+        """What is wrong."""
+        return f"Others may open {self.path} (mode {self.mode:04o})."
+
+    @property
+    def command(self) -> str:
+        """What mends it."""
+        return f"chmod {self.wanted:o} {self.path}"
+
+
+def loosened(path: str, seen: os.stat_result) -> list[Loose]:
+    """That others may open a file or folder, where they may."""
+    mode = stat.S_IMODE(seen.st_mode)
+    return [Loose(path, mode, 0o700 if stat.S_ISDIR(seen.st_mode) else 0o600)] if mode & 0o077 else []
 
 
 def make_folder(path: str) -> None:

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, cast
 
+from engram.engines.chain import moved, same_request, taken
 from engram.errors import Conflict, Moved
 from engram.model.change import ABSENT, Change, Commit, Finding, Past, Token, Witness
 from engram.model.codec import RECORDS, Record, RecordType, index, searchable, type_of
@@ -266,39 +267,35 @@ class RamEngine:
         known = self._tokens.get((token.owner, token.operation, token.name))
         if known is None:
             return None
-        if known[0] != token.request:
-            raise Conflict(
-                "That token was used for another request.",
-                "Use a new token for a new request.",
-            )
+        same_request(token, known[0])
         return self._events[known[1] - 1]
 
     def _check(self, change: Change) -> None:
         for id, revision in change.expects.items():
             rows = [rows[id].record.revision for rows in self._rows.values() if id in rows]
             if (rows[0] if rows else ABSENT) != revision:
-                raise Moved("It changed in the meantime.", "Read it again, and repeat what you asked for.")
+                raise moved()
         touched = set(change.claims) | {id for _, id in change.drops} | {record.id for record in change.puts}
-        taken: set[str] = set()
+        wanted: set[str] = set()
         for id, claims in change.claims.items():
             holders = {self._claims[claim] for claim in claims if claim in self._claims}
-            if holders - {id} - touched or taken.intersection(claims):
-                raise Moved("Another memory holds this place.", "Read it again, and repeat what you asked for.")
-            taken.update(claims)
+            if holders - {id} - touched or wanted.intersection(claims):
+                raise taken()
+            wanted.update(claims)
 
     def _number(self, change: Change) -> dict[str, int]:
         """The number of every record put: the one it has, the one it must get, or the next."""
         last, numbers = Counter(self._numbers), dict[str, int]()
-        taken = {(type, row.number) for type, rows in self._rows.items() for row in rows.values()}
+        given = {(type, row.number) for type, rows in self._rows.items() for row in rows.values()}
         for record in change.puts:
             type = type_of(record)
             if old := self._rows[type].get(record.id):
                 numbers[record.id] = old.number
                 continue
             n = numbers[record.id] = change.numbers.get(record.id) or last[type] + 1
-            if (type, n) in taken:
+            if (type, n) in given:
                 raise Moved(f"{print_handle(type, n)} is another record.", "Let it have the next number.")
-            taken.add((type, n))
+            given.add((type, n))
             last[type] = max(last[type], n)
         return numbers
 
@@ -311,8 +308,8 @@ class RamEngine:
 
     def _apply(self, change: Change, numbers: Mapping[str, int]) -> None:
         gone = {id for _, id in change.drops}
-        moved = gone | set(change.claims)
-        self._claims = {claim: id for claim, id in self._claims.items() if id not in moved}
+        freed = gone | set(change.claims)
+        self._claims = {claim: id for claim, id in self._claims.items() if id not in freed}
         for type, id in change.drops:
             self._rows[type].pop(id)
         for record in change.puts:

@@ -11,6 +11,7 @@ from weakref import WeakSet
 import apsw
 
 from engram.engines import sqlite_file as files
+from engram.engines.pieces import TELLING, as_json, pieces_of
 from engram.engines.rows import (
     Row,
     backlog_of,
@@ -39,12 +40,6 @@ from engram.model.text import TERMS_VERSION
 
 POINTS = ("begun", "checked", "records", "words", "claims", "event", "sealed", "committed")
 """The named points of a commit, in order: what crash tests kill at. Before "committed" nothing is kept."""
-
-TELLING = ("text", "summary", "key", "tags", "citations")
-"""The fields that hold a person's words; the others are ours, and occur all over the store."""
-
-SHORTEST_TRACE = 8
-"""Pieces of fewer characters occur by chance, and prove nothing."""
 
 VECTORS_WAIT = 2000
 """Milliseconds that vectors wait for another writer: they come beside a question, and can come later."""
@@ -373,17 +368,15 @@ class SqliteEngine:
             for (payload,) in fetch(db, f"{sql} AND payload IS NOT NULL", id):
                 edits = Payload.parse(payload).edits
                 told.update(strings([[edit.old, edit.new] for edit in edits if edit.field in TELLING]))
-        escaped = (json.dumps(text, ensure_ascii=False)[1:-1] for text in told)
-        pieces = {text[at : at + 48] for text in escaped for at in range(0, max(len(text) - 11, 1), 48)}
-        return [piece.encode() for piece in pieces if len(piece) >= SHORTEST_TRACE]
+        return [piece.encode() for piece in pieces_of(map(as_json, told))]
 
     def _scrub(self, needles: list[bytes]) -> tuple[int | None, tuple[str, ...]]:
         """Empty the write-ahead log and count the pieces that can still be read in the raw files, and say where.
 
         None says that there was no piece long enough to look for.
         """
-        self._connection().execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
         db = self._connection()
+        db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
         mine, noted = [], set[int]()
         for needle in needles:  # a piece that another memory says as well is no trace of this one
             sql = "SELECT 1 FROM memory WHERE instr(doc, ?1) UNION ALL SELECT 1 FROM event WHERE"
@@ -397,11 +390,11 @@ class SqliteEngine:
 
     def _check_file(self, *, repair: bool) -> Iterator[Finding]:
         problems = files.loose_modes(self.path, os.stat(self.path), private_folder=self._private_folder)
-        for sentence, command, path, mode in problems:
+        for loose in problems:
             if repair:
-                os.chmod(path, mode)
+                os.chmod(loose.path, loose.wanted)
             else:
-                yield Finding("modes", sentence, f"Make it private: {command}", fixable=True)
+                yield Finding("modes", loose.sentence, f"Make it private: {loose.command}", fixable=True)
         version = apsw.sqlite_lib_version()
         if tuple(map(int, version.split("."))) < files.SAFE_SQLITE:
             wanted = ".".join(map(str, files.SAFE_SQLITE))

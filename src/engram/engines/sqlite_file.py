@@ -9,7 +9,7 @@ from json import JSONDecodeError
 
 import apsw
 
-from engram.engines.folders import make_folder, sync_folder
+from engram.engines.folders import Loose, loosened, make_folder, sync_folder
 from engram.errors import Corrupt, EngramError, Invalid, Unavailable
 from engram.model.change import LEFT
 
@@ -130,6 +130,10 @@ def m0002_vectors(db: apsw.Connection) -> None:
     make_words(db)
 
 
+def m0003_theirs(db: apsw.Connection) -> None:
+    """What another store says of a record (`theirs`): a field of documents, and no column."""
+
+
 def m0004_ends(db: apsw.Connection) -> None:
     """Relations by their ends: every hit of a recall asks which of them touch it."""
     for end in ("from_id", "to_id"):
@@ -156,10 +160,6 @@ def make_words(db: apsw.Connection) -> None:
     # Counts the carriers of a term without reading a single document.
     db.execute("DROP TABLE IF EXISTS vocabulary")
     db.execute("CREATE VIRTUAL TABLE vocabulary USING fts5vocab(words, 'row')")
-
-
-def m0003_theirs(db: apsw.Connection) -> None:
-    """What another store says of a record (`theirs`): a field of documents, and no column."""
 
 
 _LATER = ("imprint",)
@@ -393,22 +393,15 @@ def _require_file(path: StrPath, found: os.stat_result) -> None:
 
 
 def _require_private(path: StrPath, found: os.stat_result, *, private_folder: bool) -> None:
-    for problem in loose_modes(path, found, private_folder=private_folder):
-        raise Corrupt(f"{problem[0]}", f"Make it private: {problem[1]}  (or run `engram doctor --fix`)")
+    for loose in loose_modes(path, found, private_folder=private_folder):
+        raise Corrupt(loose.sentence, f"Make it private: {loose.command}  (or run `engram doctor --fix`)")
 
 
-def loose_modes(
-    path: StrPath, found: os.stat_result, *, private_folder: bool
-) -> list[tuple[str, str, StrPath, int]]:
-    """What others may read or write: sentence, command that mends it, path and the mode it should have."""
-    problems = []
-    if found.st_mode & 0o077:
-        mode = stat.S_IMODE(found.st_mode)
-        problems.append((f"Others may open the store {path} (mode {mode:04o}).", f"chmod 600 {path}", path, 0o600))
-    folder = os.path.dirname(path)
-    if private_folder and (mode := stat.S_IMODE(os.stat(folder).st_mode)) & 0o077:
-        problems.append((f"Others may look into {folder} (mode {mode:04o}).", f"chmod 700 {folder}", folder, 0o700))
-    return problems
+def loose_modes(path: StrPath, found: os.stat_result, *, private_folder: bool) -> list[Loose]:
+    """What others may read or write: the file, and its folder where that is the store's own."""
+    folder = os.path.dirname(os.fspath(path))
+    of_folder = loosened(folder, os.stat(folder)) if private_folder else []
+    return [*loosened(os.fspath(path), found), *of_folder]
 
 
 def _require_ours(path: StrPath, found: os.stat_result) -> None:

@@ -22,7 +22,8 @@ from engram.model.hashing import sha256
 from engram.model.items import status_of
 from engram.model.memory import Memory
 
-FIX = "Mend it: engram doctor --fix"
+DOCTOR = "engram doctor --fix"
+FIX = f"Mend it: {DOCTOR}"
 
 _LEFT = r"(?: \(.*conflict.*\)|\.sync-conflict-.*|[-_ ]conflict(?:ed)?.*| \d+| \(\d+\)|~.*| copy.*)"
 """What sync tools call the other side of a conflict: Dropbox, Syncthing, iCloud, Nextcloud and others."""
@@ -90,7 +91,7 @@ def _flaws(view: View) -> Iterator[Flaw]:
     for span, item in view.found.twice:
         line = view.registry.line_of(span[0])
         message = f"memory.md, line {line}: {item.handle} is another memory's id."
-        hint = f"Keep both, the newer one under a new id: {FIX[9:]}"
+        hint = f"Keep both, the newer one under a new id: {DOCTOR}"
         yield Flaw(Finding("duplicate", message, hint, fixable=True))
     yield from _copies(view)
 
@@ -230,9 +231,8 @@ def _file(view: View, step: Step, did: str) -> str:
 def _refiled(view: View, place: str, name: str, memory: Memory) -> str:
     """Write an envelope anew; what stood there is kept aside."""
     kept = view.folder.put_aside(place, name)
-    memory_waits = Step(memory.id, memory.handle, memory, memory)
     if place == QUEUE:
-        beside.file_in_queue(view.folder, memory_waits, view.now)
+        beside.file_in_queue(view.folder, Step(memory.id, memory.handle, memory, memory), view.now)
     else:
         view.folder.write(beside.envelope(memory, memory.handle, view.now), place, name, durable=False)
     return f"{place}/{name} was written anew; what stood there is .bak/{kept}."
@@ -240,7 +240,7 @@ def _refiled(view: View, place: str, name: str, memory: Memory) -> str:
 
 def _queued_copy(view: View, place: str, name: str) -> Flaw:
     told = f"{place}/{name} was left by a sync tool."
-    finding = Finding("copy", told, f"Put it aside: {FIX[9:]}", severity="warning", fixable=True)
+    finding = Finding("copy", told, f"Put it aside: {DOCTOR}", severity="warning", fixable=True)
     return Flaw(finding, partial(_aside, view, place, name))
 
 
@@ -268,7 +268,7 @@ def _audit(view: View) -> Iterator[Flaw]:
     plain = beside.unmarked_trail(content)
     if plain != content:
         told = "audit.jsonl has the marks of a merge."
-        finding = Finding("audit", told, f"Keep both sides: {FIX[9:]}", fixable=True)
+        finding = Finding("audit", told, f"Keep both sides: {DOCTOR}", fixable=True)
         yield Flaw(finding, partial(_trail_unmarked, view.folder))
         content = plain
     for at, line in enumerate(content.split(b"\n")[:-1], 1):
@@ -337,7 +337,7 @@ def marked(folder: Folder) -> Flaw | None:
     text = (folder.read(LOG) or b"").decode("utf-8", "replace").replace("\r\n", "\n")
     if not beside.is_marked(text):
         return None
-    finding = Finding("log", "memory-log.md has the marks of a merge.", f"Keep both sides: {FIX[9:]}", fixable=True)
+    finding = Finding("log", "memory-log.md has the marks of a merge.", f"Keep both sides: {DOCTOR}", fixable=True)
     return Flaw(finding, partial(_unmarked, folder, text))
 
 
@@ -383,7 +383,7 @@ def target_of(name: str) -> str:
 def _copies(view: View) -> Iterator[Flaw]:
     joins = {AUDIT: _joined_trail, LOG: _joined_log}
     for name in copies(view.folder):
-        target, told, hint = target_of(name), f"{name} was left by a sync tool.", f"Join it: {FIX[9:]}"
+        target, told, hint = target_of(name), f"{name} was left by a sync tool.", f"Join it: {DOCTOR}"
         reason = _parted_ways(view, name) if target == EVENTS else ""
         if reason:
             told = f"{name} was left by a sync tool, and cannot be joined: {reason}."
@@ -429,7 +429,7 @@ def _joined_log(view: View, name: str) -> str:
 
 def _is_purged(entry: str, state: State) -> bool:
     found = _OF_ENTRY.search(entry)
-    return bool(found) and state.erased("", found[1] or found[2]) if found else False
+    return found is not None and state.erased("", found[1] or found[2])
 
 
 def count(number: int, one: str, many: str = "") -> str:

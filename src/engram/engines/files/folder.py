@@ -8,9 +8,8 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import NamedTuple
 
-from engram.engines.folders import make_folder, sync_folder
+from engram.engines.folders import Loose, loosened, make_folder, sync_folder
 from engram.errors import Corrupt, Invalid, Unavailable
 
 REGISTRY, LOG, EVENTS, AUDIT, LOCK = "memory.md", "memory-log.md", "events.jsonl", "audit.jsonl", ".lock"
@@ -26,24 +25,6 @@ Stamp = tuple[int, int, int]
 
 Print = tuple[Stamp | None, ...]
 """The stamp of each of TEXTS; None where there is none."""
-
-
-class Loose(NamedTuple):
-    """Something others may read or write, and the mode it should have."""
-
-    path: str
-    mode: int
-    wanted: int
-
-    @property
-    def sentence(self) -> str:
-        """What is wrong."""
-        return f"Others may open {self.path} (mode {self.mode:04o})."
-
-    @property
-    def command(self) -> str:
-        """What mends it."""
-        return f"chmod {self.wanted:o} {self.path}"
 
 
 class Folder:
@@ -82,9 +63,8 @@ class Folder:
         found = []
         for path in paths:
             with suppress(FileNotFoundError):
-                mode = os.lstat(path).st_mode
-                if not stat.S_ISLNK(mode) and mode & 0o077:
-                    found.append(Loose(path, stat.S_IMODE(mode), 0o700 if stat.S_ISDIR(mode) else 0o600))
+                seen = os.lstat(path)
+                found += [] if stat.S_ISLNK(seen.st_mode) else loosened(path, seen)
         return found
 
     def links(self) -> list[str]:

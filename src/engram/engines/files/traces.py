@@ -8,14 +8,9 @@ from typing import NamedTuple
 
 from engram.engines.files.folder import EVENTS, Folder
 from engram.engines.files.history import Journal, Line, State, Step
+from engram.engines.pieces import TELLING, as_json, pieces_of
 from engram.model.change import noted_at
 from engram.model.codec import encode, strings
-
-TELLING = ("text", "summary", "key", "tags", "citations")
-"""The fields that hold a person's words; the others are ours, and occur all over the store."""
-
-SHORTEST = 8
-"""Pieces of fewer characters occur by chance, and prove nothing."""
 
 PRESSED = b"\x1f\x8b"
 
@@ -56,8 +51,8 @@ def erased(lines: Iterable[Line], steps: Iterable[Step], ids: Iterable[str]) -> 
         if step.id in gone:
             handles.add(step.handle)
             told.update(strings([encode(step.before).get(name) for name in TELLING] if step.before else []))
-    pieces = _pieces(json.dumps(text, ensure_ascii=False)[1:-1] for text in told)
-    return Erased(gone, frozenset(handles), pieces, _pieces(" ".join(text.split()) for text in told))
+    plain = pieces_of(" ".join(text.split()) for text in told)
+    return Erased(gone, frozenset(handles), pieces_of(map(as_json, told)), plain)
 
 
 def rewritten(content: bytes, journal: Journal, kept: Iterable[Line], gone: Erased) -> bytes:
@@ -111,9 +106,3 @@ def _unpacked(content: bytes) -> str | None:
         return plain.decode("utf-8-sig")
     except (zlib.error, UnicodeDecodeError):
         return None
-
-
-def _pieces(texts: Iterable[str]) -> frozenset[str]:
-    """Pieces of texts, long enough to be telling."""
-    pieces = {text[at : at + 48] for text in texts for at in range(0, max(len(text) - 11, 1), 48)}
-    return frozenset(piece for piece in pieces if len(piece) >= SHORTEST)
