@@ -1,9 +1,9 @@
-"""What the core asks of the world: an engine, an embedder, and chance and time from outside."""
+"""What the core asks of the world: an engine, models, evidence, places for bytes and keys, and time and chance."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeVar, cast
 
 from engram.model.answers_store import ModelRow
 from engram.model.blob import Blob
@@ -17,6 +17,8 @@ from engram.model.judgement import Judgement
 from engram.model.memory import Citation, Context, Memory
 from engram.model.query import Backlog, Census, Hit, Page, Query, Space
 from engram.model.scope import Scope
+
+A = TypeVar("A")
 
 ASSETS = "assets"
 """What the folder of attachments is called in a copy of a store."""
@@ -33,9 +35,6 @@ class Engine(Protocol):
     Every read takes an Access and raises TypeError without one. What a caller may not read is absent.
     Engines are safe to use from several threads and, where they keep a file, from several processes.
     """
-
-    features: frozenset[str]
-    """What `search` can do natively: "text", "vector"."""
 
     def get(self, type: RecordType, refs: Iterable[str], access: Access) -> dict[str, Record]:
         """The readable records by id, by handle (`mem-0001`) or by an unambiguous prefix of an id.
@@ -151,9 +150,29 @@ class Engine(Protocol):
         """
         ...
 
+    def facts(self) -> Mapping[str, str]:
+        """What `doctor` says about the store besides findings, such as its schema."""
+        ...
+
+    def tallies(self) -> Mapping[str, int]:
+        """How many memories each part of the store has: rows, full_text, vectors; in a whole store they are equal.
+
+        Nothing where nothing is derived, or no vector was made.
+        """
+        ...
+
     def close(self) -> None:
         """Release what is held. Durability never depends on it."""
         ...
+
+
+def able(one: object, ability: Callable[..., A]) -> A | None:
+    """An engine, or what it stands on, as something that can do more; None where it cannot.
+
+    The abilities are the protocols below: what not every engine has, asked for where it is of use.
+    """
+    names = (name for name in (*vars(ability), *ability.__annotations__) if not name.startswith("_"))
+    return cast("A", one) if all(hasattr(one, name) for name in names) else None
 
 
 class Copies(Protocol):
@@ -170,6 +189,87 @@ class Copies(Protocol):
         Raises:
             Corrupt, Unavailable: when it cannot be read, or the copy not be written.
         """
+        ...
+
+
+class CopiesBytes(Protocol):
+    """A place of attachments that can be copied with its store."""
+
+    def copy_to(self, folder: str, progress: Progress) -> None:
+        """Copy all that is kept into a folder; what is on its way, or going, stays behind.
+
+        Raises:
+            OSError: when it cannot be written.
+        """
+        ...
+
+
+class Paged(Protocol):
+    """An engine that keeps pages for people beside its records; one without has none to bring up to date."""
+
+    def pages(self, *, write: bool = False) -> list[Drifted]:
+        """The pages that do not say what the records say; `write` makes them, and keeps what they said aside.
+
+        Raises:
+            Corrupt, Unavailable: when the texts cannot be read, or the page not be written.
+        """
+        ...
+
+
+class Noticing(Protocol):
+    """An engine to which something may happen that whoever asks should know of: people edit its texts."""
+
+    def notices(self) -> Sequence[Finding]:
+        """What there is to say besides answers: each happening once, what is wrong for as long as it is."""
+        ...
+
+
+class Probed(Protocol):
+    """An engine on a server that may be gone."""
+
+    def probe(self) -> None:
+        """Look whether it answers, without waiting long.
+
+        Raises:
+            Unavailable: when it does not.
+        """
+        ...
+
+
+class ManyOrgs(Protocol):
+    """An engine on a database that many orgs share."""
+
+    def of(self, org: str) -> Engine:
+        """The same database for another org."""
+        ...
+
+
+class KeepsBytes(Protocol):
+    """An engine that keeps the bytes of attachments itself."""
+
+    def blobs(self) -> "Blobs":
+        """Where they rest, of its org."""
+        ...
+
+
+class Followed(Protocol):
+    """An engine with an index beside it that follows its history."""
+
+    index_name: str
+    """How the index is called in answers."""
+
+    def reindex(self, *, fresh: bool = False) -> Iterator[tuple[int, int]]:
+        """Take over what is missing, a batch at a time, and tell each time how far of how far that is.
+
+        It goes on where it was stopped; `fresh` forgets what is there and begins anew.
+
+        Raises:
+            Unavailable: when the index does not answer.
+        """
+        ...
+
+    def degraded(self) -> str:
+        """Why the engine answers alone at present; empty when it does not."""
         ...
 
 
@@ -260,18 +360,6 @@ class Usage(Protocol):
 
     def marks(self) -> Mapping[str, datetime]:
         """When what was marked was last done."""
-        ...
-
-
-class Paged(Protocol):
-    """An engine that keeps pages for people beside its records; one without has none to bring up to date."""
-
-    def pages(self, *, write: bool = False) -> list[Drifted]:
-        """The pages that do not say what the records say; `write` makes them, and keeps what they said aside.
-
-        Raises:
-            Corrupt, Unavailable: when the texts cannot be read, or the page not be written.
-        """
         ...
 
 

@@ -1,53 +1,48 @@
 """Engram: one caller on one engine, and the list of everything that can be asked."""
 
-from _thread import allocate_lock
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from copy import copy
 from datetime import datetime
-from time import monotonic
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Self, TypeVar
 
 from engram.errors import Invalid, Unavailable
+from engram.follower import Follower
 from engram.model.caller import Caller
 from engram.model.change import Finding
-from engram.model.filter import Access
 from engram.model.memory import NOWHERE, Context
 from engram.model.record import replace
 from engram.model.scope import Scope
-from engram.operations import assets as attachments
-from engram.operations import backups as copying
-from engram.operations import capture as capturing
-from engram.operations import conflicts as disputes
-from engram.operations import (
-    erasing,
-    exporting,
-    importing,
-    keys,
-    memories,
-    models,
-    owners,
-    projects,
-    recalls,
-    relations,
-    reviews,
-    routing,
-    sessions,
-    upkeep,
-)
-from engram.operations import evidence as citing
-from engram.operations import files as citations
-from engram.operations import graph as graphs
-from engram.operations import harvest as harvests
-from engram.operations import history as chronicle
-from engram.operations import hygiene as cleaning
-from engram.operations import incoming as passing
-from engram.operations import insights as noticing
-from engram.operations import remotes as remoting
-from engram.operations import search as searching
-from engram.operations import syncing as exchanges
-from engram.operations import trends as tendencies
+from engram.operations import assets as _assets
+from engram.operations import backups as _backups
+from engram.operations import capture as _capture
+from engram.operations import conflicts as _conflicts
+from engram.operations import erasing as _erasing
+from engram.operations import evidence as _evidence
+from engram.operations import exporting as _exporting
+from engram.operations import files as _files
+from engram.operations import graph as _graph
+from engram.operations import harvest as _harvest
+from engram.operations import history as _history
+from engram.operations import hygiene as _hygiene
+from engram.operations import importing as _importing
+from engram.operations import incoming as _incoming
+from engram.operations import insights as _insights
+from engram.operations import keys as _keys
+from engram.operations import memories as _memories
+from engram.operations import models as _models
+from engram.operations import owners as _owners
+from engram.operations import projects as _projects
+from engram.operations import recalls as _recalls
+from engram.operations import relations as _relations
+from engram.operations import remotes as _remotes
+from engram.operations import reviews as _reviews
+from engram.operations import routing as _routing
+from engram.operations import search as _search
+from engram.operations import sessions as _sessions
+from engram.operations import syncing as _syncing
+from engram.operations import trends as _trends
+from engram.operations import upkeep as _upkeep
 from engram.operations.absent import Nowhere, Unwatched
 from engram.operations.base import OPERATIONS, Call, Operation, ignore
 from engram.operations.scopes import scope_named
@@ -58,36 +53,29 @@ from engram.ports import (
     Engine,
     Evidence,
     Harvesting,
+    KeepsBytes,
     Ledger,
     NewId,
+    Noticing,
+    Probed,
     Progress,
     Shelf,
     Syncing,
     Usage,
     Vault,
+    able,
 )
-from engram.recall.meaning import catch_up
 from engram.rules.access import access_of
 from engram.rules.assets import found as named_asset
 from engram.rules.proposals import Policy
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from threading import Event, Thread
 
     from engram.model.memory import Asset
 
 P = ParamSpec("P")
 R = TypeVar("R")
-
-FEW = 2
-"""So many memories get their vectors at a time while others are served: a close waits for no more."""
-
-QUIET = 3.0
-"""So many seconds without a request are a quiet moment, in which a server may load the model."""
-
-MOST_WAITING = 64
-"""The vectors of so many callers' memories wait for a quiet moment; those of others for their next request."""
 
 
 class _Bound(Generic[P, R]):
@@ -107,81 +95,6 @@ class _Bound(Generic[P, R]):
 
         ask.__doc__ = self.__doc__
         return ask
-
-
-class Follower:
-    """Gives memories their vectors beside the caller, in a thread that lives while some lack one.
-
-    Where the model is loaded it begins at once. Where it is not, a process that `lasts` loads it when nobody has
-    asked for anything for a moment; any other never does, for nobody may wait for it.
-    """
-
-    def __init__(self, engine: Engine, embedder: Embedder | None, *, lasts: bool = False) -> None:
-        self._engine, self._embedder = engine, embedder
-        self._thread: Thread | None = None
-        self._stopping: Event | None = None
-        self._starting = allocate_lock()
-        self._waiting: dict[Access, None] = {}  # whose memories are looked at, the latest last
-        self._touched = 0.0
-        self.lasts = lasts
-        self.stopped = False
-
-    def nudge(self, access: Access) -> None:
-        """Begin, where something that may be read lacks a vector, now or in a quiet moment: saving never waits."""
-        embedder = self._embedder
-        if embedder is None or self.stopped or not (embedder.ready or self.lasts):
-            return
-        # What was asked for is done by now, and must not look refused because of what comes beside it.
-        with suppress(Exception), self._starting:
-            self._touched = monotonic()
-            running = self._thread is not None and self._thread.is_alive()
-            if embedder.ready and (running or not self._wanting(embedder, access)):
-                return
-            self._waiting.pop(access, None)
-            self._waiting[access] = None
-            if len(self._waiting) > MOST_WAITING:
-                del self._waiting[next(iter(self._waiting))]
-            if not running:
-                self._start(embedder)
-
-    def _wanting(self, embedder: Embedder, access: Access) -> bool:
-        """Whether there is something to do: some lack one, or none has one yet."""
-        backlog = self._engine.backlog(access)
-        return backlog.active is None or (backlog.active == embedder.space and bool(backlog.lacking))
-
-    def _start(self, embedder: Embedder) -> None:
-        import atexit  # noqa: PLC0415 - start-up; whoever gets here has long paid for it
-        from threading import Event, Thread  # noqa: PLC0415 - the same
-
-        # A process that ends without close() must not be torn down while the model runs in a thread.
-        atexit.register(self.stop)
-        self._stopping = Event()
-        self._thread = Thread(target=self._run, args=(embedder, self._stopping), name="engram-vectors", daemon=True)
-        self._thread.start()
-
-    def _run(self, embedder: Embedder, stopping: "Event") -> None:
-        # Whatever fails here is tried again at the next occasion, and is nobody's question to answer.
-        with suppress(Exception):
-            while not embedder.ready and (rest := self._touched + QUIET - monotonic()) > 0:
-                stopping.wait(rest)
-                if self.stopped:
-                    return
-            while self._waiting:
-                access, _ = self._waiting.popitem()
-                while not self.stopped and self._wanting(embedder, access):
-                    if not catch_up(self._engine, embedder, access, most=FEW):
-                        break
-
-    def stop(self) -> None:
-        """Let it finish the few it is at, and begin no more."""
-        self.stopped = True
-        if self._thread is not None:
-            import atexit  # noqa: PLC0415 - where there is a thread, it is loaded
-
-            if self._stopping is not None:
-                self._stopping.set()
-            self._thread.join()
-            atexit.unregister(self.stop)
 
 
 class Engram:
@@ -227,80 +140,80 @@ class Engram:
         self._progress: Progress = ignore
         self._follower = Follower(engine, embedder)
 
-    remember = _Bound(memories.remember)
-    get = _Bound(memories.get)
-    list = _Bound(memories.list_memories)
-    revise = _Bound(memories.revise)
-    verify = _Bound(memories.verify)
-    forget = _Bound(memories.forget)
-    restore = _Bound(memories.restore)
-    purge = _Bound(erasing.purge)
-    attach = _Bound(attachments.attach)
-    assets = _Bound(attachments.assets)
-    fetch = _Bound(attachments.fetch)
-    detach = _Bound(attachments.detach)
-    recall = _Bound(recalls.recall)
-    context = _Bound(recalls.context)
-    search = _Bound(searching.search)
-    evidence = _Bound(citing.evidence)
-    cited = _Bound(citing.cited)
-    settle = _Bound(citing.settle)
-    files = _Bound(citations.files)
-    insights_save = _Bound(noticing.insights_save)
-    insights_list = _Bound(noticing.insights_list)
-    insights_purge = _Bound(noticing.insights_purge)
-    session_begin = _Bound(sessions.session_begin)
-    session_end = _Bound(sessions.session_end)
-    session_list = _Bound(sessions.session_list)
-    timeline = _Bound(sessions.timeline)
-    capture = _Bound(capturing.capture)
-    suggest_key = _Bound(capturing.suggest_key)
-    harvest = _Bound(harvests.harvest)
-    relate = _Bound(relations.relate)
-    judge = _Bound(relations.judge)
-    related = _Bound(relations.related)
-    conflicts = _Bound(disputes.conflicts)
-    graph = _Bound(graphs.graph)
-    projects_list = _Bound(projects.projects_list)
-    projects_merge = _Bound(projects.projects_merge)
-    projects_rename = _Bound(projects.projects_rename)
-    reembed = _Bound(models.reembed)
-    reindex = _Bound(models.reindex)
-    models = _Bound(models.models)
-    review = _Bound(reviews.review)
-    promote = _Bound(reviews.promote)
-    reject = _Bound(reviews.reject)
-    queue = _Bound(routing.queue)
-    sync = _Bound(routing.sync)
-    sync_git = _Bound(exchanges.sync_git)
-    replicas = _Bound(exchanges.replicas)
-    replicas_accept = _Bound(exchanges.replicas_accept)
-    replicas_drop = _Bound(exchanges.replicas_drop)
-    remote_add = _Bound(remoting.remote_add)
-    remote_list = _Bound(remoting.remote_list)
-    remote_enrol = _Bound(remoting.remote_enrol)
-    remote_push = _Bound(remoting.remote_push)
-    remote_pull = _Bound(remoting.remote_pull)
-    remote_status = _Bound(remoting.remote_status)
-    history = _Bound(chronicle.history)
-    undo = _Bound(chronicle.undo)
-    stats = _Bound(upkeep.stats)
-    trends = _Bound(tendencies.trends)
-    doctor = _Bound(upkeep.doctor)
-    kinds = _Bound(upkeep.kinds)
-    hygiene = _Bound(cleaning.hygiene)
-    scrub = _Bound(cleaning.scrub)
-    export = _Bound(exporting.export)
-    import_ = _Bound(importing.import_memories)
-    backup_create = _Bound(copying.backup_create)
-    rescue = _Bound(copying.rescue)
-    backup_verify = _Bound(copying.backup_verify)
-    backup_restore = _Bound(copying.backup_restore)
-    keys_create = _Bound(keys.keys_create)
-    keys_list = _Bound(keys.keys_list)
-    keys_revoke = _Bound(keys.keys_revoke)
-    owners_assign = _Bound(owners.owners_assign)
-    workspaces_assign = _Bound(owners.workspaces_assign)
+    remember = _Bound(_memories.remember)
+    get = _Bound(_memories.get)
+    list = _Bound(_memories.list_memories)
+    revise = _Bound(_memories.revise)
+    verify = _Bound(_memories.verify)
+    forget = _Bound(_memories.forget)
+    restore = _Bound(_memories.restore)
+    purge = _Bound(_erasing.purge)
+    attach = _Bound(_assets.attach)
+    assets = _Bound(_assets.assets)
+    fetch = _Bound(_assets.fetch)
+    detach = _Bound(_assets.detach)
+    recall = _Bound(_recalls.recall)
+    context = _Bound(_recalls.context)
+    search = _Bound(_search.search)
+    evidence = _Bound(_evidence.evidence)
+    cited = _Bound(_evidence.cited)
+    settle = _Bound(_evidence.settle)
+    files = _Bound(_files.files)
+    insights_save = _Bound(_insights.insights_save)
+    insights_list = _Bound(_insights.insights_list)
+    insights_purge = _Bound(_insights.insights_purge)
+    session_begin = _Bound(_sessions.session_begin)
+    session_end = _Bound(_sessions.session_end)
+    session_list = _Bound(_sessions.session_list)
+    timeline = _Bound(_sessions.timeline)
+    capture = _Bound(_capture.capture)
+    suggest_key = _Bound(_capture.suggest_key)
+    harvest = _Bound(_harvest.harvest)
+    relate = _Bound(_relations.relate)
+    judge = _Bound(_relations.judge)
+    related = _Bound(_relations.related)
+    conflicts = _Bound(_conflicts.conflicts)
+    graph = _Bound(_graph.graph)
+    projects_list = _Bound(_projects.projects_list)
+    projects_merge = _Bound(_projects.projects_merge)
+    projects_rename = _Bound(_projects.projects_rename)
+    reembed = _Bound(_models.reembed)
+    reindex = _Bound(_models.reindex)
+    models = _Bound(_models.models)
+    review = _Bound(_reviews.review)
+    promote = _Bound(_reviews.promote)
+    reject = _Bound(_reviews.reject)
+    queue = _Bound(_routing.queue)
+    sync = _Bound(_routing.sync)
+    sync_git = _Bound(_syncing.sync_git)
+    replicas = _Bound(_syncing.replicas)
+    replicas_accept = _Bound(_syncing.replicas_accept)
+    replicas_drop = _Bound(_syncing.replicas_drop)
+    remote_add = _Bound(_remotes.remote_add)
+    remote_list = _Bound(_remotes.remote_list)
+    remote_enrol = _Bound(_remotes.remote_enrol)
+    remote_push = _Bound(_remotes.remote_push)
+    remote_pull = _Bound(_remotes.remote_pull)
+    remote_status = _Bound(_remotes.remote_status)
+    history = _Bound(_history.history)
+    undo = _Bound(_history.undo)
+    stats = _Bound(_upkeep.stats)
+    trends = _Bound(_trends.trends)
+    doctor = _Bound(_upkeep.doctor)
+    kinds = _Bound(_upkeep.kinds)
+    hygiene = _Bound(_hygiene.hygiene)
+    scrub = _Bound(_hygiene.scrub)
+    export = _Bound(_exporting.export)
+    import_ = _Bound(_importing.import_memories)
+    backup_create = _Bound(_backups.backup_create)
+    rescue = _Bound(_backups.rescue)
+    backup_verify = _Bound(_backups.backup_verify)
+    backup_restore = _Bound(_backups.backup_restore)
+    keys_create = _Bound(_keys.keys_create)
+    keys_list = _Bound(_keys.keys_list)
+    keys_revoke = _Bound(_keys.keys_revoke)
+    owners_assign = _Bound(_owners.owners_assign)
+    workspaces_assign = _Bound(_owners.workspaces_assign)
 
     @property
     def now(self) -> datetime:
@@ -359,14 +272,14 @@ class Engram:
             attaching=self._attaching,
         )
 
-    def receive(self, memory: str) -> passing.Incoming:
+    def receive(self, memory: str) -> _incoming.Incoming:
         """Begin to take in an attachment block by block, for `attach`; close what comes back in any case.
 
         Raises:
             NotFound, Forbidden: when there is no such memory, or it is not the caller's to write to.
             Unavailable: when there is no room.
         """
-        return passing.receive(self.call(), memory)
+        return _incoming.receive(self.call(), memory)
 
     def read_asset(self, memory: str, asset: str) -> "tuple[Asset, Iterator[bytes]]":
         """An attachment and its bytes, block by block; the last block comes only when all of them are right.
@@ -377,7 +290,7 @@ class Engram:
         call = self.call()
         one = call.memory(memory)
         found = named_asset(one, asset)
-        return found, passing.outgoing(call, one, found)
+        return found, _incoming.outgoing(call, one, found)
 
     def says(self, hint: str, asked: str = "") -> str:
         """A hint as it is written: for who types commands, whatever was `asked`."""
@@ -386,7 +299,8 @@ class Engram:
 
     def notices(self) -> tuple[Finding, ...]:
         """What the store has to say besides answers: each happening once, what is wrong for as long as it is."""
-        return tuple(getattr(self.engine, "notices", tuple)())
+        noticing = able(self.engine, Noticing)
+        return tuple(noticing.notices()) if noticing else ()
 
     def probe(self) -> None:
         """Look whether the store answers, without waiting long.
@@ -394,7 +308,10 @@ class Engram:
         Raises:
             Unavailable: when it does not.
         """
-        getattr(self.engine, "probe", lambda: self.engine.events(limit=1))()
+        if probed := able(self.engine, Probed):
+            probed.probe()
+        else:
+            self.engine.events(limit=1)
 
     def follow(self) -> None:
         """Let vectors follow what was saved, beside the caller: see `Follower`."""
@@ -409,13 +326,13 @@ class Engram:
     def watched_by(self, progress: Progress) -> "Engram":
         """The same memory, telling somebody how far long work has come."""
         other = copy(self)
-        other._progress = progress  # noqa: SLF001 - a copy of our own
+        other._progress = progress
         return other
 
     def looking(self) -> "Engram":
         """The same memory for somebody who looks around: what is found then counts as no use of it."""
         other = copy(self)
-        other._usage = Unwatched(self._usage)  # noqa: SLF001 - a copy of our own
+        other._usage = Unwatched(self._usage)
         return other
 
     def standing_in(self, scope: str | Scope) -> "Engram":
@@ -425,14 +342,14 @@ class Engram:
             Invalid, Conflict: when the scope's name is none, or may mean several projects.
         """
         other = copy(self)
-        other._home = scope_named(self.call(), scope)  # noqa: SLF001 - a copy of our own
+        other._home = scope_named(self.call(), scope)
         return other
 
     def made_in(self, context: Context) -> "Engram":
         """The same memory; what is remembered through it was made in this context."""
         other = copy(self)
         said = {name: value for name, value in context.__dict__.items() if value}
-        other._context = replace(self._context, **said)  # noqa: SLF001 - a copy of our own
+        other._context = replace(self._context, **said)
         return other
 
     def for_person(self, channel: str) -> "Engram":
@@ -446,24 +363,24 @@ class Engram:
         """The same settings on another engine, such as that of another org; what it knows of others lies apart."""
         other = copy(self)
         other.engine, other.store = engine, store
-        other._syncing = self._syncing and self._syncing._replace(folder=folder, ledger=ledger)  # noqa: SLF001 - the same
-        if self._attaching and (blobs := getattr(engine, "blobs", None)):
-            other._attaching = self._attaching._replace(blobs=blobs)  # noqa: SLF001 - a copy of our own
-        other._follower = Follower(engine, self._embedder, lasts=self._follower.lasts)  # noqa: SLF001 - a copy of our own
+        other._syncing = self._syncing and self._syncing._replace(folder=folder, ledger=ledger)
+        if self._attaching and (keeps := able(engine, KeepsBytes)):
+            other._attaching = self._attaching._replace(blobs=keeps.blobs)
+        other._follower = Follower(engine, self._embedder, lasts=self._follower.lasts)
         return other
 
     def speaking_for(self, caller: Caller, channel: str) -> "Engram":
         """The same org's memory for another caller; what it saves lands in the workspace it stands in."""
         other = self.made_in(Context(agent=caller.agent)) if caller.agent else self.confirming_by(channel)
-        other._channel, other.caller = channel, caller  # noqa: SLF001 - a copy of our own
+        other._channel, other.caller = channel, caller
         if caller.workspace is not None:
-            other._home = replace(self.home, workspace=caller.workspace)  # noqa: SLF001 - the same
+            other._home = replace(self.home, workspace=caller.workspace)
         return other
 
     def looking_from(self, evidence: Callable[[], Evidence]) -> "Engram":
         """The same memory, with citations held against what somebody sees from where they sit."""
         other = copy(self)
-        other._evidence = evidence  # noqa: SLF001 - a copy of our own
+        other._evidence = evidence
         return other
 
     def for_agent(self, name: str) -> "Engram":
@@ -475,7 +392,7 @@ class Engram:
     def confirming_by(self, channel: str) -> "Engram":
         """The same memory, with confirmations recorded as given through another channel."""
         other = copy(self)
-        other._channel = channel  # noqa: SLF001 - a copy of our own
+        other._channel = channel
         return other
 
     def ask(self, name: str, /, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - surfaces go by name

@@ -25,7 +25,10 @@ MAY_IMPORT: dict[str, tuple[set[str], str]] = {
         {"errors", "drafts", "model", "rules", "recall", "ports", "evidence", "interop", "sync"},
         "operations know neither engines nor surfaces",
     ),
-    "engines": ({"errors", "drafts", "model"}, "engines apply Changes: no rule lives in them, and none knows another"),
+    "engines": (
+        {"errors", "drafts", "model"},
+        "engines apply Changes: no rule lives in them, and none knows another",
+    ),
     "indexes": ({"errors", "model"}, "indexes propose candidates and nothing else"),
     "inference": ({"errors", "drafts", "model", "transport"}, "a helper of the core, wired from outside"),
     "evidence": ({"errors", "model"}, "a helper of the core, wired from outside"),
@@ -33,8 +36,9 @@ MAY_IMPORT: dict[str, tuple[set[str], str]] = {
     "interop": ({"errors", "drafts", "model", "transport"}, "a helper of the core, wired from outside"),
     "projects": ({"errors", "drafts", "model"}, "a helper of the core, wired from outside"),
     "config": ({"errors"}, "the settings table stands alone"),
+    "follower": ({"model", "recall", "ports"}, "vectors follow beside the caller, by what recall says is lacking"),
     "service": (
-        {"errors", "model", "rules", "recall", "ports", "operations"},
+        {"errors", "model", "rules", "recall", "ports", "operations", "follower"},
         "the service binds one caller to one engine it was given",
     ),
     "surfaces": (

@@ -12,7 +12,7 @@ import pytest
 
 from engines.samples import change
 from engines.stores import assert_whole
-from engram import service
+from engram import follower
 from engram.engines.ram import RamEngine
 from engram.engines.sqlite import SqliteEngine
 from engram.errors import Conflict, Forbidden, Invalid, Unavailable
@@ -170,7 +170,7 @@ def test_the_rest_of_a_backlog_follows_beside_the_caller(world: World):
 
 
 def test_who_stays_makes_vectors_in_a_quiet_moment(world: World, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(service, "QUIET", 0.05)
+    monkeypatch.setattr(follower, "QUIET", 0.05)
     world.person.stay()
     world.person.remember("A first harbour")
     world.other.remember("A second harbour")
@@ -180,7 +180,7 @@ def test_who_stays_makes_vectors_in_a_quiet_moment(world: World, monkeypatch: py
 
 
 def test_a_quiet_moment_serves_everybody_who_asked_before(world: World, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(service, "QUIET", 0.2)
+    monkeypatch.setattr(follower, "QUIET", 0.2)
     staying = world.person.stay()
     staying.remember("A first harbour")
     staying.speaking_for(world.other.caller, "http").remember("A second harbour")
@@ -190,7 +190,7 @@ def test_a_quiet_moment_serves_everybody_who_asked_before(world: World, monkeypa
 
 
 def test_who_closes_does_not_wait_for_a_quiet_moment(world: World, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(service, "QUIET", 600.0)
+    monkeypatch.setattr(follower, "QUIET", 600.0)
     world.person.stay().remember("A first harbour")
     closing = threading.Thread(target=world.person.close)
     closing.start()
@@ -201,7 +201,7 @@ def test_who_closes_does_not_wait_for_a_quiet_moment(world: World, monkeypatch: 
 
 
 def test_in_a_quiet_moment_where_nothing_lacks_no_model_is_loaded(world: World, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(service, "QUIET", 0.05)
+    monkeypatch.setattr(follower, "QUIET", 0.05)
     world.person.stay().list()
     world.settle()
 

@@ -128,7 +128,7 @@ class FolderBlobs:
             sync_folder(place)
 
     def copy_to(self, folder: str, progress: Callable[[int, int, str], None]) -> None:
-        """Copy all that is kept into a folder of this form; what is on its way, or going, stays behind."""
+        """See `ports.CopiesBytes.copy_to`; the folder is of this form."""
         for done, (mark, sha256, path) in enumerate(list(_kept(self._folder))):
             target = os.path.join(folder, mark, sha256[:2], sha256)
             os.makedirs(os.path.dirname(target), mode=0o700, exist_ok=True)

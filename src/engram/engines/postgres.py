@@ -44,8 +44,6 @@ MOST_COUNTED = 1_000_000
 class PostgresEngine:
     """One org of one database; any number of processes and threads."""
 
-    features = frozenset({"text", "vector"})
-
     def __init__(self, database: Database, org: str, *, new_replica: Callable[[], str], sole: bool = False) -> None:
         """Stand on a database; the `sole` engine of one closes it with itself."""
         self.org = org
@@ -55,11 +53,11 @@ class PostgresEngine:
         self._begun = False  # whether the org is known to have its row, which commits lock
 
     def of(self, org: str) -> "PostgresEngine":
-        """The same database for another org."""
+        """See `ports.ManyOrgs.of`."""
         return PostgresEngine(self._database, org, new_replica=self._new_replica)
 
     def blobs(self) -> PostgresBlobs:
-        """Where the bytes of attachments of this org rest."""
+        """See `ports.KeepsBytes.blobs`."""
         return PostgresBlobs(self._database, self.org)
 
     # reading
@@ -262,16 +260,16 @@ class PostgresEngine:
         return [*told, *derived]
 
     def facts(self) -> dict[str, str]:
-        """What `doctor` says about the store besides findings."""
+        """See `ports.Engine.facts`."""
         ((version,),) = self._database.ask(self.org, "SHOW server_version")
         return {"schema": str(len(MIGRATIONS)), "postgres": version, "org": self.org}
 
     def tallies(self) -> dict[str, int]:
-        """How many memories the table, the word index and the space in use have; `doctor` tells it."""
+        """See `ports.Engine.tallies`."""
         return tallied(*self._database.ask(self.org, TALLIES)[0])
 
     def probe(self) -> None:
-        """See `Database.probe`."""
+        """See `ports.Probed.probe`."""
         self._database.probe()
 
     def close(self) -> None:

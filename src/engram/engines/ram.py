@@ -43,8 +43,6 @@ class _Row(NamedTuple):
 class RamEngine:
     """Everything in one process's memory, behind one lock."""
 
-    features = frozenset({"text", "vector"})
-
     def __init__(self, replica: str = "ram") -> None:
         self._lock = threading.RLock()
         self._rows: dict[RecordType, dict[str, _Row]] = {type: {} for type in RECORDS}
@@ -237,6 +235,14 @@ class RamEngine:
         """See `ports.Engine.replica`."""
         with self._lock:
             return self._head.replica if self._head.position else ""
+
+    def facts(self) -> dict[str, str]:
+        """See `ports.Engine.facts`."""
+        return {}
+
+    def tallies(self) -> dict[str, int]:
+        """See `ports.Engine.tallies`: nothing here is derived."""
+        return {}
 
     def close(self) -> None:
         """See `ports.Engine.close`."""

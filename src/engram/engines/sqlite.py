@@ -53,8 +53,6 @@ _POINTED = ("ids", "key", "digest", "outline", "near", "amends", "replaced_by", 
 class SqliteEngine:
     """One file, any number of processes and threads; every acknowledged commit survives a crash."""
 
-    features = frozenset({"text", "vector"})
-
     def __init__(
         self,
         path: files.StrPath,
@@ -275,11 +273,11 @@ class SqliteEngine:
             return findings + check_told(db) + check_derived(db)
 
     def facts(self) -> dict[str, str]:
-        """What `doctor` says about the store besides findings."""
+        """See `ports.Engine.facts`."""
         return {"schema": str(len(files.MIGRATIONS)), "sqlite": apsw.sqlite_lib_version()}
 
     def tallies(self) -> dict[str, int]:
-        """How many memories the table, the word index and the space in use have; `doctor` tells it."""
+        """See `ports.Engine.tallies`."""
         with files.mapped(self.path):
             return tallies(self._connection())
 

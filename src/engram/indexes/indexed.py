@@ -131,13 +131,7 @@ class Indexed:
         return kept
 
     def reindex(self, *, fresh: bool = False) -> Iterator[tuple[int, int]]:
-        """Take over what is missing, a batch at a time, and tell each time how far of how far that is.
-
-        It goes on where it was stopped; `fresh` forgets what is there and begins anew.
-
-        Raises:
-            Unavailable: when the index does not answer.
-        """
+        """See `ports.Followed.reindex`."""
         if fresh:
             self._index.clear()
         self._rests_until, self._why = 0.0, ""
@@ -151,12 +145,12 @@ class Indexed:
                 return
 
     def degraded(self) -> str:
-        """Why the engine answers alone at present; empty when it does not."""
+        """See `ports.Followed.degraded`."""
         return self._why
 
     @property
     def index_name(self) -> str:
-        """How the index is called in answers."""
+        """See `ports.Followed`."""
         return self._index.name
 
     def check(self, *, repair: bool = False) -> list[Finding]:

@@ -11,7 +11,7 @@ from engram.model.codec import TRAVELLERS, Traveller, decode, type_of
 from engram.model.memory import Memory
 from engram.operations import parameters as p
 from engram.operations.base import Call, operation
-from engram.ports import ASSETS, Vault
+from engram.ports import ASSETS, Copies, CopiesBytes, Vault, able
 
 
 @operation(
@@ -29,22 +29,23 @@ def backup_create(call: Call, path: p.BackupOut = "", *, overwrite: p.Overwrite 
     """
     from engram.interop import backup_file as files  # noqa: PLC0415 - start-up
 
-    vault, form = _vault(call), getattr(call.engine, "form", "")
-    if not form:
+    vault, engine = _vault(call), able(call.engine, Copies)
+    if engine is None:
         raise Invalid("This store is kept in no file, and cannot be copied.", "Use engram export instead.")
     target = _target(call, path, overwrite=overwrite)
     with files.staging(target) as folder:
         try:
-            counts = call.engine.copy_to(folder, call.progress)  # type: ignore[attr-defined] # it is one that copies
-            if call.attaching:  # after the records: what they name is there, or was purged meanwhile
-                call.blobs.copy_to(os.path.join(folder, ASSETS), call.progress)  # type: ignore[attr-defined] # the same
+            counts = engine.copy_to(folder, call.progress)
+            # After the records: what they name is there, or was purged meanwhile.
+            if call.attaching and (blobs := able(call.blobs, CopiesBytes)):
+                blobs.copy_to(os.path.join(folder, ASSETS), call.progress)
         except OSError as error:
             raise Unavailable(f"{target} cannot be written: {error.strerror}.", "Choose another place.") from None
-        facts: dict[str, str] = getattr(call.engine, "facts", dict)()
-        manifest = files.Manifest(call.now, vault.version(), form, facts.get("schema", ""), counts)
+        schema = call.engine.facts().get("schema", "")
+        manifest = files.Manifest(call.now, vault.version(), engine.form, schema, counts)
         size = files.pack(folder, target, manifest, call.progress, overwrite=overwrite)
     call.usage.mark("backup", call.now)
-    return BackedUp(call.now, target, size, form, counts)
+    return BackedUp(call.now, target, size, engine.form, counts)
 
 
 @operation("GET /v1/backup/verify", "engram backup verify before-upgrade.zip", human=True, local=True)

@@ -4,7 +4,7 @@ from engram.errors import Invalid, Unavailable
 from engram.model.answers_store import Models, Reembedded, Reindexed
 from engram.operations import parameters as p
 from engram.operations.base import Call, operation
-from engram.ports import Embedder
+from engram.ports import Embedder, Followed, able
 from engram.recall.meaning import catch_up, require_same
 from engram.rules.access import require_keeper, require_person
 
@@ -68,10 +68,10 @@ def reindex(call: Call, *, fresh: p.Fresh = False) -> Reindexed:
     require_keeper(call.caller, "bring the index up to date")
     if fresh:
         require_person(call.request(), "empty the index")
-    upto = last = 0
-    for upto, last in getattr(call.engine, "reindex", lambda **_: ())(fresh=fresh):
+    followed, upto, last = able(call.engine, Followed), 0, 0
+    for upto, last in followed.reindex(fresh=fresh) if followed else ():
         call.progress(upto, last, "indexing")
-    return Reindexed(at=call.now, index=getattr(call.engine, "index_name", ""), upto=upto, events=last)
+    return Reindexed(at=call.now, index=followed.index_name if followed else "", upto=upto, events=last)
 
 
 def _required(call: Call) -> Embedder:

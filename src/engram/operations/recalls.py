@@ -16,6 +16,7 @@ from engram.operations.base import MOST_KINDS, Call, each, operation, require_be
 from engram.operations.citing import checked
 from engram.operations.marks import marks
 from engram.operations.scopes import in_view, unplaced
+from engram.ports import Followed, able
 from engram.recall.brief import Section, brief
 from engram.recall.meaning import begin
 from engram.recall.pipeline import Asked
@@ -76,7 +77,8 @@ def recall(
         hits = (hit._replace(marks=told.get(hit.memory.id, ())) for hit in answer.hits)
         answer = answer._replace(hits=tuple(hits))
     noted([hit.memory.id for hit in answer.hits], call.now)
-    alone = getattr(call.engine, "degraded", str)()  # an index beside the store may not have answered
+    followed = able(call.engine, Followed)
+    alone = followed.degraded() if followed else ""  # an index beside the store may not have answered
     staged = ELSEWHERE if not answer.hits and answer.held_back.get("staged") else ""
     hints = (answer.hint, unplaced(call, scope, everywhere=everywhere), alone, staged)
     return answer._replace(hint=" ".join(filter(None, hints))) if any(hints[1:]) else answer

@@ -1,13 +1,12 @@
 """Routing what waits: sync takes what may go live by itself, queue shows what a person has to decide."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import cast
 
 from engram.errors import Moved
 from engram.model.answers import Brief
 from engram.model.answers_work import Drift, Queue, Route, Routed
-from engram.model.change import Drifted
 from engram.model.diffs import unified
 from engram.model.evidence import BROKEN, verdict_of
 from engram.model.filter import Filter, matches
@@ -20,6 +19,7 @@ from engram.operations.citing import checked
 from engram.operations.memories import MOST_LISTED
 from engram.operations.reviews import base_of
 from engram.operations.scopes import in_view
+from engram.ports import Paged, able
 from engram.recall.views import view
 from engram.rules.access import may_judge
 from engram.rules.kinds import KINDS, quiet
@@ -44,10 +44,9 @@ def sync(call: Call, *, scope: p.OnlyScope = "", apply: p.Apply = False) -> Rout
 
 def _drift(call: Call, *, write: bool = False) -> tuple[Drift, ...]:
     """The pages that an engine keeps for people and that do not say what is remembered; most engines keep none."""
-    pages: Callable[..., list[Drifted]] = getattr(call.engine, "pages", lambda **_: [])
-    return tuple(
-        Drift(each.path, "\n".join(unified(each.path, each.before, each.after))) for each in pages(write=write)
-    )
+    paged = able(call.engine, Paged)
+    pages = paged.pages(write=write) if paged else ()
+    return tuple(Drift(each.path, "\n".join(unified(each.path, each.before, each.after))) for each in pages)
 
 
 @operation("GET /v1/queue", "engram queue", "engram queue --json")

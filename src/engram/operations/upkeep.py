@@ -1,6 +1,7 @@
 """Looking after the store: stats, doctor and kinds."""
 
 from collections import Counter
+from collections.abc import Mapping
 
 from engram.errors import Corrupt
 from engram.model.answers_store import KindRow, Kinds, Report, Stats
@@ -13,6 +14,7 @@ from engram.operations.base import Call, every, operation
 from engram.operations.blobs import looked_at
 from engram.operations.conflicts import MOST_LISTED
 from engram.operations.history import latest
+from engram.ports import Noticing, able
 from engram.rules import kinds as table
 from engram.rules.access import is_keeper, require_keeper, require_person
 from engram.rules.insights import apart
@@ -77,12 +79,13 @@ def _looked_through(call: Call, *, fix: bool) -> Report:
     """
     findings = call.engine.check(repair=fix)
     told = {finding.message for finding in findings}
-    findings += [each for each in getattr(call.engine, "notices", list)() if each.message not in told]
+    if noticing := able(call.engine, Noticing):
+        findings += [each for each in noticing.notices() if each.message not in told]
     counts: Counter[str] = Counter()
-    tallies: dict[str, int] = {}
+    tallies: Mapping[str, int] = {}
     counted = not any(finding.code == "integrity" for finding in findings)
     if counted:
-        tallies = getattr(call.engine, "tallies", dict)()
+        tallies = call.engine.tallies()
         attached: list[Memory] = []
         repeats = _Repeats()
         for memory in every(call, ANYTHING):
@@ -108,7 +111,7 @@ def _looked_through(call: Call, *, fix: bool) -> Report:
         "store": call.store,
         **({"memories": counts.total()} if counted else {}),
         "events": newest.seq if newest else 0,
-        **getattr(call.engine, "facts", dict)(),
+        **call.engine.facts(),
     }
     return Report(at=call.now, findings=tuple(findings), facts=facts, tallies=tallies)
 

@@ -16,7 +16,19 @@ from engram.model.caller import Caller
 from engram.model.memory import NOWHERE, Context, Visibility
 from engram.model.scope import GLOBAL, Scope
 from engram.operations.absent import Nowhere
-from engram.ports import Attaching, Blobs, Clock, Engine, Evidence, Harvesting, Ledger, Syncing, Usage
+from engram.ports import (
+    Attaching,
+    Blobs,
+    Clock,
+    Engine,
+    Evidence,
+    Harvesting,
+    KeepsBytes,
+    Ledger,
+    Syncing,
+    Usage,
+    able,
+)
 from engram.projects.checkouts import Whereabouts, tip_of
 from engram.projects.detect import root_of
 from engram.rules.kinds import extended
@@ -179,9 +191,13 @@ def _attaching(settings: config.Settings, engine: Engine, store: str) -> Attachi
 
         return FolderBlobs(beside(store))
 
-    own: Callable[[], Blobs] = getattr(engine, "blobs", blobs)
-    types = tuple(settings.get("asset_types")) or TAKEN
-    return Attaching(own, settings.get("asset_bytes"), types, settings.get("asset_days"))
+    keeps = able(engine, KeepsBytes)
+    return Attaching(
+        blobs=keeps.blobs if keeps else blobs,
+        most_bytes=settings.get("asset_bytes"),
+        types=tuple(settings.get("asset_types")) or TAKEN,
+        days=settings.get("asset_days"),
+    )
 
 
 def _which_org() -> Ledger:

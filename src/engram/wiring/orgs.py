@@ -9,6 +9,7 @@ from engram.errors import Invalid
 from engram.model.caller import Caller
 from engram.model.scope import Scope
 from engram.operations.keys import opened, spelled
+from engram.ports import ManyOrgs, able
 from engram.service import Engram
 from engram.wiring import open
 from engram.wiring.clock import now
@@ -38,7 +39,7 @@ class Orgs:
 
     def serves(self, org: str) -> bool:
         """Whether there is a place for this org here."""
-        return org == self.org or hasattr(self._first.engine, "of")
+        return org == self.org or able(self._first.engine, ManyOrgs) is not None
 
     def engram(self, org: str) -> Engram:
         """The memory of an org, for nobody in particular: ask it to speak for a caller.
@@ -48,11 +49,12 @@ class Orgs:
         """
         with self._lock:
             if org not in self._known:
-                if not self.serves(org):
+                database = able(self._first.engine, ManyOrgs)
+                if database is None:
                     raise Invalid("This org is not served here.", "Serve a database for several: postgres://….")
-                engine = self._first.engine.of(org)  # type: ignore[attr-defined] # a database's, by the line above
                 shown = f"{self._first.store.rpartition('#')[0]}#{org}"
-                self._known[org] = self._first.resting_in(engine, shown, *sync_folder(shown, self._environment))
+                synced = sync_folder(shown, self._environment)
+                self._known[org] = self._first.resting_in(database.of(org), shown, *synced)
             return self._known[org]
 
     def opened_by(self, key: str) -> Caller | None:

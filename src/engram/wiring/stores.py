@@ -4,11 +4,11 @@ import functools
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 from engram import config
 from engram.errors import Invalid, Unavailable
-from engram.ports import Embedder, Engine, Ledger, Progress
+from engram.ports import Embedder, Engine, Ledger, Progress, able
 from engram.rules.proposals import Policy
 from engram.wiring.clock import new_id, now
 from engram.wiring.places import working_folder
@@ -192,18 +192,19 @@ def indexed(
         return engine
     if address.partition(":")[0] not in ("qdrant", "qdrants") or not address.partition(":")[2].strip("/"):
         raise Invalid(f"{address!r} is no index.", "Use qdrant://HOST, qdrants://HOST or qdrant:FOLDER.")
-    if not hasattr(engine, "feed"):
+    from engram.indexes.indexed import Indexed, Source  # noqa: PLC0415 - only where one is configured
+    from engram.interop.records_rows import record  # noqa: PLC0415 - the same
+
+    if (source := able(engine, Source)) is None:
         raise Invalid("Plain files have no index beside them.", "Leave ENGRAM_INDEX out, or use another store.")
     with _extra("qdrant", "The client of Qdrant", "qdrant_client"):
-        from engram.indexes.indexed import Indexed  # noqa: PLC0415 - only where one is configured
         from engram.indexes.qdrant import QdrantIndex, connect  # noqa: PLC0415 - the same
-    from engram.interop.records_rows import record  # noqa: PLC0415 - the same
 
     scheme, _, rest = address.partition(":")
     shown = f"{scheme}:{'//' if rest.startswith('//') else ''}{rest.removeprefix('//').rpartition('@')[2]}"
     client = connect(address, environment.get("ENGRAM_INDEX_KEY", ""))
     index = QdrantIndex(client, settings.get("org"), space, name=shown, record=record)
-    return cast("Engine", Indexed(cast("Any", engine), index, space))
+    return cast("Engine", Indexed(source, index, space))
 
 
 def beside(store: str) -> str:

@@ -69,7 +69,6 @@ class FilesEngine:
         self._pen: Scribe | None = None
         self._require_private(lenient=lenient)
         self._shelf = Shelf(os.fspath(cache), self._folder, open_at=open_index, scratch=scratch_index)
-        self.features = self._shelf.index.features
         try:
             self._bring_up_to_date(PATIENCE)
             if not lenient:
@@ -160,17 +159,15 @@ class FilesEngine:
         self._shelf.index.close()
 
     def facts(self) -> dict[str, str]:
-        """What `doctor` says about the store besides findings."""
-        of_index: dict[str, str] = getattr(self._shelf.index, "facts", dict)()
-        return {"index": self._shelf.path, **of_index, "schema": "memory.v1"}
+        """See `ports.Engine.facts`."""
+        return {"index": self._shelf.path, **self._shelf.index.facts(), "schema": "memory.v1"}
 
     def tallies(self) -> dict[str, int]:
-        """How many memories the index has in each of its parts; `doctor` tells it."""
-        of_index: dict[str, int] = getattr(self._shelf.index, "tallies", dict)()
-        return of_index
+        """See `ports.Engine.tallies`: those of the index, which is all that is derived."""
+        return self._shelf.index.tallies()
 
     def notices(self) -> list[Finding]:
-        """What whoever asks should know: each happening once, and what is wrong for as long as it is."""
+        """See `ports.Noticing.notices`."""
         told, self._shelf.notices = self._shelf.notices, []
         return [*told, *([self._shelf.problem.finding()] if self._shelf.problem else [])]
 

@@ -22,8 +22,6 @@ from engram.model.scope import Scope
 class Index(Protocol):
     """What is asked of the engine that serves as index: `ports.Engine`, and a commit that has a witness."""
 
-    features: frozenset[str]
-
     def get(self, type: RecordType, refs: Iterable[str], access: Access) -> dict[str, Record]: ...  # noqa: D102
 
     def scan(  # noqa: D102
@@ -67,6 +65,10 @@ class Index(Protocol):
     def replica(self) -> str: ...  # noqa: D102
 
     def check(self, *, repair: bool = False) -> list[Finding]: ...  # noqa: D102
+
+    def facts(self) -> dict[str, str]: ...  # noqa: D102
+
+    def tallies(self) -> dict[str, int]: ...  # noqa: D102
 
     def close(self) -> None: ...  # noqa: D102
 
