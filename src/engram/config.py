@@ -158,13 +158,7 @@ def secret_of(environment: Mapping[str, str], remote: str) -> str:
         return ""
     if os.stat(path).st_mode & 0o077:
         raise Invalid(f"{path} can be read by others.", f"Make it private: chmod 600 {path}")
-    import tomllib  # noqa: PLC0415 - start-up
-
-    try:
-        with open(path, "rb") as file:
-            return str(tomllib.load(file).get(remote, ""))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise Invalid(f"{path} cannot be read: {error}.", "Mend the file, or move it away.") from None
+    return str(_toml(path).get(remote, ""))
 
 
 def data_folder(environment: Mapping[str, str]) -> str:
@@ -208,16 +202,19 @@ def _files(environment: Mapping[str, str], folder: str) -> list[tuple[str, bool]
     return found
 
 
-def _from_file(path: str, *, shared: bool) -> dict[str, Value]:
+def _toml(path: str) -> dict[str, Any]:
     import tomllib  # noqa: PLC0415 - most people have no file, and start-up should not pay for one
 
     try:
         with open(path, "rb") as file:
-            rows = tomllib.load(file)
+            return tomllib.load(file)
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise Invalid(f"{path} cannot be read: {error}.", "Mend the file, or move it away.") from None
+
+
+def _from_file(path: str, *, shared: bool) -> dict[str, Value]:
     values = {}
-    for given, value in rows.items():
+    for given, value in _toml(path).items():
         setting = BY_NAME.get(ALIASES.get(given, given))
         if setting is None:
             raise Invalid(f"{path} has an unknown setting {given!r}.", f"{_meant(given)}See `engram config`.")
@@ -256,7 +253,7 @@ def _table(text: str) -> dict[str, Any] | None:
     from json import loads  # noqa: PLC0415 - start-up
 
     try:
-        read = loads(text or "{}")
+        read = loads(text)
     except (ValueError, RecursionError):
         return None
     return read if isinstance(read, dict) else None

@@ -17,7 +17,6 @@ LARGEST = 4 << 20
 NOTHING = 0
 """The status of a request that got no answer."""
 
-
 IDLE = 4
 """Connections that are kept open for the next request."""
 
@@ -107,6 +106,10 @@ class Web:
             with suppress(OSError):
                 connection.sock.shutdown(socket.SHUT_RDWR)
         return self._late()
+
+    def post(self, value: object, within: float | None = None) -> Answer:
+        """Send a value as JSON; see `ask`."""
+        return self.ask("POST", body=json.dumps(value).encode(), within=within)
 
     def _late(self) -> Answer:
         return Answer(NOTHING, why=f"it did not answer within {self._timeout:g} seconds", fault="late")

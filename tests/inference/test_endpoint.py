@@ -223,7 +223,7 @@ def test_threads_may_share_an_endpoint(server: Server):
 def test_a_connection_that_was_closed_meanwhile_is_opened_again(server: Server):
     one = ask(server)
     one.query("a")
-    (idle,) = one._post._idle
+    (idle,) = one._web._idle
     assert idle.sock is not None
     idle.sock.shutdown(socket.SHUT_RDWR)
 
@@ -496,7 +496,7 @@ def test_this_machine_may_be_asked_in_the_clear(host: str):
 
 
 def test_https_verifies_the_certificate_and_the_name():
-    context = Endpoint("https://example.org/v1", "m", 4)._post._connection()._context
+    context = Endpoint("https://example.org/v1", "m", 4)._web._connection()._context
 
     assert context.verify_mode is ssl.CERT_REQUIRED
     assert context.check_hostname

@@ -39,7 +39,7 @@ def fates(checkout: Checkout, git: Git, tip_of: Tip, memories: Sequence[Memory])
     """
     tips = list(filter(None, (tip_of(checkout.common, ref) for ref in _defaults(checkout.default))))
     lines = {branch: _line(checkout, tip_of, branch) for branch in {memory.branch for memory in memories}}
-    commits = {each for line in lines.values() for each in (line.tip,)} | {one.context.commit for one in memories}
+    commits = {line.tip for line in lines.values()} | {one.context.commit for one in memories}
     asked = sorted(each for each in commits if re.fullmatch("[0-9a-f]{40,64}", each))
     known = git.objects([*asked, *tips])
     if any(tip not in known for tip in tips) or not tips:

@@ -79,10 +79,10 @@ class Desk:
             return self._filled_file(checkout, citation)
         if checkout is not None and citation.kind == "commit":
             return self._filled_commit(checkout, citation), ""
-        own = checkout and citation.kind == "repo" and _is_repository(citation.ref, checkout.identity)
-        return (
-            replace(citation, pin=f"@{checkout.commit}") if own and checkout and checkout.commit else citation
-        ), ""
+        own = checkout is not None and citation.kind == "repo" and _is_repository(citation.ref, checkout.identity)
+        if checkout is not None and own and checkout.commit:
+            return replace(citation, pin=f"@{checkout.commit}"), ""
+        return citation, ""
 
     def _filled_file(self, checkout: Checkout, citation: Citation) -> tuple[Citation, str]:
         ref = tree.within(checkout.root, self._folder, citation.ref)

@@ -6,7 +6,7 @@ is not here. Nobody's hooks, pagers, external diffs or monitors are run, and not
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import IO, NamedTuple
 
 from engram.model.evidence import Checkout
 
@@ -93,11 +93,8 @@ class Git:
 
     def trunk(self, tips: Sequence[str]) -> frozenset[str]:
         """The commits that were made on a branch itself, or became its tip: by first parents alone."""
-        return (
-            frozenset((self._asked("rev-list", "--first-parent", *tips) or b"").decode().split())
-            if tips
-            else frozenset()
-        )
+        rows = self._asked("rev-list", "--first-parent", *tips) if tips else b""
+        return frozenset((rows or b"").decode().split())
 
     def _lines(self, *words: str) -> list[str]:
         return _split(self._asked(*words) or b"")
@@ -159,14 +156,13 @@ def _split(rows: bytes) -> list[str]:
     return [row.decode("utf-8", "surrogateescape") for row in rows.split(b"\0") if row]
 
 
-def _taken(stream: "object", size: int) -> bytes | None:
-    """The bytes of an object and the line end after it; None, having read past it, where it is too large."""
-    read = stream.read  # type: ignore[attr-defined] # a pipe of bytes
+def _taken(stream: IO[bytes], size: int) -> bytes | None:
+    """The bytes of an object, past the line end after it; None, having read past it, where it is too large."""
     if size <= LARGEST:
-        data: bytes = read(size)
-        read(1)
+        data = stream.read(size)
+        stream.read(1)
         return data
     left = size + 1
-    while left > 0 and (piece := read(min(left, CHUNK))):
+    while left > 0 and (piece := stream.read(min(left, CHUNK))):
         left -= len(piece)
     return None

@@ -24,13 +24,12 @@ GONE = "gone"
 
 
 class Case(NamedTuple):
-    """One citation under way: whose it is, and what is known of the file it names."""
+    """One citation under way, and whose it is."""
 
     memory: str
     at: int
     citation: Citation
-    key: str = ""
-    content: tree.Content | None = None
+    key: str = ""  # what its verdict is kept under
 
 
 class Looking:

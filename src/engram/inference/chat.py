@@ -9,8 +9,8 @@ import re
 import time
 from typing import Any, NamedTuple
 
-from engram.inference.posting import NOTHING, Answer, Post
 from engram.model.text import tokens
+from engram.transport import NOTHING, Answer, Web
 
 REFUSED = (401, 403, 429)
 """Statuses after which asking again would do harm."""
@@ -51,7 +51,7 @@ class Chat:
         most_tokens: int = 1_000_000,
         pause: float = 1.0,
     ) -> None:
-        self._post = Post(
+        self._web = Web(
             url,
             "/chat/completions",
             key=key,
@@ -81,7 +81,7 @@ class Chat:
         rows = _rows(answer.body, listed)
         if rows is None:
             wrong = (
-                f"The endpoint {self._post.shown} answers wrongly: what it sent is not the JSON it was asked for."
+                f"The endpoint {self._web.shown} answers wrongly: what it sent is not the JSON it was asked for."
             )
             return Reply(tokens=spent, problem=wrong, hint="Try a model that follows instructions more closely.")
         return Reply(rows, spent)
@@ -111,15 +111,15 @@ class Chat:
         }
         if self._tuned:
             asked |= {"temperature": 0, "max_tokens": room}
-        return self._post.send(asked)
+        return self._web.post(asked)
 
     def _refusal(self, answer: Answer) -> Reply:
         if answer.status == 429:
-            said = self._post.said(answer.body)
-            problem = f"The endpoint {self._post.shown} asks to slow down{f': {said}' if said else ''}."
+            said = self._web.said(answer.body)
+            problem = f"The endpoint {self._web.shown} asks to slow down{f': {said}' if said else ''}."
             return self._end(problem, f"{self._again} later: it goes on where it stopped.")
         return self._end(
-            f"The endpoint {self._post.shown} refuses the key, or asks for one.", "Set ENGRAM_EXTRACTOR_KEY."
+            f"The endpoint {self._web.shown} refuses the key, or asks for one.", "Set ENGRAM_EXTRACTOR_KEY."
         )
 
     def _end(self, problem: str, hint: str) -> Reply:
@@ -128,9 +128,9 @@ class Chat:
 
     def _trouble(self, answer: Answer) -> str:
         if answer.status == NOTHING:
-            return f"The endpoint {self._post.shown} cannot be used: {answer.why}."
-        said = self._post.said(answer.body)
-        return f"The endpoint {self._post.shown} answers with {answer.status}{f': {said}' if said else ''}."
+            return f"The endpoint {self._web.shown} cannot be used: {answer.why}."
+        said = self._web.said(answer.body)
+        return f"The endpoint {self._web.shown} answers with {answer.status}{f': {said}' if said else ''}."
 
 
 def cost(task: str, said: str, room: int) -> int:

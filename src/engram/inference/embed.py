@@ -10,6 +10,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from engram.errors import Unavailable
+from engram.inference.ahead import CORES
 from engram.inference.models import Model, locate, mend, named
 from engram.model.query import Space
 
@@ -42,7 +43,7 @@ LONGEST, LONGEST_QUESTION = 512, 256
 CUT = 16_384
 """Characters that are looked at: more than 512 tokens of any prose, so that a megabyte costs what a page does."""
 
-WORKERS = min(4, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
+WORKERS = min(4, CORES)
 GRAPH, WEIGHTS, STAMP = "graph.onnx", "weights.bin", "stamp"
 
 _loaded: dict[tuple[str, ...], "Local"] = {}

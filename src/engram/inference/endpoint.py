@@ -10,8 +10,8 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from engram.errors import Invalid, Unavailable
-from engram.inference.posting import NOTHING, Answer, Post
 from engram.model.query import Space
+from engram.transport import NOTHING, Answer, Web
 
 BATCH = 32
 """Texts in one request."""
@@ -56,7 +56,7 @@ class Endpoint:
         latin: bool = False,
         floor: float = 0.0,
     ) -> None:
-        self._post = Post(
+        self._web = Web(
             url,
             "/embeddings",
             key=key,
@@ -102,7 +102,7 @@ class Endpoint:
         if len(rows[0]) != self.space.dim:
             self._shorten = False
             raise Unavailable(
-                f"The endpoint {self._post.shown} gives vectors of {given} numbers;"
+                f"The endpoint {self._web.shown} gives vectors of {given} numbers;"
                 f" {self.space.dim} are configured.",
                 f"Set embedder_dim to {given} and run `engram reembed`. {MEANWHILE}",
             )
@@ -139,13 +139,13 @@ class Endpoint:
 
     def _asked(self, asked: object, deadline: float) -> bytes:
         """The body of a good answer, asked for a second time where the endpoint was busy or stumbled."""
-        answer = self._post.send(asked, deadline - time.monotonic())
+        answer = self._web.post(asked, deadline - time.monotonic())
         if answer.status == 429 or answer.status >= 500:
             wished = float(answer.retry_after) if answer.retry_after.isdecimal() else 0.5
             pause = min(wished, PAUSE)
             if time.monotonic() + pause < deadline:
                 time.sleep(pause)
-                answer = self._post.send(asked, deadline - time.monotonic())
+                answer = self._web.post(asked, deadline - time.monotonic())
         if answer.status != 200:
             raise self._refusal(answer)
         return answer.body
@@ -154,24 +154,24 @@ class Endpoint:
         """What a status other than 200 means, in words. What the endpoint says about a key is not repeated."""
         if answer.status == NOTHING:
             return self._nothing(answer)
-        words = self._post.said(answer.body)
+        words = self._web.said(answer.body)
         status, said = answer.status, f": {words}" if words else ""
         if status in (401, 403):
             what = "refuses the key" if self._keyed else "asks for a key"
-            return Unavailable(f"The endpoint {self._post.shown} {what}.", f"Set ENGRAM_EMBEDDER_KEY. {MEANWHILE}")
+            return Unavailable(f"The endpoint {self._web.shown} {what}.", f"Set ENGRAM_EMBEDDER_KEY. {MEANWHILE}")
         if 300 <= status < 400:
-            elsewhere = self._post.scrubbed(urlsplit(answer.location).netloc or "elsewhere")
+            elsewhere = self._web.scrubbed(urlsplit(answer.location).netloc or "elsewhere")
             return Unavailable(
-                f"The endpoint {self._post.shown} sends on to {elsewhere}, which is not followed.",
+                f"The endpoint {self._web.shown} sends on to {elsewhere}, which is not followed.",
                 f"Set embedder_url to the address that answers. {MEANWHILE}",
             )
         if status in (400, 404, 405, 413, 422):
             return Unavailable(
-                f"The endpoint {self._post.shown} refuses the request ({status}){said}.",
+                f"The endpoint {self._web.shown} refuses the request ({status}){said}.",
                 f"Check embedder_url, embedder_model and embedder_dim. {MEANWHILE}",
             )
         return Unavailable(
-            f"The endpoint {self._post.shown} fails or is busy ({status}){said}.", f"Try again later. {MEANWHILE}"
+            f"The endpoint {self._web.shown} fails or is busy ({status}){said}.", f"Try again later. {MEANWHILE}"
         )
 
     def _nothing(self, answer: Answer) -> Unavailable:
@@ -180,17 +180,17 @@ class Endpoint:
             return self._wrong(answer.why)
         if answer.fault == "late":
             return Unavailable(
-                f"The endpoint {self._post.shown} did not answer within {self._timeout:g} seconds.",
+                f"The endpoint {self._web.shown} did not answer within {self._timeout:g} seconds.",
                 f"Check that it runs and is not overloaded. {MEANWHILE}",
             )
         return Unavailable(
-            f"The endpoint {self._post.shown} cannot be reached: {answer.why}.",
+            f"The endpoint {self._web.shown} cannot be reached: {answer.why}.",
             f"Check that it runs, and embedder_url. {MEANWHILE}",
         )
 
     def _wrong(self, why: str) -> Unavailable:
         return Unavailable(
-            f"The endpoint {self._post.shown} answers wrongly: {why}.",
+            f"The endpoint {self._web.shown} answers wrongly: {why}.",
             f"Check embedder_url and embedder_model. {MEANWHILE}",
         )
 

@@ -15,7 +15,7 @@ from engram.interop.values import EVERYTHING, as_json, kept, loud
 from engram.model.items import record_of
 from engram.model.marks import BEGIN, END
 from engram.model.memory import Memory
-from engram.model.pages import facts, one_line
+from engram.model.pages import by_kind, one_line
 
 KINDS = (
     *("preference", "tooling", "project", "infra", "identity", "fiscal", "people", "constraint"),
@@ -91,7 +91,7 @@ def recall_page(asks: Asks) -> str:
 
 def facts_page(asks: Asks) -> str:
     """Every promoted fact that is not stale, by kind: what stands below the frontmatter of memory.md."""
-    return facts(_registry(asks)[1])
+    return by_kind(_registry(asks)[1])
 
 
 def record(memory: Memory, now: datetime) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from engram.interop.memory_v1 import KINDS
 from engram.interop.writing import File, Folder, Stock, Tally, Writer
 from engram.model.items import LATER, TWELVE, Style, print_record, read_item, read_record, record_of
 from engram.model.memory import CURATED, HeldFor, Memory, standing
-from engram.model.pages import facts, one_line
+from engram.model.pages import by_kind, one_line
 from engram.model.record import replace
 from engram.model.refs import handle_number, print_handle
 
@@ -269,7 +269,7 @@ def _files(stock: Stock, tally: Tally, folder: Folder) -> Iterator[File]:
     for _ in stock.sessions():
         tally.lost("sessions")
     live = (one for one in stock.memories() if standing(one, stock.now) == "live")
-    yield File("memory.md", _registry(rows["memory.md"], facts(live), stock.now))
+    yield File("memory.md", _registry(rows["memory.md"], by_kind(live), stock.now))
     if rows["archive.md"]:
         yield File("archive.md", _registry(rows["archive.md"], "# Archive\n", stock.now))
     yield from waiting

@@ -44,7 +44,3 @@ class Caller(NamedTuple):
     def judges(self) -> bool:
         """Whether there is a place in which this caller reviews what others wrote."""
         return any(self.is_in(REVIEWER, place) for place in ("global", *dict(self.grants)))
-
-
-LOCAL = Caller()
-"""The person at this machine, with authentication off."""

@@ -46,9 +46,10 @@ def _place(text: str) -> str:
 
 
 def _members(place: str, roles: object) -> Mapping[str, str]:
-    if not isinstance(roles, Mapping) or (unknown := [role for role in roles if role not in ROLES]):
-        raise Invalid(f"grants for {place} have no role {unknown[0]!r}." if isinstance(roles, Mapping) else
-                      f"grants for {place} are no table.", _FORM)  # fmt: skip
+    if not isinstance(roles, Mapping):
+        raise Invalid(f"grants for {place} are no table.", _FORM)
+    if unknown := [role for role in roles if role not in ROLES]:
+        raise Invalid(f"grants for {place} have no role {unknown[0]!r}.", _FORM)
     members: dict[str, str] = {}
     for role in ROLES:
         names = roles.get(role, [])

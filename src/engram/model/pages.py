@@ -8,7 +8,7 @@ from engram.model.limits import print_time
 from engram.model.memory import Memory, standing
 
 
-def facts(memories: Iterable[Memory]) -> str:
+def by_kind(memories: Iterable[Memory]) -> str:
     """Memories grouped by kind, a line each; in the order given."""
     groups: dict[str, list[Memory]] = defaultdict(list)
     for memory in memories:

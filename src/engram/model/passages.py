@@ -2,10 +2,8 @@
 
 import functools
 import re
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from engram.model.memory import Memory
+from engram.model.memory import Memory
 
 WINDOW = 400
 """Characters of one window: two or three sentences. Longer ones say too many things for one vector to point at."""
@@ -14,7 +12,7 @@ MOST_WINDOWS = 328
 """Enough for the longest text, cut where a window is half full."""
 
 
-def passages(memory: "Memory") -> list[str]:
+def passages(memory: Memory) -> list[str]:
     """The texts whose vectors stand for a memory: at least one, in order."""
     tags = ", ".join(memory.tags)
     pieces = windows(memory.text)

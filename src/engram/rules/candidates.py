@@ -206,5 +206,3 @@ _SMALL = """
     os um uma em na nos nas do da dos das com foi ao lo gli di della che per si sono non nel nella
     het een of zijn op van voor met te nu jest sa
 """
-
-__all__ = ["Suspicion", "is_statement", "suspicion", "topic"]

@@ -15,8 +15,6 @@ from functools import cache
 from math import log2
 from typing import NamedTuple
 
-__all__ = ["Redaction", "redact"]
-
 
 class Redaction(NamedTuple):
     """Text that may be stored, and what was taken out of it."""

@@ -264,16 +264,3 @@ _MARKS = {
     ("supersedes", "proposed"): ("may supersede {}", "may be superseded by {}"),
 }
 """Kind and status of a relation → what it says of its first memory, and of its second."""
-
-__all__ = [
-    "Verdict",
-    "advise",
-    "ignore",
-    "mark",
-    "newcomer",
-    "pair_id",
-    "propose",
-    "relate",
-    "taking_effect",
-    "turned",
-]

@@ -11,7 +11,7 @@ from engram.errors import Corrupt, Invalid
 from engram.model.items import Item, Style, halves, read_item
 from engram.model.limits import EARLIEST
 from engram.model.memory import Memory, standing
-from engram.model.pages import facts, one_line
+from engram.model.pages import by_kind, one_line
 from engram.model.scalars import Stray, read_scalar
 
 SCHEMA = "memory.v1"
@@ -335,7 +335,7 @@ NOBODY = "_No promoted memories yet._"
 
 def body_of(memories: Iterable[Memory], now: datetime) -> str:
     """The page below the frontmatter: promoted memories that are not stale, by kind."""
-    return facts(each for each in memories if standing(each, now) == "live")
+    return by_kind(each for each in memories if standing(each, now) == "live")
 
 
 def sections(body: str) -> Sections | None:

@@ -6,7 +6,7 @@ from engram.interop.prompts import NOTHING, save_well, session_start, session_su
 from engram.interop.tools import Asks, Resource
 from engram.interop.values import kept, loud
 from engram.model.marks import marked
-from engram.model.pages import facts, one_line, page
+from engram.model.pages import by_kind, one_line, page
 
 MOST_FACTS = 1000
 
@@ -67,4 +67,4 @@ def _facts(asks: Asks, **where: Any) -> str:  # noqa: ANN401 - arguments of list
     """The newest of what is listed, without what comes on demand only; where there is more, the page says so."""
     listing = kept(asks, loud(asks), limit=MOST_FACTS, **where)
     more = f"\n… and more: these are the newest {MOST_FACTS:,}. Ask for the rest.\n" if listing.next else ""
-    return marked(facts(listing.memories) + more)
+    return marked(by_kind(listing.memories) + more)
