@@ -354,9 +354,10 @@ def test_a_text_that_never_settles_is_withheld():
 def test_importing_the_module_compiles_no_pattern():
     program = (
         "import re, importlib, engram\n"  # the standard library compiles some of its own
-        "import engram.rules.redact as redact\n"
+        "from engram.rules import redact, redact_shapes\n"
         "def refuse(*_): raise SystemExit('compiled at import')\n"
         "re.compile = re._compile = refuse\n"
+        "importlib.reload(redact_shapes)\n"
         "importlib.reload(redact)\n"
     )
     environment = {"PYTHONPATH": ":".join(filter(None, sys.path))}
