@@ -6,7 +6,11 @@ from typing import Any
 
 from engram.model.codec import Record
 from engram.model.event import Draft, Edit, Event, Head, Payload, edits_between, seal
-from rules.world import START
+from engram.model.memory import Memory
+from engram.model.relation import Relation
+from engram.model.session import Session
+from engram.rules.merge import STATES, states, told_whole
+from rules.world import PERSON, START
 
 
 def said(
@@ -35,3 +39,18 @@ def making(*records: Record, replica: str = "mine", **more: Any) -> Event:
 def changing(field: str, new: object, old: object = None, *, id: str = "memory-1") -> Edit:
     """An edit of one field of a memory."""
     return Edit("memory", id, field, old, new)
+
+
+def telling(record: Memory | Session, replica: str, **more: Any) -> Event:
+    """An event that tells a record whole."""
+    known = states([making(record, replica=replica, **more)])[record.id]
+    return said(replica, action="restate", subjects=(record.id,), note={STATES: {record.id: told_whole(known)}})
+
+
+def relation(first: str = "memory-1", second: str = "memory-2", **fields: Any) -> Relation:
+    values = {"id": "rel-1", "kind": "supersedes", "owner": PERSON.owner, "created_at": START, "updated_at": START}
+    return Relation(from_id=first, to_id=second, **(values | fields))
+
+
+def session(**fields: Any) -> Session:
+    return Session(**{"id": "ses-1", "owner": PERSON.owner, "started_at": START} | fields)

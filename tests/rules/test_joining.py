@@ -1,4 +1,4 @@
-"""Taking in what other stores did: whose word counts, what has to wait, and what becomes of the records."""
+"""Taking in what other stores did: what becomes of the records, and what this store settles."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -11,32 +11,14 @@ from engram.model.event import Edit, Event, Payload, edits_between
 from engram.model.limits import print_time
 from engram.model.memory import Memory
 from engram.model.record import replace
-from engram.model.relation import Relation
-from engram.model.scope import Scope
-from engram.model.session import Session
 from engram.rules import joining
-from engram.rules.joining import Trust
-from engram.rules.merge import STATES, Stamp, State, states, told_whole
-from rules.histories import changing, making, said
-from rules.world import PERSON, START, memory, request
+from engram.rules.hearing import Trust
+from engram.rules.merge import STATES, Stamp, State
+from rules.histories import changing, making, relation, said, session, telling
+from rules.world import START, memory, request
 
 EVERYBODY = Trust()
 WARY = Trust(strangers={"stranger": 0}, owner="alex")
-
-
-def telling(record: Memory | Session, replica: str, **more: Any) -> Event:
-    """An event that tells a record whole."""
-    known = states([making(record, replica=replica, **more)])[record.id]
-    return said(replica, action="restate", subjects=(record.id,), note={STATES: {record.id: told_whole(known)}})
-
-
-def relation(first: str = "memory-1", second: str = "memory-2", **fields: Any) -> Relation:
-    values = {"id": "rel-1", "kind": "supersedes", "owner": PERSON.owner, "created_at": START, "updated_at": START}
-    return Relation(from_id=first, to_id=second, **(values | fields))
-
-
-def session(**fields: Any) -> Session:
-    return Session(**{"id": "ses-1", "owner": PERSON.owner, "started_at": START} | fields)
 
 
 def later(**lapse: float) -> datetime:
@@ -50,129 +32,6 @@ def joined(*fresh: Event, known: Sequence[Event] = (), current: Sequence[Any] = 
             earlier.setdefault(id, []).append(event)
     here = {record.id: record for record in current}
     return joining.join(earlier, fresh, here, trust, later(hours=1))
-
-
-# --- what has to wait ---
-
-
-def test_the_first_events_of_a_stranger_count_and_the_ones_after_wait():
-    trust = Trust(strangers={"stranger": 2})
-
-    counted = [trust.counts(making(memory(), replica="stranger", position=at)) for at in (1, 2, 3)]
-    assert counted == [True, True, False]
-    assert trust.counts(making(memory(), replica="friend", position=99))
-
-
-def test_an_event_may_be_dated_a_day_ahead_of_our_clock_and_no_more():
-    event = making(memory())
-
-    assert not joining.is_ahead(event, START - timedelta(days=1))
-    assert joining.unready(event, START - timedelta(days=1)) == ""
-    assert joining.is_ahead(event, START - timedelta(days=1, microseconds=1))
-    why = joining.unready(event, START - timedelta(days=1, microseconds=1))
-    assert why == "it is dated 2026-01-01, which has not come yet"
-
-
-def test_an_event_that_tells_of_more_than_it_says_waits_but_an_erasure_tells_whom_it_frees():
-    edit = changing("text", "Other words")
-
-    assert "more than it says" in joining.unready(said("a", edit, subjects=("memory-2",)), START)
-    assert joining.unready(said("a", edit), START) == ""
-    assert joining.unready(said("a", edit, subjects=("memory-2",), action="purge"), START) == ""
-
-
-def test_a_stranger_may_make_a_memory_and_weigh_it():
-    made = making(memory(), replica="stranger")
-    weighed = said("stranger", changing("pinned", new=True), position=2)
-
-    assert joining.distrusted(made, {}, WARY) == ""
-    assert joining.distrusted(weighed, {"memory-1": [made]}, WARY) == ""
-    assert joining.distrusted(telling(memory(), "stranger"), {}, WARY) == ""
-    assert joining.distrusted(made._replace(payload=None), {}, WARY) == ""
-
-
-@pytest.mark.parametrize(
-    "event",
-    [
-        said("stranger", subjects=("memory-1",), action="purge"),
-        making(relation(), replica="stranger"),
-        said("stranger", changing("id", None, "memory-1")),
-        said("stranger", changing("status", "promoted")),
-        said("stranger", changing("pinned", new=True), changing("visibility", "shared")),
-        said("stranger", Edit("relation", "rel-1", "kind", "related", "conflicts")),
-    ],
-)
-def test_a_stranger_neither_erases_nor_judges_nor_decides(event: Event):
-    assert "not accepted here" in joining.distrusted(event, {}, WARY)
-    assert joining.distrusted(event, {}, EVERYBODY) == ""
-
-
-def test_a_stranger_changes_nothing_that_others_had_a_word_in():
-    known = {"memory-1": [making(memory())]}
-
-    assert joining.distrusted(said("stranger", changing("pinned", new=True)), known, WARY)
-    assert joining.distrusted(telling(memory(), "stranger"), known, WARY)
-    assert joining.distrusted(telling(memory(), "stranger"), {"memory-2": known["memory-1"]}, WARY) == ""
-
-
-def test_what_a_stranger_makes_is_held_and_belongs_to_who_takes_it_in():
-    made = making(memory(owner="mallory", approved_by="mallory"), replica="stranger")
-    told = telling(memory(owner="mallory", approved_by="mallory"), "stranger")
-
-    for event in (made, told):
-        values = states([joining.heard(event, WARY)])["memory-1"].values()
-        assert (values["held_for"], values["owner"]) == ("untrusted_origin", "alex")
-        assert not {"status", "approved_by"} & values.keys()
-        assert values["text"] == "We deploy on Fridays"
-        trusted = states([joining.heard(event, EVERYBODY)])["memory-1"].values()
-        assert (trusted["owner"], trusted["status"]) == ("mallory", "promoted")
-
-
-def test_a_strangers_session_is_heard_as_it_is_and_an_edit_makes_nothing_wait():
-    begun, told = making(session(), replica="stranger"), telling(session(owner="mallory"), "stranger")
-    weighed = said("stranger", changing("pinned", new=True))
-
-    assert "held_for" not in states([joining.heard(begun, WARY)])["ses-1"].values()
-    assert states([joining.heard(told, WARY)])["ses-1"].values()["owner"] == "mallory"
-    assert joining.heard(weighed, WARY) == weighed
-    assert joining.heard(weighed._replace(payload=None), WARY) == weighed._replace(payload=None)
-
-
-def test_projects_and_owners_are_heard_by_the_names_they_have_here():
-    theirs = memory(scope=Scope.parse("project:theirs@eval"), owner="alexandra")
-    trust = Trust(names={"there": {"project:theirs": "project:ours"}}, owners={"there": {"alexandra": "alex"}})
-
-    for event in (making(theirs, replica="there"), telling(theirs, "there")):
-        values = states([joining.heard(event, trust)])["memory-1"].values()
-        assert (values["scope"], values["owner"]) == ("project:ours@eval", "alex")
-    untouched = making(theirs, replica="elsewhere")
-    assert joining.heard(untouched, trust) == untouched
-
-
-@pytest.mark.parametrize(
-    ("trust", "scope", "owner"),
-    [
-        (Trust(names={"there": {"project:theirs": "project:ours"}}), "project:ours", "alexandra"),
-        (Trust(owners={"there": {"alexandra": "alex"}}), "project:theirs", "alex"),
-        (Trust(bound={"there": "kim"}), "project:theirs", "kim"),
-    ],
-)
-def test_each_name_is_heard_as_ours_by_itself(trust: Trust, scope: str, owner: str):
-    event = making(memory(scope=Scope.parse("project:theirs"), owner="alexandra"), replica="there")
-    values = states([joining.heard(event, trust)])["memory-1"].values()
-
-    assert (values["scope"], values["owner"]) == (scope, owner)
-
-
-def test_a_replica_that_is_bound_to_an_owner_speaks_for_nobody_else():
-    trust = Trust(bound={"there": "kim"}, owners={"there": {"alex": "robin"}})
-
-    for event in (making(memory(), replica="there"), telling(memory(), "there")):
-        assert states([joining.heard(event, trust)])["memory-1"].values()["owner"] == "kim"
-    nobody = said("there", changing("owner", None, "alex"))
-    assert joining.heard(nobody, trust).payload.edits[0].new is None
-    lost = making(memory(), replica="there")._replace(payload=None)
-    assert joining.heard(lost, trust) == lost
 
 
 # --- what becomes of the records ---

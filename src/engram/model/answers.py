@@ -5,16 +5,13 @@
 
 from collections.abc import Iterator, Mapping
 from datetime import datetime
-from types import MappingProxyType
 from typing import Any, ClassVar, Self, dataclass_transform
 
 from engram.model.event import Event
 from engram.model.evidence import Check, Verdict, verdict_of
 from engram.model.memory import Memory
-from engram.model.record import Record, replace
+from engram.model.record import NONE, Record, replace
 from engram.model.session import Session
-
-NONE: Mapping[str, Any] = MappingProxyType({})
 
 
 @dataclass_transform(frozen_default=True)

@@ -3,8 +3,9 @@
 from collections.abc import Mapping
 from datetime import datetime
 
-from engram.model.answers import NONE, Answer
+from engram.model.answers import Answer
 from engram.model.memory import Asset, Memory
+from engram.model.record import NONE
 
 
 class Insights(Answer):

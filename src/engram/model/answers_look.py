@@ -3,9 +3,10 @@
 from collections.abc import Mapping
 from datetime import datetime
 
-from engram.model.answers import NONE, Answer, Recollection
+from engram.model.answers import Answer, Recollection
 from engram.model.evidence import WORST, Verdict
 from engram.model.memory import Memory
+from engram.model.record import NONE
 
 
 class Found(Answer):

@@ -4,8 +4,9 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from engram.model.answers import NONE, Answer
+from engram.model.answers import Answer
 from engram.model.change import Finding
+from engram.model.record import NONE
 
 
 class Receipt(Answer):

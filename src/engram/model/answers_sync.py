@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from datetime import datetime
 
-from engram.model.answers import NONE, Answer
+from engram.model.answers import Answer
+from engram.model.record import NONE
 
 
 class Synced(Answer):

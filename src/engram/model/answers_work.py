@@ -3,9 +3,10 @@
 from collections.abc import Mapping
 from datetime import datetime
 
-from engram.model.answers import NONE, Answer
+from engram.model.answers import Answer
 from engram.model.evidence import Check, Verdict, verdict_of
 from engram.model.memory import Memory
+from engram.model.record import NONE
 from engram.model.relation import Relation
 from engram.model.session import Session
 

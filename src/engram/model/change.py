@@ -2,14 +2,12 @@
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
-from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from engram.model.caller import Caller
 from engram.model.codec import Record, RecordType
 from engram.model.event import Draft, Event, Head
-
-NONE: Mapping[str, Any] = MappingProxyType({})
+from engram.model.record import NONE
 
 ABSENT = 0
 """The revision of a record that does not exist, as an expectation."""
@@ -45,7 +43,7 @@ class Past(NamedTuple):
 
     events: tuple[tuple[Event, Token | None], ...]
     head: Head | None = None
-    given: Mapping[RecordType, int] = MappingProxyType({})
+    given: Mapping[RecordType, int] = NONE
 
 
 class Change(NamedTuple):

@@ -4,10 +4,14 @@ The standard library's dataclasses bring `inspect` and generate four functions f
 quarter of the time `engram recall` takes to start. This base does what our records need with what is loaded anyway.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any, ClassVar, NoReturn, Self, TypeVar, dataclass_transform
 
 R = TypeVar("R", bound="Record")
+
+NONE: Mapping[Any, Any] = MappingProxyType({})
+"""Nothing said, where a mapping may be: one that nobody can fill."""
 
 
 @dataclass_transform(frozen_default=True)

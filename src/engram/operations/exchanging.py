@@ -15,7 +15,7 @@ from engram.operations.carrying import Found, Ours, canonical_reach, project_tol
 from engram.operations.joining import Joining
 from engram.operations.replicas import Replicas, signed_by
 from engram.ports import Ledger
-from engram.rules import carrying, joining
+from engram.rules import carrying, hearing, joining
 from engram.rules.carrying import Reach, Watch
 from engram.sync import chunks, keys
 from engram.sync.chunks import Chunk, Header
@@ -103,7 +103,7 @@ class Exchange:
     def _look_at_clock(self) -> None:
         """Say where our own history is ahead of its time: times only go on, so others wait for all that follows."""
         for newest in self._call.engine.events(newest=True, limit=1):
-            if joining.is_ahead(newest, self._call.now):
+            if hearing.is_ahead(newest, self._call.now):
                 self.tally.problem(
                     f"This store's own history is dated {newest.time[:10]}: a clock was wrong, and others take in"
                     " nothing it says before that day. Way out: engram export, then engram import --trust in a new"
@@ -200,7 +200,7 @@ class Exchange:
             if theirs and self._reach.scope.level == "project":
                 self._replicas.learn(replica, theirs, str(self._reach.scope), self._name)
             for event in chunk.events:
-                if event.action == "purge" and trust.counts(event) and not joining.unready(event, self._call.now):
+                if event.action == "purge" and trust.counts(event) and not hearing.unready(event, self._call.now):
                     self._joining.expect_erased(event.subjects)
 
     def _preview(self) -> None:

@@ -17,10 +17,11 @@ from engram.model.scope import Scope
 from engram.model.session import Session
 from engram.operations.base import PAGE, TRIES, Call, every
 from engram.operations.blobs import named_by, tidy
-from engram.rules import carrying, joining
+from engram.rules import carrying, hearing, joining
 from engram.rules.carrying import Reach
 from engram.rules.changes import claims_of
-from engram.rules.joining import Joined, Trust
+from engram.rules.hearing import Trust
+from engram.rules.joining import Joined
 from engram.rules.merge import Stamp, State
 
 
@@ -101,7 +102,7 @@ class Joining:
     def _trespass(self, event: Event, known: Mapping[str, Sequence[Event]], here: Mapping[str, Record]) -> str:
         """Why an event has no business here; `here` has the records among those that `known` tells of."""
         trust, reach = self._trust(), self._reach
-        if reach is None or joining.unready(event, self._call.now):
+        if reach is None or hearing.unready(event, self._call.now):
             return ""
 
         def places(id: str) -> list[tuple[str, Scope]]:
@@ -111,14 +112,14 @@ class Joining:
             now: list[tuple[str, Scope]] = [(type_of(record), record.scope)]
             if reach.holds(*now[0]):
                 return now
-            told = (joining.heard(each, trust) for each in known.get(id) or self.events_of(id))
+            told = (hearing.heard(each, trust) for each in known.get(id) or self.events_of(id))
             return [*now, *carrying.scopes_told(id, told)]
 
         owner = trust.bound.get(event.replica)
         touched = [here[id] for id in event.subjects if id in here] if owner is not None else []
         if any(getattr(record, "owner", owner) != owner for record in touched):
             return "it is about what belongs to somebody else"
-        return carrying.trespass(joining.heard(event, trust), reach, places)
+        return carrying.trespass(hearing.heard(event, trust), reach, places)
 
     def _decided(
         self,

@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import cast
 
-from engram.model.answers import NONE
 from engram.model.filter import Filter
 from engram.model.memory import Memory, standing
+from engram.model.record import NONE
 from engram.model.relation import Relation
 from engram.operations.base import Call
 from engram.rules.relations import mark

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from engram.ports import Ledger
-from engram.rules.joining import Trust
+from engram.rules.hearing import Trust
 from engram.sync import chunks, keys
 from engram.sync.place import Card
 

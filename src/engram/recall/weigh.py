@@ -11,9 +11,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from engram.model.answers import NONE, Recollection
+from engram.model.answers import Recollection
 from engram.model.memory import Memory
 from engram.model.query import says_all
+from engram.model.record import NONE
 from engram.model.refs import handle_number
 from engram.model.text import tokens
 from engram.recall.lexical import is_german

@@ -4,17 +4,15 @@ The result is the same in any order and however often a part arrives (law 9).
 """
 
 from collections.abc import Iterable, Mapping
-from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from engram.model.event import Edit, Event
+from engram.model.record import NONE
 
 COUNTER = "seen"
 
 STATES = "states"
 """The note of an event that tells records whole: what was known of each, with the stamps it had."""
-
-NONE: Mapping[str, Any] = MappingProxyType({})
 
 
 class Stamp(NamedTuple):

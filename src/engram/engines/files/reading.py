@@ -11,13 +11,12 @@ from engram.engines.files.problem import Problem, Unreadable
 from engram.engines.files.registry import Registry
 from engram.errors import Invalid
 from engram.model.change import ABSENT, Change
-from engram.model.change import NONE as NOTHING
 from engram.model.codec import Document, decode, encode
 from engram.model.event import BOOKKEEPING, Draft, Payload, edits_between
 from engram.model.items import OURS, Item, is_stripped, print_item, status_of
 from engram.model.limits import EARLIEST
 from engram.model.memory import CURATED, Memory
-from engram.model.record import replace
+from engram.model.record import NONE, replace
 from engram.model.refs import handle_number, print_handle
 from engram.model.scope import GLOBAL
 
@@ -359,7 +358,7 @@ def change_of(
     salt: str,
     action: str,
     actor: str = "file",
-    note: Mapping[str, Any] = NOTHING,
+    note: Mapping[str, Any] = NONE,
 ) -> Change:
     """What a person's hand did, as one Change. Whom another memory leaves no place stands apart."""
     held = {claim: id for id, claims in state.claims.items() for claim in claims}

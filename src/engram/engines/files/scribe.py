@@ -25,14 +25,13 @@ from engram.engines.files.registry import (
     with_remarks,
 )
 from engram.errors import Corrupt, EngramError, Unavailable
-from engram.model.change import NONE as NOTHING
 from engram.model.change import Change, Commit, Finding
 from engram.model.codec import encode
 from engram.model.event import ACKNOWLEDGED, ADOPTED, EDITED
 from engram.model.hashing import sha256
 from engram.model.items import print_item
 from engram.model.memory import Memory
-from engram.model.record import replace
+from engram.model.record import NONE, replace
 from engram.model.refs import print_handle
 
 POINTS = ("begun", "appended", "indexed", "kept aside", "registry", "log", "queue", "audited")
@@ -192,7 +191,7 @@ class Scribe:
         told: Sequence[tuple[Line, list[Step]]],
         *,
         secret: bool = False,
-        whose: Mapping[str, str] = NOTHING,
+        whose: Mapping[str, str] = NONE,
     ) -> None:
         """Log, queue and audit trail, in this order: the last line of the trail says how far all of them are.
 
@@ -394,7 +393,7 @@ class Scribe:
         state: State,
         *,
         adopted: bool = False,
-        removed: Mapping[str, tuple[str, ...]] = NOTHING,
+        removed: Mapping[str, tuple[str, ...]] = NONE,
         gap: Sequence[gaps.Lost] = (),
         batch: str = "",
     ) -> tuple[Line, list[Step]]:

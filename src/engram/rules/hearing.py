@@ -1,0 +1,135 @@
+"""Whose word counts between stores: what an event has to wait for, and each event in this store's own words.
+
+What a stranger makes is held for review, and belongs to whoever takes it in; what a stranger decides waits until a
+person has accepted its replica.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any, NamedTuple
+
+from engram.model.event import Edit, Event, Payload
+from engram.model.limits import print_time
+from engram.rules.doubts import UNVOUCHED
+from engram.rules.merge import STATES
+
+AHEAD = timedelta(days=1)
+"""How far the time of an event may lie ahead of our clock before it has to wait."""
+
+GUARDED = frozenset(
+    {"status", "held_for", "approved_by", "owner", "visibility", "scope", "replaced_by", "verified_at", "tier"}
+)
+"""The fields that only a replica that was accepted may change: a stranger's word about them waits."""
+
+
+class Trust(NamedTuple):
+    """Whose word counts: every replica's, but for strangers, of whom only the first so many events do."""
+
+    strangers: Mapping[str, int] = {}
+    owner: str = ""  # to whom what a stranger says belongs
+    names: Mapping[str, Mapping[str, str]] = {}  # by replica: what it calls a project → what this store calls it
+    bound: Mapping[str, str] = {}  # by replica: the only owner it speaks for, where a server vouches for that
+    owners: Mapping[str, Mapping[str, str]] = {}  # by replica: what it calls an owner → what this store does
+
+    def counts(self, event: Event) -> bool:
+        """Whether an event is to be taken at its word."""
+        return event.position <= self.strangers.get(event.replica, event.position)
+
+
+def unready(event: Event, now: datetime) -> str:
+    """Why an event has to wait whatever else is known; "" when it need not."""
+    if event.action != "purge" and not set(told_of(event)) <= set(event.subjects):
+        return "it tells of more than it says it does"
+    if is_ahead(event, now):
+        return f"it is dated {event.time[:10]}, which has not come yet"
+    return ""
+
+
+def is_ahead(event: Event, now: datetime) -> bool:
+    """Whether the time of an event lies so far ahead of a clock that one of the two must be wrong."""
+    return event.time[:27] > print_time(now + AHEAD)
+
+
+def distrusted(event: Event, known: Mapping[str, Sequence[Event]], trust: Trust) -> str:
+    """Why a stranger's event has to wait for a person to accept its replica; "" when it need not."""
+    if trust.counts(event):
+        return ""
+    if event.action == "purge":
+        return "it erases, and its replica is not accepted here"
+    told = (event.payload.note or {}).get(STATES, {}) if event.payload else {}
+    touched: dict[str, set[str]] = {id: {"id"} for id in told}
+    for edit in event.payload.edits if event.payload else ():
+        touched.setdefault(edit.id, set()).add(edit.field)
+        if edit.type == "relation" or (edit.field == "id" and edit.new is None):
+            return "it judges or removes, and its replica is not accepted here"
+    for id, fields in touched.items():
+        others = [each for each in known.get(id, ()) if each.replica != event.replica]
+        if others or ("id" not in fields and fields & GUARDED):
+            return "it changes what others made, or decides, and its replica is not accepted here"
+    return ""
+
+
+def heard(event: Event, trust: Trust) -> Event:
+    """An event in this store's words, as far as it counts.
+
+    What a stranger makes is held for review, and belongs to who takes it in.
+    """
+    event = _in_our_words(event, trust)
+    if trust.counts(event) or event.payload is None:
+        return event
+    said = {edit.id for edit in event.payload.edits if edit.type == "memory" and edit.field == "id"}
+    edits = [each for each in event.payload.edits if each.field not in ("status", "held_for", "approved_by")]
+    edits = [each._replace(new=trust.owner) if each.field == "owner" else each for each in edits]
+    for id in sorted(said):
+        edits += [Edit("memory", id, "held_for", None, UNVOUCHED)]
+    note = dict(event.payload.note or {})
+    if STATES in note:
+        note[STATES] = {id: _held(told, trust) for id, told in note[STATES].items()}
+    return event._replace(payload=event.payload._replace(edits=tuple(edits), note=note))
+
+
+def _in_our_words(event: Event, trust: Trust) -> Event:
+    """The event with the names that this store has for projects and owners that its replica calls otherwise."""
+    by = event.replica
+    if event.payload is None or not (by in trust.names or by in trust.bound or by in trust.owners):
+        return event
+
+    def ours(field: str, told: object) -> object:
+        if field == "scope":
+            return _renamed(told, trust.names.get(by, {}))
+        if field == "owner" and told is not None:
+            return trust.bound.get(by, trust.owners.get(by, {}).get(str(told), told))
+        return told
+
+    edits = tuple(each._replace(new=ours(each.field, each.new)) for each in event.payload.edits)
+    note = dict(event.payload.note or {})
+    if STATES in note:
+        note[STATES] = {id: _retold(told, ours) for id, told in note[STATES].items()}
+    return event._replace(payload=event.payload._replace(edits=edits, note=note))
+
+
+def _retold(told: Mapping[str, Any], ours: Callable[[str, object], object]) -> dict[str, Any]:
+    fields = {name: [*value[:3], ours(name, value[-1])] for name, value in told["fields"].items()}
+    return {**told, "fields": fields}
+
+
+def _renamed(told: object, names: Mapping[str, str]) -> object:
+    """A scope as this store calls it; its run stays."""
+    if not isinstance(told, str) or (name := told.partition("@")[0]) not in names:
+        return told
+    return names[name] + told[len(name) :]
+
+
+def _held(told: Mapping[str, Any], trust: Trust) -> dict[str, Any]:
+    if told.get("type") != "memory":
+        return dict(told)
+    fields = {n: v for n, v in told["fields"].items() if n not in ("status", "approved_by", "held_for")}
+    fields["held_for"] = [*told["fields"]["id"][:3], UNVOUCHED]
+    fields["owner"] = [*told["fields"]["id"][:3], trust.owner]
+    return {**told, "fields": fields}
+
+
+def told_of(event: Event) -> list[str]:
+    """The records that an event tells of, by an edit or whole."""
+    payload = event.payload or Payload()
+    return list(dict.fromkeys([*(edit.id for edit in payload.edits), *(payload.note or {}).get(STATES, {})]))

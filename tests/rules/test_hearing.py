@@ -1,0 +1,139 @@
+"""Whose word counts between stores: what has to wait, and events in this store's own words."""
+
+from datetime import timedelta
+
+import pytest
+
+from engram.model.event import Edit, Event
+from engram.model.scope import Scope
+from engram.rules import hearing
+from engram.rules.hearing import Trust
+from engram.rules.merge import states
+from rules.histories import changing, making, relation, said, session, telling
+from rules.world import START, memory
+
+EVERYBODY = Trust()
+WARY = Trust(strangers={"stranger": 0}, owner="alex")
+
+
+# --- what has to wait ---
+
+
+def test_the_first_events_of_a_stranger_count_and_the_ones_after_wait():
+    trust = Trust(strangers={"stranger": 2})
+
+    counted = [trust.counts(making(memory(), replica="stranger", position=at)) for at in (1, 2, 3)]
+    assert counted == [True, True, False]
+    assert trust.counts(making(memory(), replica="friend", position=99))
+
+
+def test_an_event_may_be_dated_a_day_ahead_of_our_clock_and_no_more():
+    event = making(memory())
+
+    assert not hearing.is_ahead(event, START - timedelta(days=1))
+    assert hearing.unready(event, START - timedelta(days=1)) == ""
+    assert hearing.is_ahead(event, START - timedelta(days=1, microseconds=1))
+    why = hearing.unready(event, START - timedelta(days=1, microseconds=1))
+    assert why == "it is dated 2026-01-01, which has not come yet"
+
+
+def test_an_event_that_tells_of_more_than_it_says_waits_but_an_erasure_tells_whom_it_frees():
+    edit = changing("text", "Other words")
+
+    assert "more than it says" in hearing.unready(said("a", edit, subjects=("memory-2",)), START)
+    assert hearing.unready(said("a", edit), START) == ""
+    assert hearing.unready(said("a", edit, subjects=("memory-2",), action="purge"), START) == ""
+
+
+def test_a_stranger_may_make_a_memory_and_weigh_it():
+    made = making(memory(), replica="stranger")
+    weighed = said("stranger", changing("pinned", new=True), position=2)
+
+    assert hearing.distrusted(made, {}, WARY) == ""
+    assert hearing.distrusted(weighed, {"memory-1": [made]}, WARY) == ""
+    assert hearing.distrusted(telling(memory(), "stranger"), {}, WARY) == ""
+    assert hearing.distrusted(made._replace(payload=None), {}, WARY) == ""
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        said("stranger", subjects=("memory-1",), action="purge"),
+        making(relation(), replica="stranger"),
+        said("stranger", changing("id", None, "memory-1")),
+        said("stranger", changing("status", "promoted")),
+        said("stranger", changing("pinned", new=True), changing("visibility", "shared")),
+        said("stranger", Edit("relation", "rel-1", "kind", "related", "conflicts")),
+    ],
+)
+def test_a_stranger_neither_erases_nor_judges_nor_decides(event: Event):
+    assert "not accepted here" in hearing.distrusted(event, {}, WARY)
+    assert hearing.distrusted(event, {}, EVERYBODY) == ""
+
+
+def test_a_stranger_changes_nothing_that_others_had_a_word_in():
+    known = {"memory-1": [making(memory())]}
+
+    assert hearing.distrusted(said("stranger", changing("pinned", new=True)), known, WARY)
+    assert hearing.distrusted(telling(memory(), "stranger"), known, WARY)
+    assert hearing.distrusted(telling(memory(), "stranger"), {"memory-2": known["memory-1"]}, WARY) == ""
+
+
+def test_what_a_stranger_makes_is_held_and_belongs_to_who_takes_it_in():
+    made = making(memory(owner="mallory", approved_by="mallory"), replica="stranger")
+    told = telling(memory(owner="mallory", approved_by="mallory"), "stranger")
+
+    for event in (made, told):
+        values = states([hearing.heard(event, WARY)])["memory-1"].values()
+        assert (values["held_for"], values["owner"]) == ("untrusted_origin", "alex")
+        assert not {"status", "approved_by"} & values.keys()
+        assert values["text"] == "We deploy on Fridays"
+        trusted = states([hearing.heard(event, EVERYBODY)])["memory-1"].values()
+        assert (trusted["owner"], trusted["status"]) == ("mallory", "promoted")
+
+
+def test_a_strangers_session_is_heard_as_it_is_and_an_edit_makes_nothing_wait():
+    begun, told = making(session(), replica="stranger"), telling(session(owner="mallory"), "stranger")
+    weighed = said("stranger", changing("pinned", new=True))
+
+    assert "held_for" not in states([hearing.heard(begun, WARY)])["ses-1"].values()
+    assert states([hearing.heard(told, WARY)])["ses-1"].values()["owner"] == "mallory"
+    assert hearing.heard(weighed, WARY) == weighed
+    assert hearing.heard(weighed._replace(payload=None), WARY) == weighed._replace(payload=None)
+
+
+def test_projects_and_owners_are_heard_by_the_names_they_have_here():
+    theirs = memory(scope=Scope.parse("project:theirs@eval"), owner="alexandra")
+    trust = Trust(names={"there": {"project:theirs": "project:ours"}}, owners={"there": {"alexandra": "alex"}})
+
+    for event in (making(theirs, replica="there"), telling(theirs, "there")):
+        values = states([hearing.heard(event, trust)])["memory-1"].values()
+        assert (values["scope"], values["owner"]) == ("project:ours@eval", "alex")
+    untouched = making(theirs, replica="elsewhere")
+    assert hearing.heard(untouched, trust) == untouched
+
+
+@pytest.mark.parametrize(
+    ("trust", "scope", "owner"),
+    [
+        (Trust(names={"there": {"project:theirs": "project:ours"}}), "project:ours", "alexandra"),
+        (Trust(owners={"there": {"alexandra": "alex"}}), "project:theirs", "alex"),
+        (Trust(bound={"there": "kim"}), "project:theirs", "kim"),
+    ],
+)
+def test_each_name_is_heard_as_ours_by_itself(trust: Trust, scope: str, owner: str):
+    event = making(memory(scope=Scope.parse("project:theirs"), owner="alexandra"), replica="there")
+    values = states([hearing.heard(event, trust)])["memory-1"].values()
+
+    assert (values["scope"], values["owner"]) == (scope, owner)
+
+
+def test_a_replica_that_is_bound_to_an_owner_speaks_for_nobody_else():
+    trust = Trust(bound={"there": "kim"}, owners={"there": {"alex": "robin"}})
+
+    for event in (making(memory(), replica="there"), telling(memory(), "there")):
+        assert states([hearing.heard(event, trust)])["memory-1"].values()["owner"] == "kim"
+    nobody = said("there", changing("owner", None, "alex"))
+    assert hearing.heard(nobody, trust).payload.edits[0].new is None
+    lost = making(memory(), replica="there")._replace(payload=None)
+    assert hearing.heard(lost, trust) == lost
