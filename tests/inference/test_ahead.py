@@ -9,7 +9,7 @@ import pytest
 from engram.errors import Unavailable
 from engram.inference import ahead as beside
 from engram.inference.ahead import ahead
-from engram.inference.lazy import Lazy
+from engram.inference.lazy import LazyEmbedder
 from engram.model.query import Space
 
 PATIENCE = 20.0  # seconds; what waits longer hangs
@@ -144,7 +144,7 @@ def test_a_question_is_begun_beside_once_the_model_is_loaded_and_loaded_by_who_a
         loads.append(threading.get_ident())
         return model
 
-    embedder = Lazy(Space("m", 1), latin=False, floor=0.0, load=load)
+    embedder = LazyEmbedder(Space("m", 1), latin=False, floor=0.0, load=load)
     assert embedder.begin("first") is None
     assert loads == []
     assert embedder.query("first") == b"first"

@@ -9,7 +9,7 @@ import pytest
 
 from engram.engines.sqlite import SqliteEngine
 from engram.errors import Invalid, Unavailable
-from engram.inference.lazy import Lazy, Loaded
+from engram.inference.lazy import LazyEmbedder, Loaded
 from engram.model.answers import Recalled
 from engram.model.scope import Scope
 from engram.model.text import query_terms
@@ -386,7 +386,7 @@ def test_saving_listing_and_a_context_without_a_question_never_load_the_model(ar
     def load() -> Loaded:
         raise AssertionError("The model was loaded.")
 
-    world = World(embedder=Lazy(arctic.space, latin=True, floor=0.45, load=load))
+    world = World(embedder=LazyEmbedder(arctic.space, latin=True, floor=0.45, load=load))
     made = world.person.remember("The harbour is small").memory
     world.person.revise(made.id, text="The harbour is large")
     world.person.recall("harbour", words=True)

@@ -75,9 +75,6 @@ class Local:
 
     def __init__(self, model: Model, folder: str) -> None:
         self.space = Space(model.id, model.dim)
-        self.latin = model.latin
-        self.floor = model.floor
-        self.local = True
         self._model = model
         self._tokenizer = _tokenizer(model, folder)
         self._pool = (_table if model.pooling == "static" else _network)(model, folder)

@@ -53,8 +53,6 @@ class Endpoint:
         document_instruction: str = "",
         key: str = "",
         timeout: float = 10.0,
-        latin: bool = False,
-        floor: float = 0.0,
     ) -> None:
         self._web = Web(
             url,
@@ -68,7 +66,6 @@ class Endpoint:
         if not 1 <= dim <= 65_536:
             raise Invalid(f"A vector of {dim} numbers cannot be.", "Set embedder_dim to the length the model has.")
         self.space = Space(f"endpoint/{model}", dim, document_instruction)
-        self.latin, self.floor, self.local = latin, floor, False
         self._model, self._query = model, query_instruction
         self._keyed, self._timeout = bool(key), timeout
         self._shorten = False

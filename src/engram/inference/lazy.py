@@ -32,7 +32,7 @@ class Loaded(Protocol):
         ...
 
 
-class Lazy:
+class LazyEmbedder:
     """Stands for an embedder from the start of a process, and becomes it on first need."""
 
     def __init__(
@@ -89,7 +89,7 @@ class Lazy:
             return self._loaded
 
 
-class Asked:
+class LazyExtractor:
     """A model behind an address that finds what is worth remembering; loaded when it is first asked.
 
     `bounds` are those of `Chat`: `timeout` and `most_tokens`.
@@ -115,8 +115,11 @@ class Asked:
         return self._loaded
 
 
-class Judging:
-    """A model behind an address that judges pairs of memories; loaded when it is first asked. It has bounds too."""
+class LazyJudge:
+    """A model behind an address that judges pairs of memories; loaded when it is first asked.
+
+    `bounds` are those of `Chat`.
+    """
 
     def __init__(self, url: str, model: str, key: str, **bounds: int) -> None:
         self._url, self.name, self._key, self._bounds = url, model, key, bounds

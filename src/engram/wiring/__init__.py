@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 
 from engram import config
 from engram.errors import Invalid
-from engram.inference.lazy import Asked, Judging
+from engram.inference.lazy import LazyExtractor, LazyJudge
 from engram.inference.shelf import Shelf
 from engram.interop.cursors import CursorFile
 from engram.model.caller import Caller
@@ -172,8 +172,8 @@ def _harvesting(settings: config.Settings, environment: Mapping[str, str]) -> Ha
     most = settings.get("extractor_budget")
     return Harvesting(
         cursors=CursorFile(os.path.join(config.data_folder(environment), "harvest.jsonl")),
-        extractor=Asked(url, model, key, timeout=patience, most_tokens=most) if url and model else None,
-        judge=Judging(url, model, key, timeout=patience) if url and model else None,
+        extractor=LazyExtractor(url, model, key, timeout=patience, most_tokens=most) if url and model else None,
+        judge=LazyJudge(url, model, key, timeout=patience) if url and model else None,
         place=place,
     )
 

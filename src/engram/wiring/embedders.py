@@ -4,10 +4,13 @@ from collections.abc import Mapping, Sequence
 
 from engram import config
 from engram.errors import Invalid
-from engram.inference.lazy import Lazy, Loaded
+from engram.inference.lazy import LazyEmbedder, Loaded
 from engram.inference.models import MODELS
 from engram.model.query import Space
 from engram.ports import Embedder
+
+FLOOR = 0.2
+"""The floor of a model behind an endpoint, which nobody has measured."""
 
 
 def embedder_of(
@@ -40,7 +43,7 @@ def embedder_of(
 
         return lean_of(name)
 
-    return Lazy(Space(model.id, model.dim), latin=model.latin, floor=model.floor, load=load, lean=lean)
+    return LazyEmbedder(Space(model.id, model.dim), latin=model.latin, floor=model.floor, load=load, lean=lean)
 
 
 def _endpoint(settings: config.Settings, environment: Mapping[str, str]) -> Embedder:
@@ -61,4 +64,4 @@ def _endpoint(settings: config.Settings, environment: Mapping[str, str]) -> Embe
             key=environment.get("ENGRAM_EMBEDDER_KEY", ""),
         )
 
-    return Lazy(Space(f"endpoint/{model}", dim, prefix), latin=False, floor=0.2, load=load, local=False)
+    return LazyEmbedder(Space(f"endpoint/{model}", dim, prefix), latin=False, floor=FLOOR, load=load, local=False)
