@@ -58,9 +58,8 @@ def tally(path: str) -> dict[str, int]:
     Raises:
         Corrupt: when its schema is unknown.
     """
-    state, journal = history.State(), history.read_journal(Folder(path).read(EVENTS) or b"")
-    for line in journal.lines:
-        state.tell(line)
+    journal = history.read_journal(Folder(path).read(EVENTS) or b"")
+    state = history.State.told_by(journal.lines)
     found = {name: len(state.documents[type]) for name, type in COUNTED.items()}
     return {**found, "events": len(journal.lines)}
 

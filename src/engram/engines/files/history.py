@@ -200,6 +200,14 @@ class State:
         self.renumbered = False
         """Whether a record got another number than it had: an older one of another copy has it."""
 
+    @classmethod
+    def told_by(cls, lines: Iterable[Line]) -> "State":
+        """What these lines tell, one after the other."""
+        state = cls()
+        for line in lines:
+            state.tell(line)
+        return state
+
     def tell(self, line: Line) -> None:
         """Go on by one line. A record whose beginning stood in a torn line stays unknown: the registry has it."""
         for type, id in line.after.get("drops", ()):
@@ -344,7 +352,7 @@ class State:
 def without(lines: Iterable[Line], ids: set[str]) -> list[Line]:
     """The lines with every word about some records taken out; who stays is told in full where a payload went."""
     lines = list(lines)
-    state, told, at_last = State(), [], _told(lines).numbers
+    state, told, at_last = State(), [], State.told_by(lines).numbers
     for line in lines:
         after, event, edits = dict(line.after), line.event, _by_record(line.event)
         touched = bool(ids & set(event.subjects))
@@ -377,15 +385,8 @@ def numbers_of(ids: Iterable[str], lines: Iterable[Line]) -> dict[str, int]:
         for id, put in line.after.get("puts", {}).items():
             if id in wanted and put["type"] == "memory":
                 found[id] = put["n"]
-    at_last = _told(lines).numbers["memory"]  # two copies that were joined may have given one number twice
+    at_last = State.told_by(lines).numbers["memory"]  # two copies that were joined may have given one number twice
     return {id: at_last.get(id, n) for id, n in found.items()}
-
-
-def _told(lines: Iterable[Line]) -> State:
-    state = State()
-    for line in lines:
-        state.tell(line)
-    return state
 
 
 def head_of(lines: Iterable[Line], home: str) -> Head | None:

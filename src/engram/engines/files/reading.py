@@ -88,10 +88,8 @@ def base_of(registry: Registry, lines: Sequence[Line]) -> Base:
     moved = {id: None for line in unknown for id in line.memories}
     if not moved:
         return Base(stale=stale, sure=sure)
-    left, state = {line.event.id for line in unknown}, State()
-    for line in lines:
-        if line.event.id not in left:
-            state.tell(line)
+    left = {line.event.id for line in unknown}
+    state = State.told_by(line for line in lines if line.event.id not in left)
     known = state.documents["memory"]
     gone = [id for line in unknown for id, put in line.memories.items() if not put and id in known]
     handles = {print_handle("memory", state.numbers["memory"][id]): id for id in gone}

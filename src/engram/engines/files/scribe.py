@@ -289,10 +289,9 @@ class Scribe:
     def _reconcile(self) -> bool:
         """One attempt to settle; False when the registry moved meanwhile."""
         self._folder.sweep()
-        journal, audit, state = self.journal(), beside.read_audit(self._folder), State()
+        journal, audit = self.journal(), beside.read_audit(self._folder)
         lines, gap, at = journal.lines, gaps.lost(journal, audit, met=True), beside.followed(journal.lines, audit)
-        for line in lines[:at]:
-            state.tell(line)
+        state = State.told_by(lines[:at])
         steps = [(line, state.steps(line)) for line in lines[at:]]
         # First of all: where the text cannot be read, history answers. What is lost may be known elsewhere, so
         # that nothing new may take its place in the chain.
@@ -376,9 +375,7 @@ class Scribe:
         if n == 0 and lines:
             self._shelf.index.commit(state.whole(lines, head))
         elif n < len(lines):
-            earlier = State()
-            for line in lines[:n]:
-                earlier.tell(line)
+            earlier = State.told_by(lines[:n])
             earlier.renumbered = False
             follows = [earlier.one(line, head) for line in lines[n:]]
             if earlier.renumbered:  # an index keeps the numbers it gave
@@ -582,10 +579,7 @@ class Scribe:
 
     def state(self) -> State:
         """Everything that history tells."""
-        state = State()
-        for line in self.journal().lines:
-            state.tell(line)
-        return state
+        return State.told_by(self.journal().lines)
 
     def journal(self) -> Journal:
         """The lines of history, as far as they can be read."""
