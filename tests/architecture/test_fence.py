@@ -26,10 +26,10 @@ MAY_IMPORT: dict[str, tuple[set[str], str]] = {
         "operations know neither engines nor surfaces",
     ),
     "engines": (
-        {"errors", "drafts", "model"},
+        {"errors", "drafts", "model", "ports"},
         "engines apply Changes: no rule lives in them, and none knows another",
     ),
-    "indexes": ({"errors", "model"}, "indexes propose candidates and nothing else"),
+    "indexes": ({"errors", "model", "ports"}, "indexes propose candidates and nothing else"),
     "inference": ({"errors", "drafts", "model", "transport"}, "a helper of the core, wired from outside"),
     "evidence": ({"errors", "model"}, "a helper of the core, wired from outside"),
     "sync": ({"errors", "drafts", "model", "transport"}, "a helper of the core, wired from outside"),

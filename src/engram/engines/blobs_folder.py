@@ -3,7 +3,7 @@
 import errno
 import os
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from typing import IO
@@ -13,6 +13,7 @@ from engram.engines.folders import sync_folder
 from engram.errors import Corrupt, NotFound, Unavailable
 from engram.model.blob import Blob
 from engram.model.hashing import sha256 as seal
+from engram.ports import Progress
 
 BLOCK = 256 * 1024
 STAGED = "staged"
@@ -127,7 +128,7 @@ class FolderBlobs:
             os.utime(target, (moment, moment), follow_symlinks=False)
             sync_folder(place)
 
-    def copy_to(self, folder: str, progress: Callable[[int, int, str], None]) -> None:
+    def copy_to(self, folder: str, progress: Progress) -> None:
         """See `ports.CopiesBytes.copy_to`; the folder is of this form."""
         for done, (mark, sha256, path) in enumerate(list(_kept(self._folder))):
             target = os.path.join(folder, mark, sha256[:2], sha256)

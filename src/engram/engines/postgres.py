@@ -210,7 +210,7 @@ class PostgresEngine:
         return kept
 
     def feed(self, ids: Sequence[str], space: Space | None) -> dict[str, tuple[Memory, bytes]]:
-        """Memories by id whoever owns them, with their vectors in a space: for an index, never for a caller."""
+        """See `indexes.indexed.Source.feed`."""
         named = space or Space("", 0)
         vectors = (
             "SELECT string_agg(e::text, '|' ORDER BY v) FROM vector JOIN space USING (org, s)"

@@ -169,7 +169,7 @@ class RamEngine:
             return len(fresh)
 
     def feed(self, ids: Sequence[str], space: Space | None) -> dict[str, tuple[Memory, bytes]]:
-        """Memories by id whoever owns them, with their vectors in a space: for an index, never for a caller."""
+        """See `indexes.indexed.Source.feed`."""
         fed: dict[str, tuple[Memory, bytes]] = {}
         with self._lock:
             for id in ids:

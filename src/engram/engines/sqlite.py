@@ -37,6 +37,7 @@ from engram.model.query import Backlog, Census, Hit, Page, Query, Space, check_v
 from engram.model.refs import SHORTEST_PREFIX, handle_number, read_cursor
 from engram.model.scope import Scope
 from engram.model.text import TERMS_VERSION
+from engram.ports import Progress
 
 POINTS = ("begun", "checked", "records", "words", "claims", "event", "sealed", "committed")
 """The named points of a commit, in order: what crash tests kill at. Before "committed" nothing is kept."""
@@ -225,7 +226,7 @@ class SqliteEngine:
         return kept
 
     def feed(self, ids: Sequence[str], space: Space | None) -> dict[str, tuple[Memory, bytes]]:
-        """Memories by id whoever owns them, with their vectors in a space: for an index, never for a caller."""
+        """See `indexes.indexed.Source.feed`."""
         fed: dict[str, tuple[Memory, bytes]] = {}
         with files.mapped(self.path):
             db = self._connection()
@@ -283,7 +284,7 @@ class SqliteEngine:
 
     form = "sqlite"
 
-    def copy_to(self, folder: str, progress: Callable[[int, int, str], None]) -> Mapping[str, int]:
+    def copy_to(self, folder: str, progress: Progress) -> Mapping[str, int]:
         """See `ports.Copies.copy_to`."""
         from engram.engines.sqlite_copy import copy  # noqa: PLC0415 - start-up
 

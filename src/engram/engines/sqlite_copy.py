@@ -1,7 +1,7 @@
 """Copies of a SQLite store: made while others write, counted, and put in the place of another."""
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import closing, suppress
 
 import apsw
@@ -10,6 +10,7 @@ from engram.engines import sqlite_file as files
 from engram.engines.folders import make_folder, sync_folder
 from engram.engines.sqlite_rows import NOWHERE, Book, fetch
 from engram.errors import EngramError, Unavailable
+from engram.ports import Progress
 
 NAME = "engram.db"
 """What the store is called in a copy."""
@@ -21,7 +22,7 @@ BESIDE = ("-wal", "-shm", "-journal")
 COUNTED = {"memories": "memory", "sessions": "session", "relations": "relation", "events": "event"}
 
 
-def copy(path: files.StrPath, folder: str, progress: Callable[[int, int, str], None]) -> Mapping[str, int]:
+def copy(path: files.StrPath, folder: str, progress: Progress) -> Mapping[str, int]:
     """Copy a store as it is at one moment into a folder, as a store that is yet to begin a chain of its own.
 
     Whoever writes meanwhile neither waits nor is seen. Returns how many records of each type it has.

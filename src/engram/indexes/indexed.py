@@ -12,10 +12,10 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 
 from engram.errors import Unavailable
 from engram.model.change import Change, Commit, Finding
-from engram.model.event import Event
 from engram.model.filter import Access
 from engram.model.memory import Memory
 from engram.model.query import Hit, Query, Space
+from engram.ports import Engine
 
 T = TypeVar("T")
 
@@ -39,15 +39,8 @@ class Fed(NamedTuple):
     vectors: bytes
 
 
-class Source(Protocol):
-    """What an index asks of an engine: `ports.Engine`, and its memories whoever owns them."""
-
-    def search(self, query: Query, access: Access) -> list[Hit]: ...  # noqa: D102 - see ports.Engine
-    def commit(self, change: Change) -> Commit: ...  # noqa: D102
-    def put_vectors(self, space: Space, rows: Sequence[tuple[str, str, bytes]]) -> int: ...  # noqa: D102
-    def events(self, *, after: int = 0, newest: bool = False, limit: int = 100) -> list[Event]: ...  # noqa: D102
-    def check(self, *, repair: bool = False) -> list[Finding]: ...  # noqa: D102
-    def close(self) -> None: ...  # noqa: D102
+class Source(Engine, Protocol):
+    """An engine that an index can follow: it also tells memories whoever owns them."""
 
     def feed(self, ids: Sequence[str], space: Space | None) -> Mapping[str, tuple[Memory, bytes]]:
         """Memories by id as they are now, each with its vectors in a space; for an index, never for a caller."""

@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 
 from engram.engines.files import history
@@ -10,6 +10,7 @@ from engram.engines.files.folder import AUDIT, DONE, EVENTS, LOCK, LOG, QUEUE, R
 from engram.engines.folders import make_folder, sync_folder
 from engram.errors import EngramError
 from engram.model.codec import RecordType
+from engram.ports import Progress
 
 STORE = "store"
 """What the folder of the store is called in a copy."""
@@ -18,7 +19,7 @@ OURS = frozenset({REGISTRY, LOG, AUDIT, EVENTS, LOCK, QUEUE, SNAPSHOTS})
 COUNTED: Mapping[str, RecordType] = {"memories": "memory", "sessions": "session", "relations": "relation"}
 
 
-def copy(folder: Folder, into: str, progress: Callable[[int, int, str], None]) -> Mapping[str, int]:
+def copy(folder: Folder, into: str, progress: Progress) -> Mapping[str, int]:
     """Copy a store into a folder, as a store that is yet to begin a chain of its own; called under its lock.
 
     Raises:

@@ -16,6 +16,7 @@ from engram.model.filter import Access, Filter
 from engram.model.memory import Memory
 from engram.model.query import Backlog, Census, Hit, Page, Query, Space
 from engram.model.scope import Scope
+from engram.ports import Progress
 
 if TYPE_CHECKING:
     from engram.engines.files.joining import Side
@@ -162,7 +163,7 @@ class FilesEngine:
         """See `ports.Engine.facts`."""
         return {"index": self._shelf.path, **self._shelf.index.facts(), "schema": "memory.v1"}
 
-    def tallies(self) -> dict[str, int]:
+    def tallies(self) -> Mapping[str, int]:
         """See `ports.Engine.tallies`: those of the index, which is all that is derived."""
         return self._shelf.index.tallies()
 
@@ -173,7 +174,7 @@ class FilesEngine:
 
     form = "files"
 
-    def copy_to(self, folder: str, progress: Callable[[int, int, str], None]) -> Mapping[str, int]:
+    def copy_to(self, folder: str, progress: Progress) -> Mapping[str, int]:
         """See `ports.Copies.copy_to`."""
         from engram.engines.files.copying import copy  # noqa: PLC0415 - start-up
 

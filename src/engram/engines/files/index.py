@@ -2,75 +2,24 @@
 
 import json
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, Protocol
 
 from engram.engines.files.folder import TEXTS, Folder, Print, Stamp
 from engram.engines.files.problem import Problem
 from engram.errors import Corrupt, EngramError, Invalid
-from engram.model.change import Change, Commit, Finding, Token, Witness
-from engram.model.codec import Record, RecordType
-from engram.model.event import Event
-from engram.model.filter import Access, Filter
+from engram.model.change import Change, Commit, Finding, Witness
 from engram.model.hashing import sha256
-from engram.model.memory import Memory
-from engram.model.query import Backlog, Census, Hit, Page, Query, Space
-from engram.model.scope import Scope
+from engram.ports import Engine
 
 
-class Index(Protocol):
-    """What is asked of the engine that serves as index: `ports.Engine`, and a commit that has a witness."""
+class Index(Engine, Protocol):
+    """The engine that serves as index: whoever writes the texts is the witness of its commits."""
 
-    def get(self, type: RecordType, refs: Iterable[str], access: Access) -> dict[str, Record]: ...  # noqa: D102
-
-    def scan(  # noqa: D102
-        self,
-        type: RecordType,
-        where: Filter,
-        access: Access,
-        *,
-        after: str | None = None,
-        limit: int = 100,
-        oldest: bool = False,
-    ) -> Page: ...
-
-    def search(self, query: Query, access: Access) -> list[Hit]: ...  # noqa: D102
-
-    def census(self, terms: Sequence[str], access: Access) -> Census: ...  # noqa: D102
-
-    def containing(self, piece: str, access: Access, *, limit: int = 8) -> list[str]: ...  # noqa: D102
-
-    def places(self, access: Access) -> list[Scope]: ...  # noqa: D102
-
-    def commit(self, change: Change, witness: Witness | None = None) -> Commit: ...  # noqa: D102
-
-    def put_vectors(self, space: Space, rows: Sequence[tuple[str, str, bytes]]) -> int: ...  # noqa: D102
-
-    def lacking(self, space: Space, access: Access, *, limit: int = 100) -> list[Memory]: ...  # noqa: D102
-
-    def backlog(self, access: Access) -> Backlog: ...  # noqa: D102
-
-    def events(  # noqa: D102
-        self,
-        *,
-        after: int = 0,
-        subject: str | None = None,
-        batch: str | None = None,
-        token: Token | None = None,
-        newest: bool = False,
-        limit: int = 100,
-    ) -> list[Event]: ...
-
-    def replica(self) -> str: ...  # noqa: D102
-
-    def check(self, *, repair: bool = False) -> list[Finding]: ...  # noqa: D102
-
-    def facts(self) -> dict[str, str]: ...  # noqa: D102
-
-    def tallies(self) -> dict[str, int]: ...  # noqa: D102
-
-    def close(self) -> None: ...  # noqa: D102
+    def commit(self, change: Change, witness: Witness | None = None) -> Commit:
+        """See `ports.Engine.commit`; a `witness` is told of it before anything is kept."""
+        ...
 
 
 class Shelf:
