@@ -157,7 +157,7 @@ def test_a_setting_of_the_wrong_type_is_refused(home: Home, line: str):
 
     with pytest.raises(Invalid, match=line.partition(" ")[0]) as refused:
         home.read()
-    assert "It is like" in refused.value.hint
+    assert "Give something like" in refused.value.hint
 
 
 @pytest.mark.parametrize("text", ["budget = ", "= 3", "[kinds", "budget = 1\nbudget = 2"])

@@ -116,7 +116,7 @@ class TestStores:
 
     @pytest.mark.parametrize("name", ["mysql://db", "qdrant:x", "redis:x", "ram:x", "RAM:"])
     def test_a_store_of_no_kind_is_refused(self, tmp_path: Path, name: str):
-        with pytest.raises(Invalid, match="is no store"):
+        with pytest.raises(Invalid, match="is not a store"):
             opened(tmp_path, name)
         assert list(tmp_path.iterdir()) == []
 

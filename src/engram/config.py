@@ -229,7 +229,7 @@ def _from_file(path: str, *, shared: bool) -> dict[str, Value]:
                 "Put it into your own engram.toml (see `engram config`) or the environment.",
             )
         if type(value) is not type(setting.default):
-            raise Invalid(f"{path}: {given} cannot be {value!r}.", f"It is like {setting.default!r}.")
+            raise Invalid(f"{path}: {given} cannot be {value!r}.", f"Give something like {setting.default!r}.")
         values[setting.name] = Value(_in_folder(value) if given == "store_dir" else value, path)
     return values
 
@@ -271,4 +271,4 @@ def _from_text(setting: Setting, text: str) -> Any:  # noqa: ANN401 - typed by t
         return [part.strip() for part in text.split(",") if part.strip()]
     if kind is dict and (table := _table(text)) is not None:
         return table
-    raise Invalid(f"{setting.variable} cannot be {text!r}.", f"It is like {setting.default!r}.")
+    raise Invalid(f"{setting.variable} cannot be {text!r}.", f"Give something like {setting.default!r}.")

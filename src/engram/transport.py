@@ -68,7 +68,7 @@ class Web:
     ) -> None:
         self._address = _checked(url, path, setting, secret)
         if not (key.isascii() and key.isprintable()):  # not shown: it is a secret, if a broken one
-            raise Invalid("The endpoint's key holds what no key can hold.", f"Set {secret} anew.")
+            raise Invalid("The endpoint's key has characters that no key can have.", f"Set {secret} anew.")
         self._key, self._timeout, self._largest, self._headers = key, timeout, largest, headers
         self._idle: list[HTTPConnection] = []
         self.shown = f"{self._address.scheme}://{self._address.netloc}{self._address.path}"
@@ -189,7 +189,7 @@ def _checked(url: str, path: str, setting: str, secret: str) -> SplitResult:
         parts, host = urlsplit(""), ""
     printable = url.isascii() and url.isprintable() and " " not in url
     if parts.scheme not in ("http", "https") or not host or not printable:
-        raise Invalid("The endpoint's address is no address of the web.", f"Set {setting}, as in https://host/v1.")
+        raise Invalid("The endpoint's address is not a web address.", f"Set {setting}, as in https://host/v1.")
     if parts.username is not None or parts.password is not None:
         raise Invalid(
             "The endpoint's address carries a name or a password.", f"Take it out, and put the key into {secret}."

@@ -123,5 +123,5 @@ def test_a_name_with_several_dots_is_known_by_its_last():
 def test_a_refusal_names_the_type_that_is_not_taken():
     with pytest.raises(Unsupported, match="type text/html are not taken"):
         settled(looked(LOOKS["text/html"]), "", "", TAKEN)
-    with pytest.raises(Unsupported, match=r"no image/jpeg: by its bytes it is image/png"):
+    with pytest.raises(Unsupported, match=r"not image/jpeg: by its bytes it is image/png"):
         settled(looked(PNG), "a.jpg", "", TAKEN)

@@ -112,7 +112,7 @@ def test_a_scope_may_have_any_name_but_a_secret():
 
 
 def test_what_is_no_text_is_refused():
-    with pytest.raises(Invalid, match="5 is no text"):
+    with pytest.raises(Invalid, match="5 is not text"):
         scrubbed(Proposal(text="Some words", summary=5))
 
 

@@ -342,7 +342,7 @@ class mapped:  # noqa: N801 - used like a function; a class because it is on the
 def _named(error: BaseException, path: StrPath) -> EngramError | None:  # noqa: PLR0911 - one return a name
     """One of our errors for one of SQLite's; None for whatever is no concern of the store."""
     if isinstance(error, UnicodeEncodeError):
-        return Invalid("That is no Unicode text.", "Give it in UTF-8.")
+        return Invalid("That is not Unicode text.", "Give it in UTF-8.")
     if isinstance(error, apsw.SQLError):
         if "no such" not in str(error):
             return None  # a bug of ours, not damage
@@ -389,7 +389,7 @@ def _require_file(path: StrPath, found: os.stat_result) -> None:
             )
         raise Invalid(f"{path} is a directory.", f"Give the path of a file, such as {path}/engram.db.")
     if not stat.S_ISREG(found.st_mode):
-        raise Invalid(f"{path} is no regular file.", "Give the path of a file.")
+        raise Invalid(f"{path} is not a regular file.", "Give the path of a file.")
 
 
 def _require_private(path: StrPath, found: os.stat_result, *, private_folder: bool) -> None:

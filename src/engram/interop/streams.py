@@ -126,7 +126,7 @@ def _members(text: "_Text", way: tuple[str, ...], within: frozenset[str]) -> Ite
         if mark == ",":
             text.take()
             continue
-        name = text.value() if mark == '"' else text.broken("A name of a member is no text.")
+        name = text.value() if mark == '"' else text.broken("A name of a member is not text.")
         if isinstance(name, Broken) or text.peek() != ":":
             yield way, text.broken("It is damaged: what follows cannot be read." if text.peek() else _CUT)
             return

@@ -47,13 +47,13 @@ def _place(text: str) -> str:
 
 def _members(place: str, roles: object) -> Mapping[str, str]:
     if not isinstance(roles, Mapping):
-        raise Invalid(f"grants for {place} are no table.", _FORM)
+        raise Invalid(f"grants for {place} are not a table.", _FORM)
     if unknown := [role for role in roles if role not in ROLES]:
         raise Invalid(f"grants for {place} have no role {unknown[0]!r}.", _FORM)
     members: dict[str, str] = {}
     for role in ROLES:
         names = roles.get(role, [])
         if not isinstance(names, list) or not all(isinstance(name, str) and name for name in names):
-            raise Invalid(f"grants for {place}: {role} is no list of names.", _FORM)
+            raise Invalid(f"grants for {place}: {role} is not a list of names.", _FORM)
         members |= dict.fromkeys(names, role)
     return members

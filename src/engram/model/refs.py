@@ -44,4 +44,4 @@ def read_cursor(cursor: str) -> tuple[str, str]:
     match place:
         case [str(created_at), str(id)]:
             return created_at, id
-    raise Invalid("That is no page cursor.", "Use the `next` value of the page before, or none.")
+    raise Invalid("That is not a page cursor.", "Use the `next` value of the page before, or none.")

@@ -333,9 +333,9 @@ def each(refs: str | Iterable[str], most: int = MOST_AT_ONCE) -> list[str]:
         Invalid: when one of them is no text, or when there are more than a store is to be asked for at once.
     """
     if refs is None or not isinstance(refs, str | Iterable):
-        raise Invalid(f"{refs!r} is no text.", "Give text, or several texts.")
+        raise Invalid(f"{refs!r} is not text.", "Give text, or several texts.")
     if wrong := [one for one in ([refs] if isinstance(refs, str) else refs) if not isinstance(one, str)]:
-        raise Invalid(f"{wrong[0]!r} is no text.", "Give text, or several texts.")
+        raise Invalid(f"{wrong[0]!r} is not text.", "Give text, or several texts.")
     found = [refs] if isinstance(refs, str) else list(dict.fromkeys(refs))
     if len(found) > most:
         raise Invalid(f"{len(found):,} are too many at once: {most:,} is the most.", "Ask for fewer at a time.")

@@ -21,12 +21,10 @@ def require_place(caller: Caller, scope: Scope) -> None:
         Forbidden: for any other place. It says nothing about what is there.
     """
     if caller.workspace is not None and scope.workspace != caller.workspace:
-        raise Forbidden(
-            f"{scope} is not in the workspace you stand in.", "Leave the workspace out, or enter that one."
-        )
+        raise Forbidden(f"{scope} is not in your workspace.", "Leave the workspace out, or go to that one.")
     if not caller.is_in(WRITER, scope.place):
         raise Forbidden(
-            f"You may not write to {scope.place}.", "Ask whoever runs this memory for the role writer there."
+            f"You may not write to {scope.place}.", "Ask whoever runs this memory for the writer role there."
         )
 
 
@@ -38,7 +36,7 @@ def require_reader(caller: Caller, scope: Scope) -> None:
     """
     if not access_of(caller).reaches(scope):
         raise Forbidden(
-            f"You may not read {scope.place}.", "Ask whoever runs this memory for the role reader there."
+            f"You may not read {scope.place}.", "Ask whoever runs this memory for the reader role there."
         )
 
 

@@ -63,7 +63,7 @@ def take_in(memory: Memory, here: Here, policy: Policy, request: Request, *, own
         Invalid: when it may not be stored: nothing but secrets, a discovery without a citation.
     """
     if handle_number("memory", memory.id) is not None:
-        raise Invalid(f"{memory.id} is no id but a handle.", "Use a file made by `engram export`.")
+        raise Invalid(f"{memory.id} is a handle, not an id.", "Use a file made by `engram export`.")
     if here.same is not None and (
         memory.updated_at < here.same.updated_at or _says_the_same(here.same, memory, own)
     ):

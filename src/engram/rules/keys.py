@@ -26,7 +26,7 @@ def mint(name: str, request: Request, *, digest: str, can: tuple[str, ...], days
     if caller.keyed:
         raise Forbidden("A key makes no keys.", "Make it as a person.")
     if owner and caller.owner and owner != caller.owner:
-        raise Forbidden("A key is for who makes it.", "Leave the owner out.")
+        raise Forbidden("A key is for whoever makes it.", "Leave the owner out.")
     if not (whose := caller.owner or owner):
         raise Invalid("A key needs an owner.", "Name the subject it speaks for: --owner SUBJECT.")
     if not 1 <= days <= LONGEST_DAYS:

@@ -156,7 +156,7 @@ def settled(look: Look, name: str, claimed: str, taken: Collection[str]) -> str:
     said = [each for each in (claim if claim != UNKNOWN else "", named) if each]
     for each in said:
         if each != seen and each not in FAMILIES.get(seen, ()):
-            raise Unsupported(f"This is no {each}: by its bytes it is {seen}.", "Say what it is, or leave it out.")
+            raise Unsupported(f"This is not {each}: by its bytes it is {seen}.", "Say what it is, or leave it out.")
     type = said[0] if said else seen
     if wrong := [each for each in (type, *said) if each not in taken]:
         raise Unsupported(

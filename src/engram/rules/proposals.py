@@ -160,7 +160,7 @@ def scrubbed(said: Proposal | Memory) -> tuple[dict[str, Any], tuple[str, ...]]:
 
     def clean(text: str) -> str:
         if not isinstance(text, str):
-            raise Invalid(f"{text!r} is no text.", "Give text.")
+            raise Invalid(f"{text!r} is not text.", "Give text.")
         if not text:
             return text
         redaction = redact(text)

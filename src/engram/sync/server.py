@@ -68,7 +68,7 @@ class Server:
                 files = [Listed(str(one["name"]), int(one["at"]), str(one["sha256"])) for one in told["files"]]
                 more = bool(told["more"])
             except (ValueError, KeyError, TypeError):
-                raise Unavailable(f"{self.shown} is no server of chunks.", "Check the remote's address.") from None
+                raise Unavailable(f"{self.shown} does not serve chunks.", "Check the remote's address.") from None
             yield from files
             if not (more and files):
                 return
@@ -158,8 +158,8 @@ class Server:
             )
         if status == 403:
             raise Forbidden(
-                f"{shown} does not give you {self._scope}.",
-                "Ask whoever runs it. With several workspaces, the scope names one: WORKSPACE/project:NAME.",
+                f"{shown} does not let you have {self._scope}.",
+                "Ask whoever runs it. If you have several workspaces, name one: WORKSPACE/project:NAME.",
             )
         if status == 404:
             raise NotFound(f"{shown} does not have that.", "Check the remote's address.")

@@ -37,7 +37,7 @@ def place_of(name: str, environment: Mapping[str, str]) -> tuple[str, str]:
     if scheme in POSTGRES:
         return "postgres", name
     if colon and len(scheme) > 1 and scheme != "sqlite" and scheme.isalnum() and not os.path.exists(name):
-        raise Invalid(f"{name!r} is no store.", _STORES)
+        raise Invalid(f"{name!r} is not a store.", _STORES)
     given = rest.removeprefix("//") if scheme == "sqlite" and colon else name
     path = given or os.path.join(config.data_folder(environment), "engram.db")
     return "sqlite", os.path.abspath(os.path.expanduser(path))
@@ -191,7 +191,7 @@ def indexed(
     if not address:
         return engine
     if address.partition(":")[0] not in ("qdrant", "qdrants") or not address.partition(":")[2].strip("/"):
-        raise Invalid(f"{address!r} is no index.", "Use qdrant://HOST, qdrants://HOST or qdrant:FOLDER.")
+        raise Invalid(f"{address!r} is not an index.", "Use qdrant://HOST, qdrants://HOST or qdrant:FOLDER.")
     from engram.indexes.indexed import Indexed, Source  # noqa: PLC0415 - only where one is configured
     from engram.interop.records_rows import record  # noqa: PLC0415 - the same
 

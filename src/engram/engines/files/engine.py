@@ -56,7 +56,7 @@ class FilesEngine:
         read, so that it can be mended. `merged` tells the other sides of a merge that made the folder what it is.
 
         Raises:
-            Invalid: when the path is no folder.
+            Invalid: when the path is not a folder.
             Corrupt: when others may read it, a link leads out of it, its schema is unknown, or its text cannot be
                 read and never could.
             Unavailable: when it cannot be made. A full disk stops no reading of what is there.

@@ -46,7 +46,7 @@ class Folder:
         try:
             make_folder(self.path)
         except FileExistsError:
-            raise Invalid(f"{self.path} is no folder.", "Give the path of a folder: files:PATH.") from None
+            raise Invalid(f"{self.path} is not a folder.", "Give the path of a folder: files:PATH.") from None
         except OSError as error:
             raise Unavailable(f"A store cannot be made at {self.path}: {error.strerror}.") from None
 
