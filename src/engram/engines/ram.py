@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, cast
 
 from engram.engines.chain import moved, same_request, taken
-from engram.errors import Conflict, Moved
+from engram.errors import Moved
 from engram.model.change import ABSENT, Change, Commit, Finding, Past, Token, Witness
 from engram.model.codec import RECORDS, Record, RecordType, index, searchable, type_of
 from engram.model.event import Event, Head, intact, seal
@@ -29,7 +29,7 @@ from engram.model.query import (
     shares,
 )
 from engram.model.record import replace
-from engram.model.refs import SHORTEST_PREFIX, handle_number, print_handle, read_cursor, write_cursor
+from engram.model.refs import SHORTEST_PREFIX, ambiguous, handle_number, print_handle, read_cursor, write_cursor
 from engram.model.scope import GLOBAL, Scope
 from engram.model.session import Session
 from engram.model.text import holds
@@ -266,7 +266,7 @@ class RamEngine:
             return None
         fits = sorted(id for id in readable if id.startswith(ref))
         if len(fits) > 1:
-            raise Conflict(f"{ref} fits {len(fits)} memories.", "Give more of the id: " + ", ".join(fits[:3]) + ".")
+            raise ambiguous(ref, fits)
         return readable[fits[0]] if fits else None
 
     def _replay(self, token: Token) -> Event | None:

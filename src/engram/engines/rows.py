@@ -7,13 +7,13 @@ from datetime import UTC, datetime
 from typing import Any
 
 from engram.engines.where import Clause
-from engram.errors import Conflict, Corrupt
+from engram.errors import Corrupt
 from engram.model.change import Change
 from engram.model.codec import Record, RecordType, decode
 from engram.model.event import Event, Payload
 from engram.model.memory import Memory
 from engram.model.query import Backlog, Page, Space
-from engram.model.refs import print_handle, write_cursor
+from engram.model.refs import ambiguous, print_handle, write_cursor
 
 Row = tuple[Any, ...]
 
@@ -83,11 +83,7 @@ def the_one(ref: str, rows: Sequence[Row]) -> Row | None:
         Conflict: when there are several.
     """
     if len(rows) > 1 and rows[0][2] != ref:
-        fits = ", ".join(row[2] for row in rows[:3])
-        raise Conflict(
-            f"{ref} fits {'more than 3' if len(rows) > 3 else len(rows)} memories.",
-            f"Give more of the id: {fits}.",
-        )
+        raise ambiguous(ref, [row[2] for row in rows])
     return rows[0] if rows else None
 
 

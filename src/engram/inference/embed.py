@@ -17,7 +17,7 @@ from engram.model.query import Space
 # OpenBLAS starts its threads when numpy is loaded, and they spin while they wait for work that never comes: 126 ms
 # instead of 65 on two busy cores. This lets them sleep at once; they are as many as before, for whoever uses them.
 SPIN = "OPENBLAS_THREAD_TIMEOUT"
-unset = SPIN not in os.environ
+_unset = SPIN not in os.environ
 os.environ.setdefault(SPIN, "4")
 try:
     import numpy as np
@@ -28,7 +28,7 @@ except ImportError as error:
         "Install Engram again, or set ENGRAM_EMBEDDER=none to recall by words alone.",
     ) from None
 finally:
-    if unset:
+    if _unset:
         del os.environ[SPIN]
 
 if TYPE_CHECKING:

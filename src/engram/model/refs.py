@@ -3,8 +3,9 @@
 import json
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from binascii import Error as Base64Error
+from collections.abc import Sequence
 
-from engram.errors import Invalid
+from engram.errors import Conflict, Invalid
 from engram.model.codec import RecordType
 
 SHORTEST_PREFIX = 4
@@ -24,6 +25,12 @@ def handle_number(type: RecordType, ref: str) -> int | None:
     if dash and head == _PREFIXES[type] and digits.isascii() and digits.isdigit() and len(digits) < 16:
         return int(digits)
     return None
+
+
+def ambiguous(ref: str, ids: Sequence[str]) -> Conflict:
+    """What is raised where a prefix fits several ids, of which the first four are enough."""
+    count = "more than 3" if len(ids) > 3 else len(ids)
+    return Conflict(f"{ref} fits {count} ids.", f"Give more of it: {', '.join(ids[:3])}.")
 
 
 def write_cursor(created_at: str, id: str) -> str:

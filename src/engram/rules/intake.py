@@ -151,9 +151,8 @@ def _judged(memory: Memory, here: Here, request: Request, *, own: bool) -> Memor
         return memory
     if not request.confirmed:
         status, held_for = "pending", "untrusted_origin"
-    elif (
-        status == "pending" and not held_for
-    ):  # nobody says whether it counts: a person vouches, unless it conflicts
+    elif status == "pending" and not held_for:
+        # Nobody says whether it counts: a person vouches, unless it conflicts.
         against = any(contradiction(each.text, memory.text) for each in here.known.rivals)
         status, held_for = ("pending", "untrusted_origin") if against else ("promoted", "")
     approved = memory.approved_by
@@ -172,9 +171,9 @@ def _in_the_way(memory: Memory, here: Here, *, own: bool) -> tuple[Memory | None
         return None, None
     keyed = here.known.keyed
     if memory.key and keyed is not None:
-        if same(keyed.text, memory.text) and not (here.kindred(keyed)):
-            return None, keyed
-        return (None, None) if here.kindred(keyed) else (keyed, None)
+        if here.kindred(keyed):
+            return None, None
+        return (None, keyed) if same(keyed.text, memory.text) else (keyed, None)
     for twin in here.known.twins:
         taken = _claims_text(twin) if own else not twin.amends
         if taken and not memory.key and not twin.apart and not here.kindred(twin):
