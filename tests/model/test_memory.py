@@ -308,3 +308,10 @@ def test_a_memory_is_stale_exactly_after_its_last_fresh_moment(days, decay, veri
     one = memory(decay=decay, verified_at=None if verified is None else START + timedelta(days=verified))
     now = START + timedelta(days=days)
     assert (standing(one, now) == "stale") == (one.stale_at is not None and now > one.stale_at)
+
+
+def test_messages_call_a_memory_by_its_handle_and_without_one_by_the_beginning_of_its_id():
+    made = memory(id="01890a5d-ac96-774b-bcce-b302099a8057")
+
+    assert made.called == "01890a5d-ac96"
+    assert made.known_as("mem-0007").called == "mem-0007"
