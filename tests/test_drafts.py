@@ -56,3 +56,17 @@ def test_a_link_is_replaced_and_not_followed(tmp_path: Path):
 
     assert (tmp_path / "theirs").read_bytes() == b"theirs"
     assert (tmp_path / "told").read_bytes() == b"ours"
+
+
+def test_what_can_be_made_again_waits_for_no_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    synced: list[int] = []
+    monkeypatch.setattr(os, "fsync", synced.append)
+    with whole_file(str(tmp_path / "cached"), durable=False) as file:
+        file.write(b"told")
+
+    assert (tmp_path / "cached").read_bytes() == b"told"
+    assert synced == []
+    with whole_file(str(tmp_path / "kept")) as file:
+        file.write(b"told")
+
+    assert len(synced) == 1

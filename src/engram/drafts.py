@@ -9,10 +9,11 @@ from typing import BinaryIO
 
 
 @contextmanager
-def whole_file(path: str, mode: int = 0o600) -> Iterator[BinaryIO]:
+def whole_file(path: str, mode: int = 0o600, *, durable: bool = True) -> Iterator[BinaryIO]:
     """A file to write, which takes the place of another when the block ends; a failure leaves nothing of it.
 
     Each writer has a draft of its own: of two at once the last one stays, and nobody reads half of either.
+    What can be made again need not be `durable`: nobody waits for the disk, and a power cut may leave half of it.
 
     Raises:
         OSError: when it cannot be written.
@@ -22,8 +23,9 @@ def whole_file(path: str, mode: int = 0o600) -> Iterator[BinaryIO]:
         flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_NOFOLLOW
         with os.fdopen(os.open(draft, flags, mode), "wb") as file:
             yield file
-            file.flush()
-            os.fsync(file.fileno())
+            if durable:
+                file.flush()
+                os.fsync(file.fileno())
         os.replace(draft, path)
     finally:
         with suppress(OSError):

@@ -31,7 +31,7 @@ MAY_IMPORT: dict[str, tuple[set[str], str]] = {
     ),
     "indexes": ({"errors", "model", "ports"}, "indexes propose candidates and nothing else"),
     "inference": ({"errors", "drafts", "model", "transport"}, "a helper of the core, wired from outside"),
-    "evidence": ({"errors", "model"}, "a helper of the core, wired from outside"),
+    "evidence": ({"errors", "drafts", "model"}, "a helper of the core, wired from outside"),
     "sync": ({"errors", "drafts", "model", "transport"}, "a helper of the core, wired from outside"),
     "interop": ({"errors", "drafts", "model", "transport"}, "a helper of the core, wired from outside"),
     "projects": ({"errors", "drafts", "model"}, "a helper of the core, wired from outside"),

@@ -5,6 +5,7 @@ import os
 from contextlib import suppress
 from typing import Any
 
+from engram.drafts import whole_file
 from engram.model.evidence import Check
 
 VERSION = 1
@@ -47,7 +48,10 @@ class Cache:
             self._known = dict(list(self.known.items())[-MOST // 2 :])
             self.made.clear()
         with suppress(OSError, ValueError):
-            self._write(json.dumps({"version": VERSION, "known": self._known}, ensure_ascii=True))
+            told = json.dumps({"version": VERSION, "known": self._known}, ensure_ascii=True)
+            os.makedirs(os.path.dirname(self._path), mode=0o700, exist_ok=True)
+            with whole_file(self._path, durable=False) as file:  # half of it is read as nothing
+                file.write(told.encode())
 
     def _read(self) -> dict[str, Any]:
         try:
@@ -58,16 +62,3 @@ class Cache:
             return dict(told["known"]) if told["version"] == VERSION else {}
         except (OSError, ValueError, KeyError, TypeError, RecursionError):
             return {}
-
-    def _write(self, text: str) -> None:
-        os.makedirs(os.path.dirname(self._path), mode=0o700, exist_ok=True)
-        draft = f"{self._path}.{os.getpid()}.new"
-        try:
-            with os.fdopen(
-                os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w", encoding="utf-8"
-            ) as file:
-                file.write(text)
-            os.replace(draft, self._path)  # no fsync: what is half there after a crash is read as nothing
-        finally:
-            with suppress(OSError):
-                os.unlink(draft)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, Protocol
 
+from engram.drafts import whole_file
 from engram.engines.files.folder import TEXTS, Folder, Print, Stamp
 from engram.engines.files.problem import Problem
 from engram.errors import Corrupt, EngramError, Invalid
@@ -71,12 +72,8 @@ class Shelf:
         if not self._lasting or self.seen is None:
             return
         told: dict[str, Any] = {"print": self.seen, "index": self._file_number(), "problem": self.problem}
-        draft = f"{self._mark}.{os.getpid()}.new"
-        with suppress(OSError):
-            handle = os.open(draft, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o600)
-            with os.fdopen(handle, "w", encoding="utf-8") as file:
-                json.dump(told, file)
-            os.replace(draft, self._mark)
+        with suppress(OSError), whole_file(self._mark, durable=False) as file:
+            file.write(json.dumps(told).encode())
 
     def renew(self) -> None:
         """An empty index in place of the old one, which a thread may still be reading."""
