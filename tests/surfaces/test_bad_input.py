@@ -294,7 +294,7 @@ STORES: dict[str, tuple[Callable[[Path], None], str, str, str]] = {
     "an empty file": (make_empty, "corrupt", "is an empty file", "backup"),
     "a store others may read": (make_loose, "corrupt", "mode 0644", "chmod 600"),
     "a store of a newer version": (make_newer, "corrupt", "schema 99", "Upgrade"),
-    "a pipe": (make_fifo, "invalid", "no regular file", "file"),
+    "a pipe": (make_fifo, "invalid", "not a regular file", "file"),
 }
 
 
@@ -338,7 +338,7 @@ def test_a_store_with_a_damaged_page_is_reported_and_never_replaced(engram: Driv
 
     assert done.code == CODES["corrupt"]
     assert "damaged" in done.err
-    assert "engram doctor" in done.err
+    assert "engram rescue" in done.err
     assert engram.store.read_bytes() == raw
 
 
