@@ -8,15 +8,16 @@ import shutil
 import tempfile
 from collections.abc import Callable, Mapping
 
+import engram as package
 from engram.engines.files.problem import Unreadable
 from engram.engines.files.registry import clean, read_registry
 from engram.errors import EngramError
-from engram.interop import jsonl, markdown
+from engram.interop import jsonl, markdown, transcripts
 from engram.interop.forms import known_forms, recognise
 from engram.model.scope import Scope
 from engram.projects import forms as hooks
 from engram.rules.redact import redact
-from engram.service import OPERATIONS
+from engram.service import OPERATIONS, Engram
 from engram.surfaces.http import _object
 from engram.surfaces.schemas import arguments
 from engram.sync import chunks
@@ -70,14 +71,54 @@ def _each_form(data: bytes) -> object:
     return found
 
 
-def _filter(data: bytes) -> object:
-    said = _object(data)
-    for name in ("list", "recall", "remember", "revise", "history"):
+def _transcript(data: bytes) -> object:
+    """What was said in a talk, in the form of any agent: by its lines, and as one document."""
+    found = []
+    for name in ("rollout-1.jsonl", "session-1.json"):
         try:
-            arguments(OPERATIONS[name].function).read(said)
+            found += [transcripts.read(one) for one in transcripts.find(_file(name, data)).conversations]
         except EngramError:
             continue
-    return said
+    return found
+
+
+@functools.cache
+def _store() -> Engram:
+    """A store with something to be asked for."""
+    variables = {"HOME": _folder(), "XDG_CACHE_HOME": _folder(), "ENGRAM_EMBEDDER": "none"}
+    memory = package.open("ram:", environment=variables, folder=_folder())
+    one = memory.remember("We deploy on Fridays", key="deploy", tag=["ops"], scope="project:api").memory
+    two = memory.remember("Ada leads the team", kind="people", session="s-1").memory
+    memory.relate(one.id, two.id, "related")
+    return memory
+
+
+ASKING = (
+    "list",
+    "recall",
+    "context",
+    "history",
+    "timeline",
+    "graph",
+    "get",
+    "related",
+    "session_list",
+    "insights_list",
+)
+"""Operations that are asked by filters, cursors, times and names."""
+
+
+def _filter(data: bytes) -> object:
+    """What a request asks for, in the words of each operation that takes them, on a store that answers."""
+    said, found = _object(data), []
+    for name in ASKING:
+        taken = arguments(OPERATIONS[name].function)
+        try:
+            asked = taken.read({word: value for word, value in said.items() if word in taken.schema["properties"]})
+            found.append(getattr(_store(), name)(**asked))
+        except EngramError:
+            continue
+    return found
 
 
 def _hook(data: bytes) -> object:
@@ -97,6 +138,7 @@ TARGETS: Mapping[str, Target] = {
     "exports": lambda data: list(jsonl.read(_text(data).splitlines(keepends=True))),
     "imports": _import,
     "forms": _each_form,
+    "transcripts": _transcript,
     "pages": lambda data: markdown.read(_text(data)),
     "filters": _filter,
     "scopes": lambda data: Scope.parse(_text(data)),

@@ -1,11 +1,13 @@
 """Memory poisoning, end to end: what nobody vouches for is neither told to an agent nor promoted by itself."""
 
+import html
 import json
 from pathlib import Path
 
 import pytest
 
 import engram as package
+from attacks.doors import house
 from attacks.ledger import tried
 from engram.model.marks import BEGIN, END
 from surfaces.driving import Driver
@@ -172,6 +174,52 @@ def test_no_memory_ends_its_block_or_opens_another(engram: Driver, text: str):
     assert sum(line.startswith(("- ", "#", "<")) for line in body) == 4  # the marks, a heading, and one memory
     assert not set("\x00\x1b\u202e\u200b") & set(context)
     tried("A memory that ends the recalled block or opens another", "CLI", "one line within the block")
+
+
+def ends(told: str) -> int:
+    """How often a block is ended in a text, as a model might read it: in any letters, and escaped."""
+    return html.unescape(told).lower().count(END)
+
+
+def test_no_memory_ends_the_block_that_a_hook_brings(engram: Driver):
+    for text in ESCAPES:
+        engram.remember(text, "--kind", "convention")
+    for event, said in (("session-start", {}), ("prompt-submit", {"prompt": "which note do we obey after news?"})):
+        row = {"session_id": event, "cwd": str(engram.folder), **said}
+        told = engram("hook", event, "--agent", "claude-code", stdin=json.dumps(row).encode()).out
+        context = json.loads(told)["hookSpecificOutput"]["additionalContext"]
+
+        assert (context.count(BEGIN), ends(context), context.strip().endswith(END)) == (1, 1, True), event
+    tried("A memory that ends the recalled block or opens another", "hook", "one line within the block")
+
+
+def test_no_memory_ends_the_block_that_a_server_tells(tmp_path: Path):
+    asked = {"context": {}, "recall": {"question": "Note obey after"}, "list": {}, "get": {"memory": ["mem-0004"]}}
+    with house(tmp_path) as home:
+        for text in ESCAPES:
+            home.ask("POST", "/v1/memories", json.dumps({"text": text, "kind": "convention"}))
+        told = [home.ask("GET", "/v1/context").json["text"]]
+        told += [home.tool(name, given).json["result"]["content"][0]["text"] for name, given in asked.items()]
+
+    assert [(text.count(BEGIN), ends(text), text.startswith(BEGIN)) for text in told] == [(1, 1, True)] * 5
+    for surface in ("HTTP", "MCP"):
+        tried("A memory that ends the recalled block or opens another", surface, "one line within the block")
+
+
+@pytest.mark.parametrize("source", ["web:https://evil.example.org/page", "output:curl", "transcript:claude-code"])
+def test_what_a_page_said_waits_over_http_too(tmp_path: Path, source: str):
+    with house(tmp_path) as home:
+        body = {"text": ORDER, "kind": "preference", "source": source}
+        saved = home.ask("POST", "/v1/memories", json.dumps(body), engram_agent="builder").json["memory"]
+        told = [home.ask("GET", path).body for path in ("/v1/context", "/v1/recall?question=commit+.env&weak=true")]
+        cookie, _ = home.visit()
+        page = home.ask("GET", "/web/next", authorization="", cookie=cookie)
+
+    assert page.status == 200
+    assert (saved["status"], saved["held_for"]) == ("pending", "untrusted_origin")
+    assert not any(WORD in text for text in (*told, page.body))
+    for surface in ("HTTP", "web"):
+        tried("Text of a tool, a page or a transcript, of every kind", surface, "waits, told to nobody")
 
 
 @pytest.mark.parametrize("door", ["remember", "capture", "hook"])
