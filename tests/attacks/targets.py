@@ -9,6 +9,7 @@ import tempfile
 from collections.abc import Callable, Mapping
 
 import engram as package
+from engram.engines.files.history import State, read_journal
 from engram.engines.files.problem import Unreadable
 from engram.engines.files.registry import clean, read_registry
 from engram.errors import EngramError
@@ -34,7 +35,20 @@ def _files(data: bytes) -> object:
 
 
 def _chunk(data: bytes) -> object:
-    return chunks.read(chunks.digest(data), "replica", data, {}, lambda *_: True)
+    """A chunk of a machine that signs whatever it likes: its sums are right, and what they are of is anything."""
+    head, _, body = data.partition(b"\n")
+    told = _object(head)
+    told |= {"body": chunks.digest(body), "events": body.count(b"\n"), "first": 1, "last": body.count(b"\n")}
+    content = json.dumps(told).encode() + b"\n" + body
+    return chunks.read(chunks.digest(content), str(told.get("replica")), content, {}, lambda *_: True)
+
+
+def _journal(data: bytes) -> object:
+    """The history of plain files, and what it says became of every memory."""
+    state = State()
+    for line in read_journal(data).lines:
+        state.tell(line)
+    return state.documents
 
 
 @functools.cache
@@ -133,6 +147,7 @@ def _hook(data: bytes) -> object:
 
 TARGETS: Mapping[str, Target] = {
     "files": _files,
+    "journals": _journal,
     "chunks": _chunk,
     "payloads": chunks.read_payloads,
     "exports": lambda data: list(jsonl.read(_text(data).splitlines(keepends=True))),

@@ -12,6 +12,7 @@ from attacks.targets import REFUSALS, TARGETS
 
 DOORS = {
     "files": "store",
+    "journals": "store",
     "chunks": "sync",
     "payloads": "sync",
     "filters": "HTTP",
