@@ -673,6 +673,9 @@ class TestHelp:
         assert len(commands) > len(OPERATIONS)
         assert max(map(len, commands)) <= 80
 
+    def test_a_hundred_columns_cut_no_sentence_of_help(self, tmp_path: Path):
+        assert "…" not in at_terminal(tmp_path, "--help", columns=100)[1]
+
     def test_help_asked_for_as_json_is_help(self, engram: Driver):
         assert engram("--help", "--json").out == engram("--help").out
 

@@ -41,9 +41,10 @@ def attach(
     confirm: p.Confirm = False,
     token: p.Token = "",
 ) -> Attached:
-    """Attach a file to a memory: whoever may read the memory may fetch it.
+    """Attach a file to a memory.
 
-    What it is, its bytes say: a name or a type that says otherwise is refused, and so is what a program would run.
+    Whoever may read the memory may fetch it. What it is, its bytes say: a name or a type that says otherwise is
+    refused, and so is what a program would run.
     """
     del token
     if (event := call.replayed()) is not None:
@@ -75,7 +76,10 @@ def assets(call: Call, memory: p.Ref) -> Assets:
 def fetch(
     call: Call, memory: p.Ref, asset: p.AssetRef, path: p.FetchOut = "", *, overwrite: p.Overwrite = False
 ) -> Fetched:
-    """Write an attachment of a memory to a file; its bytes are checked on the way."""
+    """Write an attachment of a memory to a file.
+
+    Its bytes are checked on the way.
+    """
     one = call.memory(memory)
     found = rules.found(one, asset)
     target = _target(path, rules.name_of(found.name, found.sha256), overwrite=overwrite)

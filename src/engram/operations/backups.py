@@ -50,7 +50,10 @@ def backup_create(call: Call, path: p.BackupOut = "", *, overwrite: p.Overwrite 
 
 @operation("GET /v1/backup/verify", "engram backup verify before-upgrade.zip", human=True, local=True)
 def backup_verify(call: Call, path: p.BackupIn) -> BackupReport:
-    """Look whether a backup is whole: every hash, and the store in it, opened and checked."""
+    """Look whether a backup is whole.
+
+    Every hash is compared, and the store in it opened and checked.
+    """
     from tempfile import TemporaryDirectory  # noqa: PLC0415 - start-up
 
     from engram.interop import backup_file as files  # noqa: PLC0415 - start-up
@@ -111,7 +114,7 @@ def backup_restore(call: Call, path: p.BackupIn, *, overwrite: p.Replace = False
     "GET /v1/rescue", "engram rescue rescued.jsonl", "engram rescue - | grep Fridays", human=True, local=True
 )
 def rescue(call: Call, path: p.OutPath, *, overwrite: p.Overwrite = False) -> Exported:
-    """Write what can still be read of a damaged store as an export.
+    """Write what can be read of a damaged store as an export.
 
     Every record that is whole; the store is only read. Attachments are not in it: their files stay beside the
     store.

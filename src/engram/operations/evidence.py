@@ -35,9 +35,10 @@ BATCH = 50
 def evidence(
     call: Call, *, scope: p.InScope = "", since: p.SinceRevision = "", fail_on: p.FailOn = ()
 ) -> Evidenced:
-    """Check whether what the memories of this project cite is still there.
+    """Check whether what memories cite is still there.
 
-    Against the working tree, as recall does, but for all of them and of every kind. Nothing is changed by it.
+    Those of this project, against the working tree, as recall does, but for all of them and of every kind. Nothing
+    is changed by it.
     """
     unwanted = _verdicts(fail_on)
     where = Filter(**in_view(call, scope), standings=("live", "stale"), now=call.now, view=call.caller.view)
@@ -69,7 +70,7 @@ def evidence(
     "GET /v1/cited", "engram cited src/api.py", "engram cited src/api.py:200-240", "engram cited message:msg-42"
 )
 def cited(call: Call, file: p.FilePlace) -> Cited:
-    """Show which memories cite a file, or come from a session or a message.
+    """Show which memories cite a file, a session or a message.
 
     Of a file, all of it or some lines. Those that come on demand too. What cites a file under the name it had
     before git renamed it is shown as well.

@@ -44,7 +44,7 @@ def export(
     standing: p.Exported = ("all",),
     overwrite: p.Overwrite = False,
 ) -> Exported:
-    """Write memories to a file, in our own form or another system's.
+    """Write memories to a file, in our form or another system's.
 
     Our own is JSON Lines with a checksum. Everything you may read is written, unless it is narrowed. What a form
     has no place for is named.

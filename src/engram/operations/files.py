@@ -22,7 +22,7 @@ MOST_LOOKED_AT = 4 * PAGE
 def files(
     call: Call, *, scope: p.InScope = "", everywhere: p.Everywhere = False, after: p.After = None
 ) -> CitedFiles:
-    """Show which files memories cite, and how fresh what they cite is.
+    """Show which files memories cite, and how fresh that is.
 
     It looks through the newest memories first; where there are more, `next` goes on.
     """

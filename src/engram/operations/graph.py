@@ -30,9 +30,10 @@ MOST_HUBS = 12
     "engram graph project project:github.com/acme/api --json",
 )
 def graph(call: Call, question: p.GraphQuestion, subject: p.GraphSubject = "", *, limit: p.Limit = 40) -> Graph:
-    """Show how memories hang together, as the answer to one question.
+    """Show how memories hang together.
 
-    Which memory replaced which, which may not both hold, which cite a file, and what a project is about.
+    The answer to one question: which memory replaced which, which may not both hold, which cite a file, and what a
+    project is about.
     """
     require_between("limit", limit, 1, MOST_NODES)
     draw = _Drawing(call, limit)

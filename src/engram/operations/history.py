@@ -43,7 +43,10 @@ UNSAID = frozenset({"undo", "join", "restate", "renew", "enrol", ADOPTED, ACKNOW
 def history(
     call: Call, memory: p.HistoryOf = "", *, limit: p.Limit = 20, before: p.BeforeEvent = None
 ) -> Chronicle:
-    """Show what was done, newest first: to one memory, or to everything you may read."""
+    """Show what was done, newest first.
+
+    To one memory, or to everything you may read.
+    """
     require_between("limit", limit, 1, MOST_STEPS)
     of = call.memory(memory) if memory else None
     subject = of.id if of else None
@@ -128,9 +131,10 @@ def undo(
     confirm: p.Confirm = False,
     token: p.Token = "",
 ) -> Undone:
-    """Take back the last action, the last few, or any one that nothing later stands on.
+    """Take back what was done last, or any one event.
 
-    Naming the event of an undo does what was undone again.
+    The last action, the last few, or any event that nothing later stands on. Naming the event of an undo does what
+    was undone again.
     """
     del token
     if (earlier := call.replayed()) is not None:

@@ -34,7 +34,7 @@ def hygiene(call: Call, path: p.HygienePath = "") -> Hygiene:
     local=True,
 )
 def scrub(call: Call, *, confirm: p.Confirm = False, dry_run: p.DryRun = False) -> Scrubbed:
-    """Take secrets out of all that you have stored. It cannot be undone.
+    """Take secrets out of all you have stored. No undo.
 
     Credentials and private spans, in memories and in their history. A clean copy takes the place of each memory
     that holds one, now or in earlier words, with its relations; the memory itself is erased as by `purge`.

@@ -108,7 +108,7 @@ def insights_list(
 def insights_purge(
     call: Call, *, category: p.OnlyCategory = "", confirm: p.Confirm = False, token: p.Token = ""
 ) -> Receipt:
-    """Erase what was noticed about you, for good. It cannot be undone.
+    """Erase what was noticed about you. It cannot be undone.
 
     All of it, or all of one category.
     """

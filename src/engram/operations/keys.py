@@ -37,10 +37,10 @@ def keys_create(
     days: p.KeyDays = 90,
     owner: p.KeyOwner = "",
 ) -> Minted:
-    """Make a key for a program. It is shown once, and kept as a hash.
+    """Make a key for a program.
 
-    It speaks for you, as an agent: it reads what you read and, if it can write, writes as you; it decides nothing
-    that is a person's to decide, and makes no keys.
+    It is shown once, and kept as a hash. It speaks for you, as an agent: it reads what you read and, if it can
+    write, writes as you; it decides nothing that is a person's to decide, and makes no keys.
     """
     secret = sha256("".join(call.new_id() for _ in range(4)).encode()).hexdigest()
     abilities = tuple(each(can))
@@ -69,7 +69,10 @@ def keys_list(call: Call, *, owner: p.KeyOwner = "") -> Keys:
 
 @operation("POST /v1/apikeys/{key}/revoke", "engram keys revoke key-0001", writes=True, human=True)
 def keys_revoke(call: Call, key: p.KeyRef, *, owner: p.KeyOwner = "") -> Keys:
-    """End a key, at once and for good. One that has ended stays as it is."""
+    """End a key, at once and for good.
+
+    One that has ended stays as it is.
+    """
 
     def decide() -> tuple[Change, None]:
         return rules.revoke(_key(call, key, owner), call.request()), None

@@ -61,9 +61,10 @@ def reembed(call: Call) -> Reembedded:
 
 @operation("POST /v1/reindex", "engram reindex", "engram reindex --fresh", writes=True)
 def reindex(call: Call, *, fresh: p.Fresh = False) -> Reindexed:
-    """Bring the index beside the store up to date; goes on where it was stopped.
+    """Bring the index beside the store up to date.
 
-    The index follows by itself. This is for one that is new, was unreachable or is far behind.
+    It goes on where it was stopped. The index follows by itself. This is for one that is new, was unreachable or is
+    far behind.
     """
     require_keeper(call.caller, "bring the index up to date")
     if fresh:

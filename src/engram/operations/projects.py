@@ -23,7 +23,7 @@ REMEMBERED: tuple[Standing, ...] = ("live", "stale", "scheduled", "staged", "pen
 
 @operation("GET /v1/projects", "engram projects list")
 def projects_list(call: Call) -> Projects:
-    """List the projects that hold memories or sessions, the latest first."""
+    """List the projects that hold something, the latest first."""
     here = current_project(call)
     places = {replace(scope, run="") for scope in call.engine.places(call.access) if scope.level == "project"}
     rows = [row for scope in sorted(places, key=str) if (row := _row(call, scope)) is not None]

@@ -69,7 +69,7 @@ def _greeting(server: "Server", name: str) -> str:
 
 @operation("GET /v1/remotes", "engram remote list", local=True)
 def remote_list(call: Call) -> RemoteList:
-    """Show the servers this store exchanges chunks with, and which scopes go there."""
+    """Show the servers this store exchanges with, by scope."""
     return _listed(call)
 
 
@@ -87,9 +87,9 @@ def remote_enrol(
     *,
     private: p.WithPrivate = None,
 ) -> RemoteList:
-    """Let the memories of a scope go to a server, and come from there.
+    """Let the memories of a scope go to and come from a server.
 
-    The shared ones; with --private, all of them.
+    Its shared memories; with --private, all of them.
     """
     ledger = call.syncing.ledger()
     with ledger.locked():
@@ -101,7 +101,10 @@ def remote_enrol(
 
 @operation("POST /v1/remotes/{name}/push", "engram remote push team", writes=True, human=True, local=True)
 def remote_push(call: Call, name: p.RemoteName) -> Synced:
-    """Send what is new here to a server; what was broken off goes on with the next push."""
+    """Send what is new here to a server.
+
+    What was broken off goes on with the next push.
+    """
     with call.syncing.ledger().locked():
         done = _summed(call, [_push(call, one) for one in _meetings(call, name)])
     private = f"Private ones go as well after engram remote enrol {name} SCOPE --private."

@@ -123,7 +123,10 @@ def promote(
 def reject(
     call: Call, memory: p.PinnedRefs, *, reason: p.Reason = "", revision: p.Revision = None, token: p.Token = ""
 ) -> Changed:
-    """Refuse memories that wait. The same text will not come back."""
+    """Refuse memories that wait, for good.
+
+    The same text will not come back.
+    """
     del token
 
     def rule(one: Memory, request: Request) -> Change:

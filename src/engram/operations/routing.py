@@ -28,7 +28,7 @@ from engram.rules.routing import Beside, carry, held, plan
 
 @operation("POST /v1/sync", "engram sync", "engram sync --apply", writes=True, human=True)
 def sync(call: Call, *, scope: p.OnlyScope = "", apply: p.Apply = False) -> Routed:
-    """Route what waits: live by itself, on to a person, or left alone.
+    """Route what waits: live, on to a person, or left alone.
 
     Each with its reason. Needed where autopromote is off, or something has changed since a memory was held. What is
     curated, comes from outside or contradicts something live always waits for a person. Pages made from memories

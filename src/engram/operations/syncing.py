@@ -104,7 +104,7 @@ def _next_step(done: Synced) -> str:
 
 @operation("GET /v1/replicas", "engram replicas", local=True)
 def replicas(call: Call) -> ReplicaList:
-    """Show the stores this one exchanges with, and whose word counts.
+    """Show the stores that were met, and whose word counts.
 
     Each by the fingerprint of its key.
     """
@@ -137,7 +137,10 @@ def replicas_accept(call: Call, replica: p.ReplicaRef, *, confirm: p.Confirm = F
     local=True,
 )
 def replicas_drop(call: Call, replica: p.ReplicaRef, *, confirm: p.Confirm = False) -> ReplicaList:
-    """Let the word of another store count no longer; what it said until now stays."""
+    """Let the word of another store count no longer.
+
+    What it said until now stays.
+    """
     from engram.operations.replicas import DROPPED  # noqa: PLC0415 - start-up
 
     return _decided(call, replica, DROPPED, confirm=confirm)
