@@ -308,6 +308,16 @@ def test_a_name_that_is_known_or_only_misspelt_is_no_strange_one(arctic: Embedde
         assert texts(world.person.recall(question)) == ["Bartholomew owns the release train"]
 
 
+def test_a_question_is_about_whom_it_names_first(arctic: Embedder):
+    world = World(embedder=arctic)
+    world.person.remember("Bartholomew left for the coast on the twelfth of July")
+
+    assert world.person.recall("What did Bartholomew eat in Zanzibar?").hits
+    answer = world.person.recall("When did Zebulon go with Bartholomew?")
+    assert answer.hits == ()
+    assert "Nothing is known about Zebulon here." in answer.hint
+
+
 @pytest.mark.parametrize("question", ["which day do we deploy", "what day of the week do we deploy?"])
 def test_in_a_store_of_one_memory_a_telling_word_is_enough(question: str):
     world = World()

@@ -63,7 +63,7 @@ class Words(NamedTuple):
     variants: Mapping[str, tuple[str, ...]] = NO_VARIANTS
     phrases: tuple[str, ...] = ()  # what stands in quotation marks
     required: tuple[str, ...] = ()  # the phrases that must be said; in a full question they only count more
-    strange: tuple[str, ...] = ()  # names in the question that no memory carries, however spelt
+    strange: str = ""  # the name the question begins with, where no memory carries it, however spelt
     apart: bool = False  # no memory can carry all the terms, since one of them is carried by none
 
 
@@ -87,7 +87,9 @@ def read(engine: Engine, question: str, access: Access) -> Words:
         variants = _inside(engine, unknown, access)
     # A short name is one letter away from many other words: only a long one may be a misspelt one.
     lost = {term for term in unknown if term not in variants or len(term) < LONG_NAME}
-    strange = tuple(name for name in names(question) if lost.issuperset(query_terms(name)))
+    # A question is about whom it names first: where James went in Canada is asked of James.
+    first = next(iter(names(question)), "")
+    strange = first if lost.issuperset(query_terms(first)) else ""
     return Words(tuple(asked), variants, phrases, required, strange, any(term not in variants for term in unknown))
 
 

@@ -343,7 +343,7 @@ def _hint(words: Words, meaning: Meaning, weak: int, *, found: bool) -> str:
         if not words.terms and not words.phrases and not meaning.vector():
             said.append("There is no word to look for in that question.")
         elif weak and words.strange:
-            said.append(f"Nothing is known about {words.strange[0]} here. See what came near with --weak.")
+            said.append(f"Nothing is known about {words.strange} here. See what came near with --weak.")
         elif weak:
             said.append("Nothing relevant is known here. See what came near with --weak, or try --everywhere.")
         else:

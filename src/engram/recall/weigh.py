@@ -88,7 +88,7 @@ class Asking(NamedTuple):
     question: str
     now: datetime
     time: Asked
-    strange: bool = False  # whether it names what no memory has ever heard of
+    strange: bool = False  # whether it names first what no memory has ever heard of
     phrases: tuple[str, ...] = ()  # what it says in quotation marks
 
 
@@ -123,7 +123,7 @@ def relevance(words: float, meaning: float | None, *, strange: bool = False, ger
     """How likely it is that something that fits so well has to do with the question at all.
 
     A logistic curve, set on questions that have an answer, questions asked of the wrong conversation, and our own
-    cases. `strange` says that the question names somebody or something that no memory has ever heard of: then
+    cases. `strange` says that whom or what the question names first no memory has ever heard of: then
     only a very good fit counts. To a model that learned English, all that is German looks related: where the
     question is `german`, words count twice, and what has none of them must mean very much the same.
     """
