@@ -7,6 +7,9 @@
 We deploy on Fridays
 """
 
+import importlib
+import typing
+
 from engram.errors import (
     Conflict,
     Corrupt,
@@ -19,11 +22,13 @@ from engram.errors import (
     Unavailable,
     Unconfirmed,
 )
-from engram.model.caller import Caller
-from engram.model.memory import Citation, Memory, standing
-from engram.model.scope import Scope
-from engram.service import Engram
-from engram.wiring import open
+
+if typing.TYPE_CHECKING:
+    from engram.model.caller import Caller
+    from engram.model.memory import Citation, Memory, standing
+    from engram.model.scope import Scope
+    from engram.service import Engram
+    from engram.wiring import open
 
 __version__ = "0.1.0"
 
@@ -46,3 +51,21 @@ __all__ = [
     "open",
     "standing",
 ]
+
+_HOMES = {
+    "Caller": "engram.model.caller",
+    "Citation": "engram.model.memory",
+    "Engram": "engram.service",
+    "Memory": "engram.model.memory",
+    "Scope": "engram.model.scope",
+    "open": "engram.wiring",
+    "standing": "engram.model.memory",
+}
+"""What is loaded when it is first named: the command, which needs less, loads that by itself."""
+
+
+def __getattr__(name: str) -> typing.Any:  # noqa: ANN401 - any of the public names
+    if name not in _HOMES:
+        raise AttributeError(f"module 'engram' has no attribute {name!r}")
+    found = globals()[name] = getattr(importlib.import_module(_HOMES[name]), name)
+    return found

@@ -127,8 +127,13 @@ class SqliteEngine:
         by = "+created_at" if any(getattr(where, name) for name in _POINTED) else "created_at"
         sql = f"SELECT n, doc, created_at, id FROM {type} WHERE {clause} ORDER BY {by} {order}, id {order} LIMIT ?"
         with files.mapped(self.path):
-            rows = fetch(self._connection(), sql, *values, limit + 1)
+            db = self._connection()
+            rows = fetch(db, sql, *values, limit + 1) if type == "memory" or self._any(db, type) else []
         return page_of(type, rows, limit)
+
+    def _any(self, db: apsw.Connection, type: RecordType) -> bool:
+        """Whether there are records of a type: every recall asks for relations, and many stores have none."""
+        return self._unchanged.read(db, ("any", type), lambda: bool(fetch(db, f"SELECT 1 FROM {type} LIMIT 1")))
 
     def search(self, query: Query, access: Access) -> list[Hit]:
         """See `ports.Engine.search`."""

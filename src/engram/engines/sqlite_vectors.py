@@ -275,13 +275,12 @@ def _shortlist_of(codes: Bits, asked: Asked, count: int) -> Integers:
 
 def shortlist(codes: Bits, asked: Asked, count: int) -> Integers:
     """Which of these codes, by column, are worth scoring where so many are wanted: telling bits count twice."""
-    code, telling = read_codes([asked.code, asked.telling], len(asked.vector))
-    apart = np.zeros(codes.shape[1], np.int16)
-    for word, mine, twice in zip(codes, code, telling, strict=True):
-        differ = word ^ mine
-        apart += np.bitwise_count(differ)
-        apart += np.bitwise_count(differ & twice)
-    return _smallest(apart, max(count, SHORTLIST))
+    code, telling = read_codes([asked.code, asked.telling], len(asked.vector))[:, :, np.newaxis]
+    differ = codes ^ code
+    apart = np.bitwise_count(differ)
+    differ &= telling
+    apart += np.bitwise_count(differ)  # 128 at most for 64 bits
+    return _smallest(apart.sum(axis=0, dtype=np.uint16), max(count, SHORTLIST))
 
 
 def rescored(db: apsw.Connection, numbers: Sequence[int], query: Floats, count: int | None = None) -> list[Near]:
@@ -398,19 +397,22 @@ def _many(db: apsw.Connection, place: Place, most: int) -> bool:
 
 def products(rows: Floats, query: Floats) -> Floats:
     """The cosine of each row. Not by `@`: its threads wait by spinning, which takes longer than the work."""
-    return np.asarray(np.einsum("ij,j->i", rows, query), np.float32)
+    return np.asarray(np.vecdot(rows, query), np.float32)
 
 
 def products_at(rows: npt.NDArray[Any], at: Integers, query: Floats) -> Floats:
     """The cosine of each of these rows, of either kind of float.
 
-    Some at a time, which stay in the processor's cache: an array of all of them would be fresh memory at every
-    question, and take longer to get than to fill.
+    Some at a time, always in the same memory, which stays in the processor's cache: fresh memory for all of them
+    would take longer to get than to fill.
     """
     scores = np.empty(len(at), np.float32)
+    room = np.empty((min(len(at), AT_A_TIME), len(query)), rows.dtype)
     for begin in range(0, len(at), AT_A_TIME):
         some = slice(begin, begin + AT_A_TIME)
-        scores[some] = products(rows[at[some]].astype(np.float32, copy=False), query)
+        # "clip" lets it write there at once; by default it would write elsewhere, check, and copy.
+        taken = rows.take(at[some], axis=0, out=room[: len(at[some])], mode="clip")
+        scores[some] = products(taken.astype(np.float32, copy=False), query)
     return scores
 
 

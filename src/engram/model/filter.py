@@ -95,8 +95,8 @@ def common(where: Filter) -> Filter:
     Raises:
         Invalid: when a clause is about memories only.
     """
-    for name, value in where._asdict().items():
-        if name not in COMMON and value != ANYTHING._asdict()[name]:
+    for name, value, unasked in zip(Filter._fields, where, ANYTHING, strict=True):
+        if value != unasked and name not in COMMON:
             raise Invalid(f"Only memories can be filtered by {name}.")
     return where
 

@@ -156,19 +156,19 @@ def _ranks(hits: Sequence[Hit], nearest: int) -> list[dict[str, int]]:
 def _pool(hits: Sequence[Hit], ranks: Sequence[dict[str, int]], embedder: Embedder | None) -> list[Candidate]:
     """The hits on the scales that weighing knows."""
     pool: list[Candidate] = []
-    latin = embedder is not None and embedder.latin
+    latin, floor = (embedder.latin, embedder.floor) if embedder else (False, 0.0)
     for (memory, words, near), places in zip(hits, ranks, strict=True):
         if near is not None and embedder and (not latin or is_latin(memory.text)):
-            pool.append(Candidate(memory, words or 0.0, _above_floor(near, embedder), places))
+            pool.append(Candidate(memory, words or 0.0, _above(floor, near), places))
         elif words is not None:
             # What the model cannot read is near to everything else it cannot read: only its words count.
             pool.append(Candidate(memory, words, None, places))
     return pool
 
 
-def _above_floor(cosine: float, embedder: Embedder) -> float:
+def _above(floor: float, cosine: float) -> float:
     """A cosine on the scale that all models share: 0 has nothing in common, 1 is the same in other words."""
-    return (cosine - embedder.floor) / (WIDTH * (1 - embedder.floor))
+    return (cosine - floor) / (WIDTH * (1 - floor))
 
 
 def _then(ask: Asked) -> Filter:
@@ -235,7 +235,7 @@ def _share(memory: Memory, words: Words, census: Census) -> float:
 def _closeness(memory: Memory, ask: Asked, meaning: Meaning) -> float | None:
     if ask.embedder is None or not meaning.vector():
         return None
-    return _above_floor(cosine(meaning.vector(), embed(ask.embedder, [memory])[0][2]), ask.embedder)
+    return _above(ask.embedder.floor, cosine(meaning.vector(), embed(ask.embedder, [memory])[0][2]))
 
 
 def _clear(hits: Iterable[Recollection], *, weak: bool) -> Iterator[Recollection]:

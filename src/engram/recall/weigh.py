@@ -7,8 +7,9 @@ docs/benchmarks.md says what each is worth. A part that did not pay is not here.
 import functools
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
+from itertools import chain
 from typing import NamedTuple
 
 from engram.model.answers import Recollection
@@ -116,7 +117,8 @@ def weigh(pool: Sequence[Candidate], asking: Asking) -> Iterator[Recollection]:
         for found, own in zip(signals, factors, strict=True)
     ]
     for score, _, at in sorted((-score, pool[at].memory.id, at) for at, score in enumerate(scores)):
-        yield _recollection(pool[at], -score, {**dict(zip(PARTS, signals[at], strict=True)), **factors[at]}, asking)
+        reasons = chain(zip(PARTS, signals[at], strict=True), factors[at].items())
+        yield _recollection(pool[at], -score, reasons, asking)
 
 
 def relevance(words: float, meaning: float | None, *, strange: bool = False, german: bool = False) -> float:
@@ -223,12 +225,14 @@ def _order_by_age(pool: Sequence[Candidate], signals: Sequence[Signals], time: A
         signals[at][_AGE] = BY_AGE * (1 - rank / len(aged))
 
 
-def _recollection(one: Candidate, score: float, reasons: dict[str, float], asking: Asking) -> Recollection:
+def _recollection(
+    one: Candidate, score: float, reasons: Iterable[tuple[str, float]], asking: Asking
+) -> Recollection:
     return Recollection(
         memory=one.memory,
         score=round(max(min(score, 1.0), 0.0), 4),
         relevance=relevance(one.words, one.meaning, strange=asking.strange, german=is_german(asking.question)),
-        reasons={name: rounded for name, value in reasons.items() if (rounded := round(value, 3))},
+        reasons={name: rounded for name, value in reasons if value and (rounded := round(value, 3))},
         tokens=tokens(one.memory.summary or one.memory.text),
         ranks=one.ranks,
     )

@@ -1,5 +1,6 @@
 """Which attachments a memory has, and how they are named."""
 
+import functools
 import re
 
 from engram.errors import Conflict, Invalid, NotFound
@@ -13,13 +14,11 @@ LONGEST_NAME, LONGEST_ENDING = 120, 16
 MOST_LOOKED_THROUGH = 1024 * 1024
 """Bytes at the beginning of a text that are looked through for credentials."""
 
-_SEPARATORS = re.compile(r"[/\\:]")
-_OUTSIDE = re.compile(r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
-
 
 def name_of(said: str, sha256: str) -> str:
     """A name for a file that means the same everywhere: one part, one line, nothing that hides its end."""
-    name = _OUTSIDE.sub("", _SEPARATORS.split(said)[-1]).strip().lstrip(".").strip()
+    last = said.replace("\\", "/").replace(":", "/").rpartition("/")[2]
+    name = _outside().sub("", last).strip().lstrip(".").strip()
     _, dot, end = name.rpartition(".")
     ending = f".{end}" if dot and len(end) < LONGEST_ENDING else ""
     name = name.removesuffix(ending)[: LONGEST_NAME - len(ending)] + ending
@@ -102,3 +101,9 @@ def require_no_secret(asset: Asset, beginning: bytes) -> None:
         found = ", ".join(dict.fromkeys((*named, *held)))
         where = "The name of the file" if named else asset.name
         raise Invalid(f"{where} holds what is not to be kept: {found}.", "Take it out, and attach the file again.")
+
+
+@functools.cache
+def _outside() -> re.Pattern[str]:
+    """What repaints a line, hides its end, or has no form in UTF-8; compiled on first use (start-up)."""
+    return re.compile(r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")

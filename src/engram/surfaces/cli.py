@@ -1,5 +1,6 @@
 """The `engram` command: parsers made from the operations' signatures, only for the command that was asked for."""
 
+import gc
 import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
@@ -40,6 +41,8 @@ class Screen(NamedTuple):
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit code of the error table."""
+    if arguments is None:
+        gc.disable()  # until it is loaded: that leaves nothing to collect, and looking takes a twelfth of the start
     words = _command_first(list(sys.argv[1:] if arguments is None else arguments))
     screen = Screen(json="--json" in words)
     _speak_utf8()
@@ -93,12 +96,21 @@ def _run(words: list[str], screen: Screen) -> int:
     return _operate(words, screen)
 
 
+def _loaded() -> None:
+    """Let garbage be collected again, without ever going through what has been loaded by now."""
+    if not gc.isenabled():
+        gc.freeze()
+        gc.enable()
+
+
 def _extra(name: str, words: list[str], screen: Screen) -> int:
     """Run a command that is no operation; each loads what it needs, and only that."""
     from importlib import import_module  # noqa: PLC0415 - start-up
 
     home = {"config": "settings", "mcp": "mcp.command", "tui": "tui.command"}.get(name, name)
     run = import_module(f"engram.surfaces.{home}").run
+    if name != "hook":  # which ends within two seconds, and loads as it goes
+        _loaded()
     if "--help" in words or "-h" in words:
         print("\n".join(line.removeprefix("    ") for line in (run.__doc__ or "").strip().splitlines()))
         return 0
@@ -129,6 +141,7 @@ def _operate(words: list[str], screen: Screen) -> int:
     from engram.surfaces.parsing import parse  # noqa: PLC0415 - start-up
 
     asked = parse(OPERATIONS[name], words)
+    _loaded()
     screen = Screen(asked.pop("json"), asked.pop("explain", False))
     listing = asked.pop("list", False)
     for flag in ("git", "hygiene"):  # they have said which operation is meant
