@@ -26,7 +26,7 @@ from engram.engines.postgres_database import Database  # noqa: E402
 from engram.engines.postgres_nearest import index_vectors  # noqa: E402
 from engram.engines.postgres_schema import MIGRATIONS, migrate  # noqa: E402
 from engram.inference import models  # noqa: E402
-from engram.model.caller import LOCAL  # noqa: E402
+from engram.model.caller import Caller  # noqa: E402
 from engram.model.change import Request  # noqa: E402
 from engram.model.query import Space  # noqa: E402
 from engram.model.text import TERMS_VERSION  # noqa: E402
@@ -78,7 +78,7 @@ def fill(engine: PostgresEngine, size: int) -> float:
     rows = vectors.vectors(size)
     bar, done, begun = Bar(f"filling {size:,}", size), 0, time.perf_counter()
     for batch in _batches(_memories(Wanted(Path(), size, "many"))):
-        request = Request(caller=LOCAL, now=NEWEST, batch=new_id(), fresh=new_id(), salt=new_id())
+        request = Request(caller=Caller(), now=NEWEST, batch=new_id(), fresh=new_id(), salt=new_id())
         engine.commit(compose("import", request, [Step(None, memory) for memory in batch]))
         floats = rows[done : done + len(batch)].astype("<f4")
         pairs = zip(batch, floats, strict=True)

@@ -32,7 +32,7 @@ from engram.engines.postgres import PostgresEngine  # noqa: E402
 from engram.engines.postgres_database import Database  # noqa: E402
 from engram.engines.postgres_nearest import index_vectors  # noqa: E402
 from engram.engines.postgres_schema import migrate  # noqa: E402
-from engram.model.caller import LOCAL  # noqa: E402
+from engram.model.caller import Caller  # noqa: E402
 from engram.model.filter import Access, Filter  # noqa: E402
 from engram.model.query import Query  # noqa: E402
 from engram.model.scope import Scope  # noqa: E402
@@ -114,7 +114,7 @@ def nearest(engine: PostgresEngine, embedder: Fixed, scopes: int) -> dict[str, f
 
 def saves(engine: PostgresEngine, count: int) -> dict[str, float]:
     """Round trips and rate of `remember`, one after the other, each durable."""
-    memory = Engram(engine, caller=LOCAL, clock=now, new_id=new_id, policy=Policy(), home=SAVED)
+    memory = Engram(engine, caller=Caller(), clock=now, new_id=new_id, policy=Policy(), home=SAVED)
     spent = []
     with counted() as told:
         for at, question in enumerate(texts.questions(count)):

@@ -34,7 +34,7 @@ from engram.indexes.indexed import Indexed
 from engram.indexes.qdrant import QdrantIndex, connect
 from engram.inference.models import DEFAULT
 from engram.interop.records_rows import record
-from engram.model.caller import LOCAL
+from engram.model.caller import Caller
 from engram.model.change import Request
 from engram.model.filter import ANYTHING, Access
 from engram.model.query import Space
@@ -92,7 +92,9 @@ def moved(source: Engine, target: Engine, space: Space) -> None:
     while True:
         page = source.scan("memory", ANYTHING, access, after=after, limit=BATCH, oldest=True)
         memories = page.records
-        request = Request(caller=LOCAL, now=memories[-1].created_at, batch=new_id(), fresh=new_id(), salt=new_id())
+        request = Request(
+            caller=Caller(), now=memories[-1].created_at, batch=new_id(), fresh=new_id(), salt=new_id()
+        )
         target.commit(compose("import", request, [Step(None, memory) for memory in memories]))
         fed = source.feed([memory.id for memory in memories], space)
         rows = [(id, memory.imprint, vectors) for id, (memory, vectors) in fed.items() if vectors]
@@ -118,7 +120,9 @@ def beside(store: Store, place: Place) -> dict[str, Store]:
 
 def _asking(engine: Engine, embedder: Embedder, store: Store) -> Engram:
     clock = _Clock(store.corpus.now)
-    return Engram(engine, caller=LOCAL, clock=clock, new_id=new_id, policy=Policy(), home=GLOBAL, embedder=embedder)
+    return Engram(
+        engine, caller=Caller(), clock=clock, new_id=new_id, policy=Policy(), home=GLOBAL, embedder=embedder
+    )
 
 
 def measured(corpora: list[Corpus], place: Place) -> dict[str, dict[str, float]]:

@@ -21,7 +21,7 @@ from common import CACHE, Bar
 from engram.engines import sqlite_file
 from engram.engines.sqlite import SqliteEngine
 from engram.inference import models
-from engram.model.caller import LOCAL
+from engram.model.caller import Caller
 from engram.model.change import Request
 from engram.model.memory import Memory
 from engram.model.query import Space
@@ -95,7 +95,7 @@ def _build(target: Store) -> None:
     bar = Bar(f"building {target.size:,}, {target.layout} scope(s)", target.size)
     done = 0
     for batch in _batches(_memories(target)):
-        request = Request(caller=LOCAL, now=NEWEST, batch=new_id(), fresh=new_id(), salt=new_id())
+        request = Request(caller=Caller(), now=NEWEST, batch=new_id(), fresh=new_id(), salt=new_id())
         engine.commit(compose("import", request, [Step(None, memory) for memory in batch]))
         floats = rows[done : done + len(batch)].astype("<f4")
         engine.put_vectors(

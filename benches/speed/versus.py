@@ -15,7 +15,7 @@ import engram
 from common import Bar
 
 OURS = "Engram"
-QUESTIONS, FIRST, LIMIT = 60, 10, 10
+QUESTIONS, FIRST, LIMIT = 200, 20, 10
 
 
 class Row(NamedTuple):
