@@ -60,6 +60,11 @@ class Site(NamedTuple):
         parts = urlsplit(self.served.url)
         return f"{parts.scheme}://{parts.netloc}"
 
+    def busy(self) -> float:
+        """Seconds that the server's processor has worked for it, whatever else the machine does."""
+        parts = Path(f"/proc/{self.served.process.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(parts[11]) + int(parts[12])) / os.sysconf("SC_CLK_TCK")
+
     def memory(self, agent: str = "") -> Engram:
         """The store itself, for this process; close it."""
         return engram.open(str(self.folder / "store.db"), agent=agent)

@@ -1,8 +1,6 @@
 """The page before a store of 100,000 memories: every answer is a page by cursor, and none takes long."""
 
-import os
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
@@ -32,12 +30,6 @@ def page(here: Site) -> Page:
     return one
 
 
-def busy(here: Site) -> float:
-    """Seconds that the server's processor has worked for it, whatever else the machine does."""
-    parts = Path(f"/proc/{here.served.process.pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(parts[11]) + int(parts[12])) / os.sysconf("SC_CLK_TCK")
-
-
 def test_a_large_inbox_goes_on_by_cursor_and_decides_at_once(here: Site, page: Page):
     page.goto(f"{here.origin}/web/inbox")
     cards = page.locator("article.candidate")
@@ -46,12 +38,12 @@ def test_a_large_inbox_goes_on_by_cursor_and_decides_at_once(here: Site, page: P
     page.get_by_role("link", name="More that waits").click()
     expect(cards).to_have_count(40)
     handle = cards.first.locator(".handle").inner_text()
-    began = busy(here)
+    began = here.busy()
     page.keyboard.press("a")
     page.get_by_role("button", name="Yes, I confirm it").click()
     expect(page.get_by_role("status")).to_contain_text(f"Approved {handle}")
 
-    assert busy(here) - began < SECONDS
+    assert here.busy() - began < SECONDS
     expect(cards).to_have_count(39)
 
 
@@ -75,9 +67,9 @@ def test_a_large_inbox_goes_on_by_cursor_and_decides_at_once(here: Site, page: P
     ],
 )
 def test_a_page_of_a_large_store_is_short_and_quick(here: Site, page: Page, path: str):
-    began = busy(here)
+    began = here.busy()
     answer = page.goto(here.origin + path)
-    took = busy(here) - began
+    took = here.busy() - began
     assert answer
 
     assert answer.status == 200

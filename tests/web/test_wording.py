@@ -25,6 +25,7 @@ from engram.surfaces.web.wording import Sides, short, sides
         ),
         ("Come in by engram serve --link.", "Come in by <code>engram serve --link</code>."),
         ("Copy it: engram backup create FOLDER.", "Copy it: <code>engram backup create FOLDER</code>."),
+        ("See: engram list, or engram recall WORDS.", 'See: <a href="/web/search">the search</a>.'),
         ("mem-0007 waits.", '<a href="/web/memory/mem-0007">mem-0007</a> waits.'),
         ("<b>engram purge</b>", "&lt;b&gt;<code>engram purge</code>&lt;/b&gt;"),
     ],

@@ -14,10 +14,16 @@ HANDLE = re.compile(r"\bmem-\d{4,9}\b")
 
 
 def led(hint: str) -> Markup:
-    """A hint whose commands are links to where the page does the same, and whose memories are links to them."""
-    parts, at = [], 0
+    """A hint whose commands are links to where the page does the same, and whose memories are links to them.
+
+    Two commands in a row that lead to the same place are one way.
+    """
+    parts: list[Markup] = []
+    at = 0
     for one in mentioned(hint):
-        parts += [_prose(hint[at : one.start]), _way(one)]
+        way = _way(one)
+        if not (parts and parts[-1] == way and hint[at : one.start].strip(" ,") in ("or", "and")):
+            parts += [_prose(hint[at : one.start]), way]
         at = one.end
     return Markup("").join([*parts, _prose(hint[at:])])
 
