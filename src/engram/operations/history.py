@@ -50,9 +50,11 @@ def history(
     require_between("limit", limit, 1, MOST_STEPS)
     of = call.memory(memory) if memory else None
     subject = of.id if of else None
-    told, after = _page(call, subject, before or 0, limit)
+    told, after, read = _page(call, subject, before or 0, limit)
     ids = dict.fromkeys(id for event in told for id in _named_in(event))
-    undone = reversed_by(list(_since(call, told[-1].seq, subject))) if told else set()
+    if before and told:
+        read = list(_since(call, told[-1].seq, subject))
+    undone = reversed_by([event for event in read if told and event.seq > told[-1].seq])
     known = cast("dict[str, Memory]", call.engine.get("memory", ids, call.access))
     met = call.sync.ledger().part("replicas") if call.sync else {}
     return Chronicle(
@@ -98,19 +100,24 @@ def _out_of_reach(call: Call, memory: Memory, told: Sequence[Event]) -> Iterator
             yield event.seq
 
 
-def _page(call: Call, subject: str | None, before: int, limit: int) -> tuple[list[Event], int | None]:
-    """The newest readable events before one, and where the next page begins: what others did leaves no gap."""
+def _page(call: Call, subject: str | None, before: int, limit: int) -> tuple[list[Event], int | None, list[Event]]:
+    """The newest readable events before one, where the next page begins, and all that was read for it.
+
+    What others did leaves no gap.
+    """
     found: list[Event] = []
+    read: list[Event] = []
     step = limit + 1  # mostly all of it may be read; each event can be about very many records
     for _ in range(MOST_PAGES):
         page = call.engine.events(subject=subject, newest=True, after=before, limit=step)
         found += _readable(call, page)
+        read += map(_light, page)
         if len(found) > limit:
-            return found[:limit], found[limit - 1].seq
+            return found[:limit], found[limit - 1].seq, read
         if len(page) < step:
-            return found, None
+            return found, None, read
         before, step = page[-1].seq, max(step, LEAST_READ)
-    return found, before
+    return found, before, read
 
 
 @operation(

@@ -112,7 +112,7 @@
     if (key === 'g') return (going = Date.now()), true;
     if (key === 'j' || key === 'k') return step(key === 'j' ? 1 : -1), true;
     if (key === 'u') return undo(), true;
-    const item = current();
+    const item = current() || (next && document.getElementById(next.id)); // it may just have come anew
     const group = item?.closest('.group');
     const target = (item && byKey('data-key', key, item)) || (group && byKey('data-group-key', key, group)) || byKey('data-page-key', key);
     if (!target) return false;
