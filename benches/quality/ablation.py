@@ -18,9 +18,13 @@ from stores import Found, Store, filled, installed
 from common import Bar
 from engram.inference.models import DEFAULT
 from engram.model.answers import Recollection
+from engram.model.filter import Access
+from engram.model.query import Hit, Query
+from engram.operations import recalls
+from engram.ports import Embedder
 from engram.recall import pipeline, weigh
 from engram.recall.lexical import Words
-from engram.recall.meaning import meaning_of
+from engram.recall.meaning import Meaning, begin
 from engram.recall.weigh import Asking, Candidate
 
 LABELS = {
@@ -119,26 +123,30 @@ def _remembered(store: Store, bar: Bar) -> Iterator[Callable[[str, bool], Found]
     """Ask a store whose searches and question vectors are made once and for all variants."""
     engine = store.memory.engine
     search = engine.search
-    place = store.memory.store
+    asked = ""
 
     def once(key: str, make: Callable[[], Any]) -> Any:  # noqa: ANN401 - whatever was asked for
         if key not in _searches:
             _searches[key] = make()
         return _searches[key]
 
+    def found(query: Query, access: Access) -> list[Hit]:
+        # A vector that is still to come is told by the question; as an object it is another one each time.
+        key = f"{store.memory.store} {asked} {query.coming is None} {query._replace(coming=None)}"
+        hits: list[Hit] = once(key, lambda: search(query, access))
+        return hits
+
+    def begun(embedder: Embedder, question: str) -> Meaning:
+        meaning: Meaning = once(f"{embedder.space} {question}", lambda: begin(embedder, question))
+        return meaning
+
     def ask(question: str, words: bool) -> Found:
+        nonlocal asked
+        asked = question
         bar.step()
         return store.ask(question, weak=True, words=words)
 
-    with (
-        _changed(engine, search=lambda query, access: once(f"{place} {query}", lambda: search(query, access))),
-        _changed(
-            pipeline,
-            meaning_of=lambda engine, embedder, question, access: once(
-                f"{place} {question}", lambda: meaning_of(engine, embedder, question, access)
-            ),
-        ),
-    ):
+    with _changed(engine, search=found), _changed(recalls, begin=begun):
         yield ask
 
 
@@ -165,8 +173,8 @@ def _zero(name: str) -> Callable[[], Any]:
 
 
 def _meaning_alone() -> Any:  # noqa: ANN401 - a context manager
-    """No word of the question is looked for."""
-    return _changed(pipeline, read=lambda _engine, _question: Words())
+    """No word of the question is looked for, but one that nobody wrote: without any, nothing at all would be."""
+    return _changed(pipeline, read=lambda *_: Words(("qqqqzzzz",)))
 
 
 def _rrf(k: int) -> Callable[[Sequence[Candidate], Asking], Iterator[Recollection]]:
