@@ -124,6 +124,31 @@ def test_keys_pin_verify_forget_and_undo(here: Site):
     expect(page.locator(".head .standing")).to_have_text("live")
 
 
+def test_a_memory_says_who_reads_it_and_its_owner_shares_it_unless_somebody_was_faster(here: Site):
+    handle = remembered(here, "The crane lifts nine tonnes", kind="rule")
+    with here.memory("codex") as memory:
+        waiting = memory.remember("The crane is oiled on Mondays", kind="rule", scope=PLACE).memory
+    page, other = opened(here, handle), opened(here, handle)
+    reach = page.get_by_role("region", name="Facts").locator("dt:text-is('Reach') + dd")
+    expect(reach).to_have_text("private")
+    page.get_by_role("button", name="Share").click()
+    expect(page.get_by_role("status")).to_contain_text(f"Shared {handle}.")
+    expect(reach).to_have_text(f"shared with whoever reads {PLACE}")
+    other.get_by_role("button", name="Share").click()
+    expect(other.get_by_role("status")).to_contain_text("revision")
+    page.get_by_role("button", name="Make private").click()
+    expect(page.get_by_role("status")).to_contain_text(f"Made private: {handle}.")
+    expect(reach).to_have_text("private")
+    page.goto(f"{here.origin}/web/memory/{waiting.handle}")
+    page.get_by_role("button", name="Share").click()
+    expect(page.get_by_role("status")).to_contain_text(f"Shared {waiting.handle}.")
+
+    with here.memory() as memory:
+        shared = memory.get(waiting.handle).memories[0]
+        assert (shared.visibility, shared.status, shared.approved_by) == ("shared", "pending", waiting.approved_by)
+        assert memory.get(handle).memories[0].visibility == "private"
+
+
 def test_other_words_are_kept_unless_somebody_was_faster(here: Site):
     handle = remembered(here, "The harbour opens at six")
     page, other = opened(here, handle), opened(here, handle)

@@ -107,6 +107,7 @@ def test_a_role_hides_what_it_may_not_do_and_the_server_refuses_it(team: Team):
     expect(reader.locator(".said")).to_have_text("The api is frozen in May")
     expect(reader.locator("main").get_by_role("button")).to_have_count(0)
     expect(owner.locator("main").get_by_role("button", name="Pin")).to_be_visible()
+    expect(owner.locator("main").get_by_role("button", name="Make private")).to_be_visible()
     reader.goto(f"{team.url}/web/inbox")
     expect(reader.get_by_text("Nothing waits for you")).to_be_visible()
     csrf = reader.locator("input[name=csrf]").first.input_value()
@@ -114,6 +115,7 @@ def test_a_role_hides_what_it_may_not_do_and_the_server_refuses_it(team: Team):
         {csrf, revision: 1, confirm: "yes"})}).then(answer => answer.status)"""
     assert reader.evaluate(sends, [f"/web/inbox/{id}/approve", csrf]) == 403
     assert reader.evaluate(sends, [f"/web/memory/{id}/pin", csrf]) == 403
+    assert reader.evaluate(sends, [f"/web/memory/{id}/unshare", csrf]) == 403
 
 
 @pytest.mark.parametrize("path", ["next?scope=project:api", "health", "files", "timeline", "stats", "graph"])

@@ -1,6 +1,7 @@
 """The page of one memory: all there is to know about it, and undo to any point of its history."""
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 from starlette.responses import Response
@@ -14,7 +15,23 @@ from engram.surfaces.web.frame import Asked, Page, Tab
 
 TABS: tuple[Tab, ...] = ()
 
-SAID = {"verify": "Verified", "forget": "Forgot", "restore": "Restored", "pin": "Pinned", "unpin": "Unpinned"}
+SAID = {
+    "verify": "Verified",
+    "forget": "Forgot",
+    "restore": "Restored",
+    "pin": "Pinned",
+    "unpin": "Unpinned",
+    "share": "Shared",
+    "unshare": "Made private:",
+}
+
+WEIGHS: Mapping[str, Mapping[str, Any]] = {
+    "pin": {"pinned": True},
+    "unpin": {"pinned": False},
+    "share": {"visibility": "shared"},
+    "unshare": {"visibility": "private"},
+}
+"""What a button revises that says nothing about the words, and so approves nothing."""
 
 AROUND = 3
 STEPS = 30
@@ -87,7 +104,7 @@ def _said(edge: str) -> str:
 
 
 def act(asked: Asked) -> Response:
-    """Verify, forget, restore or pin it: what the buttons of its page ask for."""
+    """Verify, forget, restore, pin or share it: what the buttons of its page ask for."""
     ref, name = asked.path["memory"], asked.path["act"]
     if name not in SAID:
         raise NotFound(f"A memory has no {name!r}.", "Load the page again.")
@@ -102,7 +119,7 @@ def act(asked: Asked) -> Response:
     elif name == "restore":
         event = engram.restore(ref).event
     else:
-        event = engram.revise(ref, pinned=name == "pin", revision=_revision(asked), confirm=confirm).event
+        event = engram.revise(ref, **WEIGHS[name], revision=_revision(asked), confirm=confirm).event
     return _back(asked, f"{SAID[name]} {engram.get(ref).memories[0].handle}.", event)
 
 
