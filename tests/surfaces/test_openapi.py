@@ -117,6 +117,10 @@ def test_every_route_that_is_served_is_described():
     assert served == {route for route, _ in described_operations()}
 
 
+def test_a_description_is_set_as_text_and_not_as_code():
+    assert [route for route, told in described_operations() if "\n  " in told.get("description", "")] == []
+
+
 @pytest.mark.parametrize(("route", "told"), described_operations(), ids=[one for one, _ in described_operations()])
 def test_an_example_is_as_its_schema_says(route: str, told: dict[str, Any]):
     components = {"components": DOCUMENT["components"]}

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
+from inspect import getdoc
 from types import NoneType, UnionType
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
@@ -80,7 +81,7 @@ def _operation(resource: "Resource", parts: "_Parts") -> dict[str, Any]:
         "operationId": operation.name,
         "tags": [operation.group],
         "summary": operation.summary,
-        "description": (operation.function.__doc__ or "").strip(),
+        "description": getdoc(operation.function) or "",
         "responses": {"200": _answer(operation, parts), **problems()},
     }
     if operation.human:
@@ -119,7 +120,7 @@ def _streams(parts: "_Parts") -> Iterator[tuple[Operation, dict[str, Any]]]:
             "operationId": name,
             "tags": [operation.group],
             "summary": operation.summary,
-            "description": (operation.function.__doc__ or "").strip(),
+            "description": getdoc(operation.function) or "",
             "parameters": placed,
             "responses": {"200": {"description": "The bytes, as a file.", "content": bytes_of}, **problems()},
         }
