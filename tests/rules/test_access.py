@@ -47,6 +47,8 @@ API = Scope("project", "api")
         (Access("a", None, "team"), "a", "private", API, False),
         (Access("a", None, "team"), "a", "private", Scope("project", "api", "team"), True),
         (Access("a", None, ""), "a", "private", API, True),
+        (Access("a", None, ""), "a", "private", Scope("project", "api", "team"), False),
+        (Access("a", None, ""), "b", "shared", Scope("project", "api", "team"), False),
     ],
 )
 def test_one_reads_what_is_own_or_shared_and_in_reach_within_the_workspace(access, owner, visibility, scope, may):
@@ -109,6 +111,10 @@ def test_what_is_new_lands_in_the_workspace_one_stands_in():
     for scope in (API, Scope("project", "api", "blue"), GLOBAL):
         with pytest.raises(Forbidden):
             require_place(caller, scope)
+    outside = Caller(owner="a", workspace="")
+    require_place(outside, API)
+    with pytest.raises(Forbidden):
+        require_place(outside, Scope("project", "api", "red"))
 
 
 def test_only_the_owner_writes_and_a_memory_without_owner_is_nobodys():

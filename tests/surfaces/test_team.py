@@ -474,6 +474,53 @@ def test_with_workspaces_on_everything_is_within_one_of_the_callers(tmp_path_fac
         assert team.ask(made, "GET", "/v1/stats", engram_workspace="blue").status == 403
 
 
+def test_turning_workspaces_off_opens_none_of_them(tmp_path_factory: pytest.TempPathFactory):
+    people = {"ada": {"spaces": ["red"]}, "ben": {"spaces": ["blue"]}}
+    off = 'oidc_audience = "https://memory.example.org"\n'
+    on = f'workspaces_claim = "spaces"\n{off}'
+    folder = tmp_path_factory.mktemp("spaces")
+    everything = "/v1/memories?everywhere=true"
+    with provider(people, tmp_path_factory.mktemp("provider")) as known:
+        tokens = {name: known.person(name, RESOURCE) for name in people}
+        ada, ben = tokens.values()
+        with running(folder, known, on) as (port, log):
+            team = Team(port, known, tokens, folder, log)
+            said = {"text": "The whale sings", "scope": "project:web", "visibility": "shared"}
+            saved = team.ask(ben, "POST", "/v1/memories", said).body["memory"]
+            key = team.ask(ben, "POST", "/v1/apikeys", {"name": "ci"}).body["key"]
+            assert saved["scope"] == "blue/project:web"
+            assert "workspaces are off" not in log.read_text()
+        with running(folder, known, off) as (port, log):
+            team = Team(port, known, tokens, folder, log)
+            assert "workspaces are off, and nobody is shown what lies in one" in log.read_text()
+            for token in (ada, ben):
+                for path in (everything, "/v1/memories?scope=blue/project:web", "/v1/history?limit=100"):
+                    told = team.ask(token, "GET", path, engram_workspace="blue")
+                    assert told.status == 200
+                    assert saved["id"].encode() not in told.raw, path
+                    assert b"whale" not in told.raw, path
+                assert team.ask(token, "GET", f"/v1/memories/{saved['id']}").status == 404
+                assert team.ask(token, "GET", "/v1/recall?question=whale&everywhere=true").body["hits"] == []
+                assert team.ask(token, "GET", "/v1/stats").body["memories"] == 0
+                there = {"text": "The whale dives", "scope": "blue/project:web"}
+                assert team.ask(token, "POST", "/v1/memories", there).status == 403
+                assert team.ask(token, "POST", "/v1/undo", {}).status == 409
+            assert team.ask(key, "GET", everything).status == 403
+            said = {"text": "The gull cries", "scope": "project:web", "visibility": "shared"}
+            outside = team.ask(ada, "POST", "/v1/memories", said).body["memory"]
+            assert outside["scope"] == "project:web"
+            assert [one["id"] for one in team.ask(ben, "GET", everything).body["memories"]] == [outside["id"]]
+            made = team.ask(ben, "POST", "/v1/apikeys", {"name": "plain"}).body
+            assert made["row"]["workspace"] is None
+            assert len(team.ask(made["key"], "GET", everything).body["memories"]) == 1
+        with running(folder, known, on) as (port, log):
+            team = Team(port, known, tokens, folder, log)
+            assert [one["id"] for one in team.ask(ben, "GET", everything).body["memories"]] == [saved["id"]]
+            assert team.ask(ada, "GET", everything).body["memories"] == []
+            assert len(team.ask(key, "GET", everything).body["memories"]) == 1
+            assert team.ask(made["key"], "GET", everything).status == 403
+
+
 def carried(folder: Path, team: Team, scope: str) -> list[str]:
     """What a laptop has in a scope, once it has said something there and exchanged with the server."""
     folder.mkdir()

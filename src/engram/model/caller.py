@@ -11,9 +11,10 @@ class Caller(NamedTuple):
 
     `owner` is the authorization key and `actor` the readable name; both are `""` with authentication off.
     `reach` names the projects and agents (`project:api`, `agent:reviewer`) whose shared memories are in reach;
-    None means every project. `roles` are held in the whole org. `grants` are the places that have members, each
-    with this caller's role there, `""` for one who is none. `view` is the branch the caller stands on: a claim
-    that can only narrow.
+    None means every project. `workspace` is where this caller stands, `""` outside them all; None is all of them,
+    for whoever is at the store itself and never for a member of a team. `roles` are held in the whole org. `grants`
+    are the places that have members, each with this caller's role there, `""` for one who is none. `view` is the
+    branch the caller stands on: a claim that can only narrow.
     """
 
     owner: str = ""

@@ -57,7 +57,7 @@ class Access(NamedTuple):
 
     owner: str
     reach: frozenset[str] | None = None  # places besides global; None is every project that is not closed
-    workspace: str | None = None  # None when workspaces are not in use
+    workspace: str | None = None  # "" is outside them all; None is any, for whoever has the store to themselves
     closed: frozenset[str] = frozenset()  # projects with members, of whom this caller is none
     agent: str = ""  # the agent whose scope is in reach beside projects
     unowned: bool = False

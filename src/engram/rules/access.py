@@ -15,7 +15,7 @@ def access_of(caller: Caller) -> Access:
 
 
 def require_place(caller: Caller, scope: Scope) -> None:
-    """What is new lands in the workspace the caller stands in, and in a project it may write to.
+    """What is new lands in the workspace the caller stands in, or outside them all, and where it may write.
 
     Raises:
         Forbidden: for any other place. It says nothing about what is there.

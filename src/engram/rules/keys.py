@@ -38,7 +38,7 @@ def mint(name: str, request: Request, *, digest: str, can: tuple[str, ...], days
         can=tuple(dict.fromkeys((READ, *can))),
         owner=whose,
         actor=caller.actor or whose,
-        workspace=caller.workspace,
+        workspace=caller.workspace or None,
         created_at=request.now,
         expires_at=request.now + timedelta(days=days),
     )

@@ -23,7 +23,7 @@ class Claims(NamedTuple):
 
     org: str = ""
     groups: str = "groups"
-    workspaces: str = ""  # on where it names a claim: then every read and write is within one of them
+    workspaces: str = ""  # on where it names a claim: then all is within one of them, and outside them all else
     person: str = ""  # a claim that only tokens of people have
     scope: str = ""  # a scope that every token must have
 
@@ -70,9 +70,20 @@ class Identity(NamedTuple):
             own = _words(told.get(self.claims.workspaces)) if self.claims.workspaces else []
         if not self.serves(caller.org):
             raise Denied("org")
-        workspace = _chosen(own, headers.get("engram-workspace", "")) if self.claims.workspaces else None
-        caller = caller._replace(roles=roles, grants=grants, workspace=workspace)
+        caller = caller._replace(roles=roles, grants=grants, workspace=self._stands_in(own, headers))
         return _as_agent(caller, headers.get("engram-agent", ""))
+
+    def _stands_in(self, own: list[str], headers: Mapping[str, str]) -> str:
+        """The workspace of a request. Where they are off it is outside them all (""), so that none is opened.
+
+        Raises:
+            Denied: when none of its own is meant, and for a key that was made in one where they are off.
+        """
+        if self.claims.workspaces:
+            return _chosen(own, headers.get("engram-workspace", ""))
+        if any(own):
+            raise Denied("workspace")
+        return ""
 
     def _spoken_for(self, told: Mapping[str, Any]) -> Caller:
         owner = told.get("sub")

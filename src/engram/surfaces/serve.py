@@ -140,7 +140,9 @@ def _serve_machine(asked: "Asked", home: Scope, *, json: bool) -> int:
 
 
 def _serve_team(asked: "Asked", home: Scope, *, json: bool) -> int:
-    from engram.surfaces.telling import to_stream  # noqa: PLC0415 - for servers only
+    from logging import getLogger  # noqa: PLC0415 - for servers only
+
+    from engram.surfaces.telling import to_stream  # noqa: PLC0415 - the same
     from engram.wiring.orgs import Orgs  # noqa: PLC0415 - the same
 
     listening = _bound(asked.host, asked.port)
@@ -148,6 +150,10 @@ def _serve_team(asked: "Asked", home: Scope, *, json: bool) -> int:
         url = asked.url or _address(listening)
         orgs = Orgs(asked.store, home=home)
         to_stream()
+        if not asked.settings.get("workspaces_claim") and orgs.has_workspaces():
+            getLogger("engram.serve").warning(
+                "workspaces are off, and nobody is shown what lies in one: set workspaces_claim"
+            )
         app = team(orgs, asked, url)
         _announce(
             {"url": f"{url}/mcp", "issuer": asked.issuer, "page": f"{url}{PAGES}"},

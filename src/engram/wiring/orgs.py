@@ -65,6 +65,10 @@ class Orgs:
             return None
         return opened(self.engram(org).engine, key, now()) if self.serves(org) else None
 
+    def has_workspaces(self) -> bool:
+        """Whether anything that is shared in the configured org lies in a workspace."""
+        return any(place.workspace for place in self._first.places())
+
     def check(self) -> None:
         """Look whether the store answers.
 
