@@ -19,6 +19,7 @@ from engram.errors import Invalid, Unavailable
 from engram.inference import embed, models
 from engram.inference.embed import Local, load
 from engram.model.query import Space
+from faults.tracing import strace
 
 ROW = models.MODELS[models.DEFAULT]
 
@@ -158,6 +159,17 @@ def test_nothing_but_this_module_loads_the_heavy_libraries():
     code = "import sys, engram.wiring; print({'numpy', 'onnxruntime', 'tokenizers'} & set(sys.modules))"
 
     assert subprocess.check_output([sys.executable, "-c", code], text=True).strip() == "set()"
+
+
+def test_nothing_is_noted_about_the_process_nor_sent_to_anybody(tmp_path: Path):
+    script = "from engram.inference.embed import load; load('snowflake-arctic-embed-s').query('who calls home?')"
+    home = {name: value for name, value in os.environ.items() if not name.startswith(("XDG_", "ORT_"))}
+    command = [*strace(tmp_path / "calls", "-e", "trace=socket"), sys.executable, "-c", script]
+    (tmp_path / "home").mkdir()
+    subprocess.run(command, env=home | {"HOME": str(tmp_path / "home")}, check=True, timeout=120)
+
+    assert list((tmp_path / "home").iterdir()) == []
+    assert "AF_INET" not in (tmp_path / "calls").read_text(encoding="utf-8")
 
 
 def test_an_unknown_model_is_refused():
