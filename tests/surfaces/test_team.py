@@ -233,6 +233,21 @@ def test_what_is_not_served_is_told_in_the_form_of_every_error(team: Team):
     assert (answer.status, sorted(answer.body)) == (404, ["code", "hint", "message"])
 
 
+def test_an_agent_is_told_whose_word_it_is_where_it_is_anothers(matrix: Matrix):
+    theirs = matrix.mcp("ben", "recall", question="api quokka fed", scope="project:api")
+    own = matrix.mcp("ada", "recall", question="api quokka fed", scope="project:api")
+    began = matrix.mcp("ben", "context", query="api quokka fed", scope="project:api")
+    listed = matrix.mcp("ben", "list", scope="project:api", limit=20)["content"][0]["text"]
+    first, mine = (each["structuredContent"]["hits"][0] for each in (theirs, own))
+
+    assert (first["text"], first["by"]) == ("The api quokka is fed", "ada@example.org")
+    assert "· said by ada@example.org ·" in theirs["content"][0]["text"]
+    assert "(said by ada@example.org) The api quokka is fed" in listed
+    assert "by" not in mine
+    assert "ada@example.org" not in own["content"][0]["text"]
+    assert ", said by ada@example.org, today]" in began["content"][0]["text"]
+
+
 def test_hints_over_http_name_routes_and_over_mcp_tools_or_the_page(matrix: Matrix):
     nothing = matrix.http("ada", "GET", "/v1/recall?question=xylophone").body["hint"]
     again = matrix.http("ada", "POST", f"/v1/memories/{matrix.ids['pending api']}/verify", {}).body["hint"]

@@ -17,6 +17,7 @@ PEOPLE = {
     "ada": {"email": "ada@example.org", "email_verified": True},
     "ben": {"email": "ben@example.org", "email_verified": True},
     "cyd": {"email": "cyd@example.org", "email_verified": True},  # who saves nothing
+    "dan": {"email": "dan@example.org", "email_verified": True},
 }
 RESOURCE = "https://memory.example.org"
 SETTINGS = """
@@ -27,6 +28,7 @@ requests_per_minute = 0
 [grants."project:api"]
 writer = ["ada"]
 reader = ["ben@example.org", "cyd@example.org"]
+reviewer = ["dan@example.org"]
 """
 
 
@@ -116,6 +118,28 @@ def test_a_role_hides_what_it_may_not_do_and_the_server_refuses_it(team: Team):
     assert reader.evaluate(sends, [f"/web/inbox/{id}/approve", csrf]) == 403
     assert reader.evaluate(sends, [f"/web/memory/{id}/pin", csrf]) == 403
     assert reader.evaluate(sends, [f"/web/memory/{id}/unshare", csrf]) == 403
+
+
+@pytest.mark.parametrize(
+    ("path", "kind", "name"),
+    [("search?q=walrus", "fact", "ben"), ("next?scope=project:api", "fact", "ben"), ("inbox", "rule", "dan")],
+)
+def test_what_somebody_else_said_has_their_name_and_ones_own_has_none(team: Team, path: str, kind: str, name: str):
+    text = f"The walrus guards the {kind} of the api"
+    body = json.dumps({"text": text, "kind": kind, "scope": "project:api", "visibility": "shared"})
+    headers = {"authorization": f"Bearer {team.provider.person('ada', RESOURCE)}", "engram-agent": "codex"}
+    connection = http.client.HTTPConnection("127.0.0.1", team.port, timeout=20)
+    connection.request("POST", "/v1/memories", body, headers)
+    assert connection.getresponse().status == 200
+    connection.close()
+    other, owner = team.signed_in(name), team.signed_in("ada")
+    for page in (other, owner):
+        page.goto(f"{team.url}/web/{path}")
+        expect(page.locator("main")).to_contain_text(text)
+
+    lines = ".hit > .facts, .brief-line, .card-head"
+    expect(other.locator(lines).filter(has_text="ada@example.org").first).to_be_visible()
+    expect(owner.locator(lines).filter(has_text="ada@example.org")).to_have_count(0)
 
 
 @pytest.mark.parametrize("path", ["next?scope=project:api", "health", "files", "timeline", "stats", "graph"])

@@ -331,6 +331,22 @@ class Memory(Record, kw_only=True):
         return float(round(self.confidence ** (1 + min(age / lasts, 2.0)), 4))
 
 
+def speaker(memory: Memory, reader: str) -> str:
+    """The name of whoever a memory comes from; "" where that is the owner `reader` who reads it.
+
+    It is another's text: whoever shows it makes it harmless first.
+    """
+    return "" if memory.owner == reader else memory.actor or memory.owner or "somebody"
+
+
+def voice(memory: Memory, reader: str) -> str:
+    """Whose word a memory is: its origin, with the name behind it where it is not the reader's own."""
+    name = speaker(memory, reader)
+    if not name:
+        return memory.origin
+    return f"said by {name}" if memory.origin == "said" else f"inferred for {name}"
+
+
 def standing(memory: Memory, now: datetime, view: str = "") -> Standing:  # noqa: PLR0911 - one line a standing
     """Where a memory stands at a moment, for a caller on the branch `view`.
 

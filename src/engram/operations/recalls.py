@@ -136,7 +136,7 @@ def context(
         ]
         they_cite = "it cites" if len(broken) == 1 else "they cite"
         hints.append(f"{len(broken)} left out: what {they_cite} has changed. See engram evidence.")
-    said = brief(sections, budget=allowance, now=call.now, labels=broken)
+    said = brief(sections, budget=allowance, now=call.now, labels=broken, reader=call.caller.owner)
     noted([one.id for one in said.included], call.now)
     return said._replace(hint=" ".join(filter(None, hints)))
 

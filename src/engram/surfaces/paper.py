@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
 from typing import NamedTuple, TextIO
 
-from engram.model.memory import Memory, standing
+from engram.model.memory import Memory, standing, voice
 
 WIDEST_ROW = 240
 """Columns that a line about one memory takes at most, also where nothing else limits it: the rest `get` tells."""
@@ -24,6 +24,11 @@ class Paper(NamedTuple):
     colour: bool = False
     explain: bool = False
     says: Callable[[str], str] = str  # puts the commands of a hint into the words of whoever reads it
+    reader: str = ""  # the owner who reads it
+
+    def voice(self, memory: Memory) -> str:
+        """Whose word a memory is, for whoever reads this."""
+        return cut(voice(memory, self.reader), USUAL)
 
     def paint(self, text: str, code: str) -> str:
         """Text in a colour, where there is one."""
@@ -155,13 +160,14 @@ def moment(time: datetime | None) -> str:
 
 
 def rows(memories: Iterable[Memory], at: datetime, paper: Paper) -> Iterator[str]:
-    """Memories a line each: handle, kind, standing where one is not live, age and what it says."""
+    """Memories a line each: handle, kind, standing if not live, age, who said it if another did, what it says."""
     lines = []
     for memory in memories:
         stands = standing(memory, at)
         state = "" if stands == "live" else stands
         pin = "★ " if memory.pinned else ""
-        text = pin + (memory.summary or memory.text)
+        whose = "" if memory.owner == paper.reader else f"({paper.voice(memory)}) "
+        text = pin + whose + (memory.summary or memory.text)
         lines.append([memory.handle, memory.kind, state, ago(memory.created_at, at), text])
     if not any(line[2] for line in lines):
         lines = [[*line[:2], *line[3:]] for line in lines]

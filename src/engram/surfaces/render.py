@@ -120,7 +120,7 @@ def _recalled(answer: a.Recalled, paper: Paper) -> Iterator[str]:
         pin = " ★" if memory.pinned else ""
         text = cut(memory.summary or memory.text, ANSWER_LINES * paper.width - 16)
         yield f"{paper.dim(f'{number}.')} {paper.bold(memory.handle)}{pin}  {text}"
-        facts = f"{memory.kind} · {memory.scope} · {memory.origin} · {ago(memory.created_at, answer.at)}"
+        facts = f"{memory.kind} · {memory.scope} · {paper.voice(memory)} · {ago(memory.created_at, answer.at)}"
         yield paper.dim(f"   {facts} · {hit.relevance:.0%} relevant")
         yield from work.verdicts(hit.evidence, paper)
         if hit.marks:
@@ -231,7 +231,7 @@ def _waiting(answer: a.Waiting, paper: Paper) -> Iterator[str]:
         yield "Nothing waits for review."
     for each in answer.candidates:
         memory = each.memory
-        facts = f"{memory.kind} · {memory.scope} · {memory.origin} · {ago(memory.created_at, answer.at)}"
+        facts = f"{memory.kind} · {memory.scope} · {paper.voice(memory)} · {ago(memory.created_at, answer.at)}"
         yield f"{paper.bold(memory.handle)}  {paper.dim(facts)}"
         yield f"  {cut(memory.text, paper.width - 2)}"
         beside = besides_text(memory, attached=each.amends is None)  # else what would come and go is told below

@@ -36,7 +36,9 @@ def walk(engram: Engram, *, scope: str = "", ask: Ask = input, say: Say = print)
 def told(candidate: Candidate, now: datetime, paper: Paper) -> Iterator[str]:
     """A memory that waits, beside everything a reviewer compares it with, in lines."""
     memory = candidate.memory
-    facts = f"{memory.kind} · {memory.scope} · {memory.origin}, {memory.source} · {ago(memory.created_at, now)}"
+    facts = (
+        f"{memory.kind} · {memory.scope} · {paper.voice(memory)}, {memory.source} · {ago(memory.created_at, now)}"
+    )
     yield f"{paper.bold(memory.handle)}  {paper.dim(facts)}"
     yield from (f"  {plain(line)}" for line in memory.text.splitlines())
     yield from (f"  {line}" for line in besides_text(memory))

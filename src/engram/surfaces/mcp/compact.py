@@ -6,7 +6,7 @@ from typing import Any
 
 from engram.model import answers as a
 from engram.model.evidence import Check, told, verdict_of
-from engram.model.memory import Memory, standing
+from engram.model.memory import Memory, speaker, standing
 from engram.model.text import tokens
 from engram.surfaces.shapes import shape
 
@@ -17,25 +17,33 @@ QUIET = frozenset({"handle", "id", "revision", "updated_at", "tier", "owner", "a
 """Fields of a full record that say nothing to an agent."""
 
 
-def compact(answer: Any) -> dict[str, Any]:  # noqa: ANN401 - any answer
-    """The structured form of an answer: lists are rows, single memories are whole."""
+def compact(answer: Any, reader: str = "") -> dict[str, Any]:  # noqa: ANN401 - any answer
+    """The structured form of an answer: lists are rows, single memories are whole.
+
+    A memory that is not of the owner `reader` says whose it is.
+    """
     at: datetime = answer.at
     if isinstance(answer, a.Recalled):
-        return _recalled(answer)
+        return _recalled(answer, reader)
     if isinstance(answer, a.Shown):
-        around = [{side: _part(getattr(line, side), at) for side in ("before", "after")} for line in answer.around]
+        around = [
+            {side: _part(getattr(line, side), at, reader) for side in ("before", "after")} for line in answer.around
+        ]
         checks = answer.evidence or [()] * len(answer.memories)
         pairs = zip(answer.memories, checks, strict=True)
-        told = [whole(one, at) | _evidence(found) | _judged(answer.marks.get(one.id, ())) for one, found in pairs]
+        told = [
+            whole(one, at, reader) | _evidence(found) | _judged(answer.marks.get(one.id, ()))
+            for one, found in pairs
+        ]
         return {"memories": told, **({"around": around} if around else {})}
     if isinstance(answer, a.Brief):
         return {"text": answer.text, **_without_empty({"tokens": answer.tokens, "left_out": answer.left_out})}
-    said = {name: _part(value, at) for name, value in answer._asdict().items() if name != "at"}
+    said = {name: _part(value, at, reader) for name, value in answer._asdict().items() if name != "at"}
     first = next(iter(said))  # what the answer is about is said even where it is nothing
     return {first: said[first], **_without_empty(said)}
 
 
-def row(memory: Memory, at: datetime) -> dict[str, Any]:
+def row(memory: Memory, at: datetime, reader: str = "") -> dict[str, Any]:
     """A memory in a list: enough to know whether to read it, and all of it where it is short."""
     said = memory.text
     shown: dict[str, Any] = {"id": memory.handle or memory.id, "kind": memory.kind, "scope": str(memory.scope)}
@@ -55,19 +63,29 @@ def row(memory: Memory, at: datetime) -> dict[str, Any]:
     shown["created"] = memory.created_at.date().isoformat()
     if memory.verified_at:
         shown["verified"] = memory.verified_at.date().isoformat()
-    return shown
+    return shown | _whose(memory, reader)
 
 
-def whole(memory: Memory, at: datetime) -> dict[str, Any]:
+def whole(memory: Memory, at: datetime, reader: str = "") -> dict[str, Any]:
     """A memory in full, without what is empty and without bookkeeping."""
     said = {name: value for name, value in shape(memory, at).items() if name not in QUIET}
-    return {"id": memory.handle or memory.id, **_without_empty(said), "full_id": memory.id}
+    return {
+        "id": memory.handle or memory.id,
+        **_without_empty(said),
+        "full_id": memory.id,
+        **_whose(memory, reader),
+    }
 
 
-def _recalled(answer: a.Recalled) -> dict[str, Any]:
+def _whose(memory: Memory, reader: str) -> dict[str, Any]:
+    name = speaker(memory, reader)
+    return {"by": name} if name else {}
+
+
+def _recalled(answer: a.Recalled, reader: str) -> dict[str, Any]:
     hits = [
         {
-            **row(hit.memory, answer.at),
+            **row(hit.memory, answer.at, reader),
             "score": round(hit.score, 3),
             "relevance": round(hit.relevance, 2),
             **_evidence(hit.evidence),
@@ -90,13 +108,13 @@ def _judged(marks: Sequence[str]) -> dict[str, Any]:
     return {"relations": [*marks]} if marks else {}
 
 
-def _part(value: Any, at: datetime) -> Any:  # noqa: ANN401 - any part of an answer
+def _part(value: Any, at: datetime, reader: str) -> Any:  # noqa: ANN401 - any part of an answer
     if isinstance(value, Memory):
-        return row(value, at)
+        return row(value, at, reader)
     if isinstance(value, tuple) and not hasattr(value, "_asdict"):
-        return [_part(one, at) for one in value]
+        return [_part(one, at, reader) for one in value]
     if hasattr(value, "_asdict"):
-        return _without_empty({name: _part(one, at) for name, one in value._asdict().items()})
+        return _without_empty({name: _part(one, at, reader) for name, one in value._asdict().items()})
     shaped = shape(value, at)
     return _without_empty(shaped) if isinstance(shaped, Mapping) else shaped
 

@@ -80,11 +80,11 @@ class Native:
             said["limit"] = min(limit, MOST)
         answer = asks.ask(self.name, **said)
         warnings = [f"{each.message} {each.hint}".rstrip() for each in asks.notices()]
-        told = render(answer, Paper(WIDTH, says=lambda hint: asks.says(hint, self.name)))
+        told = render(answer, Paper(WIDTH, says=lambda hint: asks.says(hint, self.name), reader=asks.caller.owner))
         text = "\n\n".join(
             [marked(told) if self.name in TELLING else told, *(f"Warning: {each}" for each in warnings)]
         )
-        return Answer(text, compact(answer) | ({"warnings": warnings} if warnings else {}))
+        return Answer(text, compact(answer, asks.caller.owner) | ({"warnings": warnings} if warnings else {}))
 
 
 def settled(asks: Asks, memory: Memory, said: str) -> Answer:

@@ -13,7 +13,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from engram.errors import EngramError
 from engram.model.caller import REVIEWER
-from engram.model.memory import Memory, standing
+from engram.model.memory import Memory, standing, voice
 from engram.model.scope import LEVELS
 from engram.service import Engram
 from engram.surfaces.guard import PAGES
@@ -106,6 +106,10 @@ class Asked(NamedTuple):
     def owns(self, memory: Memory) -> bool:
         """Whether a memory is this person's own."""
         return memory.owner is not None and memory.owner == self.engram.caller.owner
+
+    def voice(self, memory: Memory) -> str:
+        """Whose word a memory is, with the name behind it where it is not this person's own."""
+        return voice(memory, self.engram.caller.owner)
 
     def show(self, template: str, *, at: datetime | None = None, status: int = 200, **values: Any) -> Response:  # noqa: ANN401 - whatever the template names
         """A template as the answer. `at` is the moment by which ages are told."""
