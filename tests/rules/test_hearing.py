@@ -113,6 +113,21 @@ def test_projects_and_owners_are_heard_by_the_names_they_have_here():
     assert hearing.heard(untouched, trust) == untouched
 
 
+def test_where_a_server_says_whose_a_record_is_only_they_and_the_server_change_it():
+    made = making(memory(owner="alexandra"), replica="there")
+    mine = said("here", changing("text", "Mine now"))
+    theirs = said("there", changing("text", "Better"))
+    told = [made, mine, theirs]
+
+    def mute(owner: str, *vouched: str) -> frozenset[str]:
+        return hearing.out_of_turn("memory-1", told, Trust(owner=owner, vouched=vouched))
+
+    assert mute("alex", "there") == {mine.id}
+    assert mute("alex") == mute("alexandra", "there") == mute("alex", "there", "here") == frozenset()
+    told[1] = mine._replace(action="join")
+    assert mute("alex", "there") == frozenset()
+
+
 @pytest.mark.parametrize(
     ("trust", "scope", "owner"),
     [

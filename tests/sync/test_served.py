@@ -338,6 +338,40 @@ def test_a_replica_speaks_for_its_owner_and_for_nobody_else(tmp_path, serving, w
     assert one.get("bad-1").owner not in ("", owner)  # whatever it says, it is the forger's
 
 
+def accepting_the_server(device: Device) -> Any:
+    (server,) = [row for row in device.memory.replicas().replicas if row.device.endswith("(server)")]
+    return device.memory.replicas_accept(server.fingerprint, confirm=True)
+
+
+def test_what_was_changed_before_the_server_was_accepted_counts_only_where_it_is_ones_own(tmp_path, serving, web):
+    ada, ben = (laptop(tmp_path, serving, f"{name}-early", name, web) for name in ("ada", "ben"))
+    id = ada.say("The vault is in the cellar", kind="decision", confirm=True)
+    mine = ben.say("The roof is red")
+    ada.memory.remote_push("team")
+    said = {"text": "The door is green", "scope": web, "visibility": "shared"}
+    told = serving.ask("ada", "POST", "/v1/memories", said).body["memory"]["id"]
+    ben.memory.remote_pull("team")
+    for each in (id, told):
+        ben.memory.promote(each, confirm=True)
+        ben.memory.revise(each, text=f"Nobody knows of {each}", confirm=True)
+    ben.memory.revise(mine, text="The roof is blue")
+    done = accepting_the_server(ben)
+    ben.memory.remote_pull("team")
+    ben.memory.remote_push("team")
+    ada.memory.remote_push("team")
+    ada.memory.remote_pull("team")
+    accepting_the_server(ada)
+    swap(ada, ben)
+
+    assert done.uncounted == 4
+    assert (ben.get(id).text, ben.get(id).status) == ("The vault is in the cellar", "promoted")
+    assert ben.get(told).text == "The door is green"
+    assert ben.get(mine).text == ada.get(mine).text == "The roof is blue"
+    assert state(ada) == state(ben)
+    served = serving.ask("ada", "GET", f"/v1/memories?scope={web}&limit=50").body["memories"]
+    assert {m["text"] for m in served} == set(ben.texts())
+
+
 def test_a_server_killed_in_the_middle_of_a_push_has_lost_nothing_it_acknowledged(tmp_path, serving, web):
     one, two = laptop(tmp_path, serving, "pusher", "ada", web), laptop(tmp_path, serving, "puller", "ben", web)
     trusting_the_server(one, two)

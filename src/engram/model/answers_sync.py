@@ -32,6 +32,7 @@ class Synced(Answer):
     dry_run: bool = False
     hint: str = ""
     attachments: int = 0  # files that went to a server or came from it, beside the memories that name them
+    uncounted: int = 0  # changes made here to memories that are others': they do not count
     left_files: int = 0  # attachments that a repository is told of by their names, and that stay here
 
 
@@ -51,6 +52,7 @@ class ReplicaList(Answer):
     replicas: tuple[ReplicaRow, ...]
     changed: int = 0  # records that are others than before by a decision
     live: int = 0  # memories that came into use by it
+    uncounted: int = 0  # changes made here to memories that are others': they count no longer
     hint: str = ""
 
 

@@ -121,6 +121,7 @@ class Exchange:
             sent=tally.sent,
             read=tally.read,
             applied=self._joining.applied,
+            uncounted=len(self._joining.uncounted),
             erased=tally.erased,
             waiting=tuple(f"{n:,} {what}: {why}." for what, n, why in waits),
             problems=tuple(tally.problems[:MOST_TOLD]),

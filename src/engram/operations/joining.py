@@ -33,6 +33,7 @@ class Joining:
         self._call, self._trust, self._reach = call, trust, reach
         self._erased: dict[str, bool] = {}
         self.applied = 0
+        self.uncounted: set[str] = set()  # changes of this store's own to what turned out to be somebody else's
 
     def expect_erased(self, ids: Iterable[str]) -> None:
         """Say that an erasure of these records is among what comes: their words are not waited for."""
@@ -146,7 +147,8 @@ class Joining:
         after = {**{id: record for id, record in more.items() if id not in joined.after}, **joined.after}
         after = {id: self._freed(record) for id, record in after.items()}
         joined = joined._replace(after=after)
-        settled, why, around, counts = self._settled(joined, known)
+        counting = {id: self._counting(id, joined, known, trust) for id in joined.after}
+        settled, why, around, counts = self._settled(joined, known, counting)
         gone = erased | {id for id, record in after.items() if record is None and id in more}
         change = joining.change_of(
             joined,
@@ -173,7 +175,7 @@ class Joining:
         return joining.freed(record, [id for id in names if id and self.is_erased(id)])
 
     def _settled(
-        self, joined: Joined, known: Mapping[str, Sequence[Event]]
+        self, joined: Joined, known: Mapping[str, Sequence[Event]], counting: Mapping[str, Sequence[Event]]
     ) -> tuple[dict[str, Memory], list[str], dict[str, Record], dict[str, dict[str, Any]]]:
         """What this store has to settle beside: two memories in one place, rings, and words nobody approved."""
         memories = {id: record for id, record in joined.after.items() if isinstance(record, Memory)}
@@ -192,15 +194,21 @@ class Joining:
         held = {
             id: joining.held_again(memory)
             for id, memory in now.items()
-            if id in memories and joining.unapproved(memory, self._told_about(id, joined, known))
+            if id in memories and joining.unapproved(memory, counting[id])
         }
         now |= held
         twins, counts = joining.counted({**chain, **now}, lambda each: self._state(each, joined, known))
         settled = {**alike.moved, **ring.moved, **held, **twins}
         return settled, [*alike.why, *ring.why, *(["unapproved"] if held else [])], around, counts
 
-    def _told_about(self, id: str, joined: Joined, known: Mapping[str, Sequence[Event]]) -> list[Event]:
-        return [*known.get(id, ()), *(event for event in joined.taken if id in event.subjects)]
+    def _counting(self, id: str, joined: Joined, known: Mapping[str, Sequence[Event]], trust: Trust) -> list[Event]:
+        """What was said of a record by those who may; what this store said without is noted."""
+        told = [*known.get(id, ()), *(event for event in joined.taken if id in event.subjects)]
+        mute = hearing.out_of_turn(id, told, trust)
+        own = self._call.engine.replica() if mute else ""
+        unheard = (event for event in told if event.id in mute and event.replica == own)
+        self.uncounted |= {event.id for event in unheard if event.payload and event.payload.edits}
+        return [event for event in told if event.id not in mute]
 
     def _holders(self, memory: Memory) -> Iterator[Memory]:
         """Memories that hold, or would hold, the place of this one."""
@@ -282,14 +290,15 @@ class Joining:
                 puts = prepared.change.puts
                 live = [one for one in puts if _is_promoted(one) and not _is_promoted(before.get(one.id))]
                 done = Refolded(done.changed + len(puts) + len(prepared.change.drops), done.live + len(live))
-        return done
+        return done._replace(uncounted=len(self.uncounted))
 
 
 class Refolded(NamedTuple):
-    """How many records are others than before, and how many memories came into use by it."""
+    """How many records are others than before, how many memories came into use by it, and what counts no more."""
 
     changed: int = 0
     live: int = 0
+    uncounted: int = 0  # changes of this store's own to what is somebody else's
 
 
 def _is_promoted(record: Record | None) -> bool:

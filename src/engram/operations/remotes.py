@@ -306,6 +306,7 @@ def _summed(call: Call, done: list[Synced]) -> Synced:
         sent=sum(one.sent for one in done),
         read=sum(one.read for one in done),
         applied=sum(one.applied for one in done),
+        uncounted=sum(one.uncounted for one in done),
         erased=sum(one.erased for one in done),
         waiting=tuple(each for one in done for each in one.waiting),
         problems=tuple(each for one in done for each in one.problems),

@@ -87,12 +87,18 @@ class Replicas:
             {replica: told for replica, told in names.items() if told},
             {replica: known["bound"] for replica, known in self._known.items() if "bound" in known},
             {replica: {known["you"]: self._owner} for replica, known in self._known.items() if known.get("you")},
+            frozenset(replica for replica, known in self._known.items() if self._is_told_of(known)),
         )
 
     def _is_vouched(self, known: Mapping[str, Any]) -> bool:
         """Whether a server that counts here says whose this replica is: it let it in by its credentials."""
         server = self._known.get(known.get("vouched_by", ""), {})
         return bool(known["state"] == UNKNOWN and server.get("state") == ACCEPTED)
+
+    def _is_told_of(self, known: Mapping[str, Any]) -> bool:
+        """Whether this is a server that was accepted, or a replica that one let in."""
+        server = known if "you" in known else self._known.get(known.get("vouched_by", ""), {})
+        return bool(server.get("state") == ACCEPTED and known["state"] in (ACCEPTED, UNKNOWN, OWN))
 
     def strangers(self) -> list[str]:
         """Those about whom nobody has decided, and for whom no server stands."""

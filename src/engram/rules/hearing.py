@@ -4,14 +4,14 @@ What a stranger makes is held for review, and belongs to whoever takes it in; wh
 person has accepted its replica.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 from engram.model.event import Edit, Event, Payload
 from engram.model.limits import print_time
 from engram.rules.doubts import UNVOUCHED
-from engram.rules.merge import STATES
+from engram.rules.merge import STATES, states
 
 AHEAD = timedelta(days=1)
 """How far the time of an event may lie ahead of our clock before it has to wait."""
@@ -30,6 +30,7 @@ class Trust(NamedTuple):
     names: Mapping[str, Mapping[str, str]] = {}  # by replica: what it calls a project → what this store calls it
     bound: Mapping[str, str] = {}  # by replica: the only owner it speaks for, where a server vouches for that
     owners: Mapping[str, Mapping[str, str]] = {}  # by replica: what it calls an owner → what this store does
+    vouched: Collection[str] = ()  # servers that were accepted, and whom they let in
 
     def counts(self, event: Event) -> bool:
         """Whether an event is to be taken at its word."""
@@ -86,6 +87,23 @@ def heard(event: Event, trust: Trust) -> Event:
     if STATES in note:
         note[STATES] = {id: _held(told, trust) for id, told in note[STATES].items()}
     return event._replace(payload=event.payload._replace(edits=tuple(edits), note=note))
+
+
+def out_of_turn(id: str, events: Sequence[Event], trust: Trust) -> frozenset[str]:
+    """The events, by id, that count for nothing where a server says that a record is somebody else's.
+
+    Before the server was accepted, what came from it was to be taken for one's own, and changed. Its owner and the
+    server let nobody else change it, so nobody else does here. What settles two memories in one place still counts.
+    """
+    told = [event for event in events if event.replica in trust.vouched and event.payload is not None]
+    if len(told) == len(events) or not told:
+        return frozenset()
+    state = states(heard(event, trust) for event in told).get(id)
+    owner = state.values().get("owner") if state else None
+    if owner is None or owner == trust.owner:
+        return frozenset()
+    kept = ("join", "purge")
+    return frozenset(e.id for e in events if e.replica not in trust.vouched and e.action not in kept)
 
 
 def _in_our_words(event: Event, trust: Trust) -> Event:

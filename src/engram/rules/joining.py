@@ -18,7 +18,7 @@ from engram.model.record import NONE, replace
 from engram.model.relation import Relation
 from engram.rules.changes import CONTENT, claims_of
 from engram.rules.doubts import UNVOUCHED
-from engram.rules.hearing import Trust, distrusted, heard, told_of, unready
+from engram.rules.hearing import Trust, distrusted, heard, out_of_turn, told_of, unready
 from engram.rules.merge import COUNTER, STATES, Stamp, State, merge, states, told_whole
 
 
@@ -74,11 +74,20 @@ def _folded(
     known: Mapping[str, Sequence[Event]], taken: Sequence[Event], current: Mapping[str, Record], trust: Trust
 ) -> tuple[dict[str, State], dict[str, Record | None], dict[str, str]]:
     news = states(heard(event, trust) for event in taken)
+    about: dict[str, list[Event]] = {}
+    for event in taken if trust.vouched else ():
+        for id in event.subjects:
+            about.setdefault(id, []).append(event)
     told: dict[str, State] = {}
     after: dict[str, Record | None] = {}
     faults: dict[str, str] = {}
     for id in {**known, **news}:
-        state = told[id] = merge(state_of(id, known.get(id, ()), current.get(id), trust), news.get(id, State()))
+        mine = known.get(id, ())
+        if mute := out_of_turn(id, [*mine, *about.get(id, ())], trust):
+            mine = [event for event in mine if event.id not in mute]
+            counting = (heard(event, trust) for event in about.get(id, ()) if event.id not in mute)
+            news[id] = states(counting).get(id, State())
+        state = told[id] = merge(state_of(id, mine, current.get(id), trust), news.get(id, State()))
         if not state.erased and "id" not in state.fields:
             if id in news:
                 faults[id] = "what it is about has not arrived"
@@ -95,6 +104,8 @@ def _folded(
 def state_of(id: str, events: Iterable[Event], current: Record | None, trust: Trust) -> State:
     """What is known of one record. Where a purge took the words of an event, what it did is read off the record."""
     events = list(events)
+    mute = out_of_turn(id, events, trust)
+    events = [event for event in events if event.id not in mute]
     state = states(heard(event, trust) for event in events).get(id, State())
     lost = [event for event in events if event.payload is None and event.action != "purge"]
     if state.erased or not lost or current is None:

@@ -34,9 +34,16 @@ def _synced(answer: a.Synced, paper: Paper) -> Iterator[str]:
     also = [word for word, asked in (("private", answer.private), ("global", answer.everywhere)) if asked]
     if also:
         yield paper.dim(f"  Sent from here as well: {' and '.join(also)} memories.")
+    yield from _uncounted(answer.uncounted, paper)
     yield from (paper.warn(f"  {line}") for line in (*answer.waiting, *answer.problems))
     if answer.hint:
         yield paper.dim(f"  {answer.hint}")
+
+
+def _uncounted(number: int, paper: Paper) -> Iterator[str]:
+    if number:
+        does = "does" if number == 1 else "do"
+        yield paper.warn(f"  {count(number, 'change')} of yours to what is somebody else's {does} not count.")
 
 
 def _replicas(answer: a.ReplicaList, paper: Paper) -> Iterator[str]:
@@ -45,6 +52,7 @@ def _replicas(answer: a.ReplicaList, paper: Paper) -> Iterator[str]:
     if answer.changed:
         live = count(answer.live, "memory came", "memories came")
         yield f"{paper.good('✓')} {live} into use by it; {count(answer.changed, 'record')} changed"
+    yield from _uncounted(answer.uncounted, paper)
     if answer.hint:
         yield paper.dim(f"  {answer.hint}")
 
