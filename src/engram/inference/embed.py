@@ -144,8 +144,8 @@ def _network(model: Model, folder: str) -> "Pool":
 
 def _session(model: Model, folder: str) -> Any:  # noqa: ANN401 - onnxruntime has no types
     """The model as onnxruntime holds it, from its prepared form where there is one, else from the file itself."""
-    # As it comes, onnxruntime notes each process in a file of its own and sends that to its makers. It reads this when
-    # it is loaded: to ask it afterwards to stop is too late.
+    # As it comes, onnxruntime notes each process in a file of its own and sends that to its makers. It reads this
+    # when it is loaded: to ask it afterwards to stop is too late.
     os.environ["ORT_DISABLE_TELEMETRY"] = "1"
     try:
         import onnxruntime  # type: ignore[import-untyped]  # noqa: PLC0415 - a static model does without
