@@ -599,6 +599,24 @@ class TestSettings:
         assert f"Your file: {folder / 'engram.toml'}" in told
         assert "New memories land in: global" in told
 
+    @pytest.mark.parametrize(
+        ("variable", "address", "shown"),
+        [
+            ("ENGRAM_STORE", "postgres://server:hush@10.0.0.1/engram", "postgres://10.0.0.1/engram"),
+            ("ENGRAM_STORE", "postgres://server:a?hush@10.0.0.1/engram", "postgres://10.0.0.1/engram"),
+            ("ENGRAM_STORE", "postgres:///engram?host=/run&password=a/b@hush", "postgres:///engram"),
+            ("ENGRAM_INDEX", "qdrants://hush@10.0.0.2:6333?api_key=hush", "qdrants://10.0.0.2:6333"),
+            ("ENGRAM_EMBEDDER_URL", "https://me:hush@10.0.0.3/v1", "https://10.0.0.3/v1"),
+        ],
+    )
+    def test_config_shows_no_password(self, engram: Driver, variable: str, address: str, shown: str):
+        engram.set(**{variable: address})
+        told, rows = engram("config").out, engram("config", "--json")
+
+        assert "hush" not in told + rows.out
+        assert f" {shown} " in told
+        assert rows.json[variable.removeprefix("ENGRAM_").lower()] == {"value": shown, "origin": variable}
+
     def test_config_names_the_default_store(self, engram: Driver):
         engram.set(ENGRAM_STORE="")
 

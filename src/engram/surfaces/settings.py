@@ -6,12 +6,14 @@ from engram import config
 from engram.errors import Conflict, Invalid
 from engram.surfaces.paper import at_hand, table
 from engram.wiring.places import home_scope, working_folder
+from engram.wiring.stores import without_credentials
 
 
 def run(words: list[str], *, json: bool) -> int:
     """Usage: engram config [--json]
 
     Show every setting, its value and where it comes from: the environment, your file, a project's, or the default.
+    Addresses are shown without user, password and options.
 
     Options:
       --json  Answer in JSON, for machines.
@@ -26,10 +28,11 @@ def run(words: list[str], *, json: bool) -> int:
     if json:
         from json import dumps  # noqa: PLC0415 - start-up
 
-        print(dumps({name: value._asdict() for name, value in settings.values.items()}, indent=2))
+        told = {name: {"value": _told(one.value), "origin": one.origin} for name, one in settings.values.items()}
+        print(dumps(told, indent=2))
         return 0
     rows = [
-        [each.name, _shown(each.name, settings.get(each.name)), settings.origin(each.name), each.about]
+        [each.name, _shown(each.name, _told(settings.get(each.name))), settings.origin(each.name), each.about]
         for each in config.SETTINGS
     ]
     print("\n".join(table(rows, at_hand())))
@@ -39,6 +42,11 @@ def run(words: list[str], *, json: bool) -> int:
     except Conflict as error:  # several projects: that is worth showing, and no reason to show nothing
         print(f"New memories land nowhere by themselves: {error.message} {error.hint}")
     return 0
+
+
+def _told(value: object) -> object:
+    """A value without what may be a secret in it: people paste what this command prints."""
+    return without_credentials(value) if isinstance(value, str) else value
 
 
 def _shown(name: str, value: object) -> str:

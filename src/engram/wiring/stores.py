@@ -148,8 +148,17 @@ def driver() -> AbstractContextManager[None]:
 
 def _shown(url: str, org: str) -> str:
     """A database's name for answers: where it is and whose part, without user and password."""
-    place = url.partition("://")[2].rpartition("@")[2].partition("?")[0]
-    return f"postgres://{place}#{org}"
+    return f"postgres://{without_credentials(url).partition('://')[2]}#{org}"
+
+
+def without_credentials(address: str) -> str:
+    """An address as anybody may read it: without user, password and options, any of which may be a secret."""
+    scheme, mark, rest = address.partition("://")
+    if not mark:
+        return address
+    if "@" in rest.partition("/")[0]:  # a user's part ends at the first @ before a path, and may have a ? in it
+        rest = rest.partition("@")[2]
+    return f"{scheme}://{rest.partition('?')[0].rpartition('@')[2]}"
 
 
 def migrate(
