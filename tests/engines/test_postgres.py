@@ -782,4 +782,7 @@ def test_who_may_not_migrate_is_told_who_may(guests):
     stranger = as_user(root, url, "stranger")
     with pytest.raises(Unavailable, match="The user stranger of the database lacks a right") as refused:
         migrate(stranger, lambda *_: None)
-    assert 'GRANT CREATE ON DATABASE "engram" TO "stranger";' in refused.value.hint
+    assert refused.value.hint == (
+        "Migrate as the user who owns the database, not as the one that serves: see docs/guides/deploy.md."
+        ' Or, as a superuser, in the database engram: GRANT CREATE ON DATABASE "engram" TO "stranger";'
+    )

@@ -10,6 +10,8 @@ from psycopg import errors as pg
 from engram.errors import Unavailable
 
 OWNING = "Migrate as the user who owns the schema engram."
+OWNER_FIRST = "Migrate as the user who owns the database, not as the one that serves: see docs/guides/deploy.md."
+CREATING = "GRANT CREATE ON DATABASE :database TO :user;"
 
 
 def said(error: psycopg.Error) -> str:
@@ -28,9 +30,12 @@ def permitted(db: psycopg.Connection[Any], remedy: str) -> Iterator[None]:
         yield
     except pg.InsufficientPrivilege as error:
         named = remedy.replace(":user", _quoted(db.info.user)).replace(":database", _quoted(db.info.dbname))
+        hint = named if remedy == OWNING else f"As a superuser, in the database {db.info.dbname}: {named}"
+        if remedy == CREATING:
+            hint = f"{OWNER_FIRST} Or, {hint[0].lower()}{hint[1:]}"
         raise Unavailable(
             f"The user {db.info.user} of the database lacks a right: {said(error)}.",
-            named if remedy == OWNING else f"As a superuser, in the database {db.info.dbname}: {named}",
+            hint,
         ) from None
 
 

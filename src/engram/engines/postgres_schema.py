@@ -14,7 +14,7 @@ import psycopg
 from psycopg import errors as pg
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-from engram.engines.postgres_rights import OWNING, permitted, said
+from engram.engines.postgres_rights import CREATING, OWNING, permitted, said
 from engram.engines.rows import Row
 from engram.errors import Corrupt, Unavailable
 
@@ -363,7 +363,7 @@ def migrate(url: str, progress: Callable[[int, int, str], None]) -> int:
             step = MIGRATIONS[version]
             progress(version, len(MIGRATIONS), (step.__doc__ or "").partition("\n")[0])
             with permitted(db, OWNING), db.transaction():
-                with permitted(db, "GRANT CREATE ON DATABASE :database TO :user;"):
+                with permitted(db, CREATING):
                     _run(db, f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}")
                 _have_vectors(db)
                 _run(db, f"SET LOCAL search_path = {SCHEMA}, public")
