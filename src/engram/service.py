@@ -192,6 +192,8 @@ class Engram:
     remote_add = _Bound(_remotes.remote_add)
     remote_list = _Bound(_remotes.remote_list)
     remote_enrol = _Bound(_remotes.remote_enrol)
+    remote_unenrol = _Bound(_remotes.remote_unenrol)
+    remote_remove = _Bound(_remotes.remote_remove)
     remote_push = _Bound(_remotes.remote_push)
     remote_pull = _Bound(_remotes.remote_pull)
     remote_status = _Bound(_remotes.remote_status)

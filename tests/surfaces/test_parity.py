@@ -58,7 +58,7 @@ def test_the_operations_of_the_core_are_all_there():
         "rescue",
         "evidence", "cited", "settle", "search", "files", "graph", "trends",
         "sync_git", "replicas", "replicas_accept", "replicas_drop", "remote_add", "remote_list",
-        "remote_enrol", "remote_push", "remote_pull", "remote_status",
+        "remote_enrol", "remote_unenrol", "remote_remove", "remote_push", "remote_pull", "remote_status",
         "keys_create", "keys_list", "keys_revoke", "owners_assign", "workspaces_assign",
         "attach", "assets", "fetch", "detach", "insights_save", "insights_list", "insights_purge",
     }  # fmt: skip

@@ -178,6 +178,36 @@ def test_whoever_has_no_grant_is_refused_and_a_reader_only_reads(tmp_path, servi
     assert "From ada-api" not in str(dan.state())
 
 
+def test_a_scope_that_is_refused_stops_no_other_and_can_be_left(tmp_path, serving, web):
+    dan = laptop(tmp_path, serving, "dan-both", "dan", CLOSED)
+    dan.memory.remote_enrol("team", web)
+    dan.say("Said where dan may", scope=web)
+    dan.say("Said where dan may not")
+    told_to_the_server(serving, web, "Said by ada")
+    for exchanging in (dan.memory.remote_push, dan.memory.remote_pull):
+        with pytest.raises(Forbidden, match=f"refuses {CLOSED}: You may not.*{web} went on") as caught:
+            exchanging("team")
+        assert "engram remote unenrol team SCOPE" in caught.value.hint
+        assert "workspace" not in caught.value.hint
+    served = serving.ask("ada", "GET", f"/v1/memories?scope={web}&limit=50").body["memories"]
+    hints = {row.scopes: row.hint for row in dan.memory.remote_status("team").remotes}
+
+    assert {m["text"] for m in served} == {"Said where dan may", "Said by ada"}
+    assert "Said by ada" in str(dan.state())
+    assert f"refuses {CLOSED}" in hints[CLOSED,]
+    assert hints[web,].startswith("events to send: 0; files to send: 0")
+    assert dan.memory.remote_unenrol("team", CLOSED).remotes[0].scopes == (web,)
+    swap(dan)
+    with pytest.raises(NotFound):
+        dan.memory.remote_unenrol("team", CLOSED)
+    assert dan.memory.remote_remove("team").remotes == ()
+    assert not [file for file in (dan.folder / "store.sync" / "remotes").rglob("*") if file.is_file()]
+    dan.memory.remote_add("team", serving.url)
+    dan.memory.remote_enrol("team", web)
+    swap(dan)
+    assert "Said by ada" in str(dan.state())
+
+
 def test_private_memories_reach_their_owners_other_laptop_and_nobody_else(tmp_path, serving, web):
     one, other, ben = (
         laptop(tmp_path, serving, name, owner, web)

@@ -2,7 +2,8 @@
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+import shutil
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -99,6 +100,58 @@ def remote_enrol(
     return _listed(call, f"Exchange: engram remote push {name}, and engram remote pull {name}.")
 
 
+@operation(
+    "POST /v1/remotes/{name}/unenrol",
+    "engram remote unenrol team project:github.com/acme/api",
+    writes=True,
+    human=True,
+    local=True,
+)
+def remote_unenrol(call: Call, name: p.RemoteName, scope: p.RemoteScope) -> RemoteList:
+    """Let the memories of a scope go to and come from a server no longer.
+
+    What was exchanged stays, here and there.
+    """
+    with call.syncing.ledger().locked():
+        scopes = _remote(call, name)["scopes"]
+        known = scope if scope in scopes else str(scope_named(call, scope))
+        if known not in scopes:
+            raise NotFound(f"{known} does not go to {name}.", "See what does: engram remote list.")
+        _leave(call, name, known)
+    return _listed(call)
+
+
+@operation("DELETE /v1/remotes/{name}", "engram remote remove team", writes=True, human=True, local=True)
+def remote_remove(call: Call, name: p.RemoteName) -> RemoteList:
+    """Exchange with a server no longer.
+
+    What was exchanged stays, here and there, and so does the token.
+    """
+    ledger = call.syncing.ledger()
+    with ledger.locked():
+        for scope in list(_remote(call, name)["scopes"]):
+            _leave(call, name, scope)
+        del ledger.part("remotes")[name]
+    return _listed(call)
+
+
+def _leave(call: Call, name: str, scope: str) -> None:
+    """Forget how far an exchange went, and its mirror: nobody would take out of it what is purged later."""
+    for apart in (scope, f"{scope} private"):
+        if call.syncing.folder:
+            shutil.rmtree(_mirror(call, name, apart), ignore_errors=True)
+        call.syncing.ledger().part("places").pop(_place_name(name, apart), None)
+    del _remote(call, name)["scopes"][scope]
+
+
+def _mirror(call: Call, name: str, apart: str) -> str:
+    return os.path.join(call.syncing.folder, "remotes", name, sha256(apart.encode()).hexdigest()[:16])
+
+
+def _place_name(name: str, apart: str) -> str:
+    return f"remote:{name}/{apart}"
+
+
 @operation("POST /v1/remotes/{name}/push", "engram remote push team", writes=True, human=True, local=True)
 def remote_push(call: Call, name: p.RemoteName) -> Synced:
     """Send what is new here to a server.
@@ -106,7 +159,7 @@ def remote_push(call: Call, name: p.RemoteName) -> Synced:
     What was broken off goes on with the next push.
     """
     with call.syncing.ledger().locked():
-        done = _summed(call, [_push(call, one) for one in _meetings(call, name)])
+        done = _with_each(call, name, _meetings(call, name), _push)
     private = f"Private ones go as well after engram remote enrol {name} SCOPE --private."
     return done._replace(hint=done.hint or (private if done.stayed.get("private") else ""))
 
@@ -116,7 +169,7 @@ def remote_pull(call: Call, name: p.RemoteName) -> Synced:
     """Take in what others sent to a server since the last pull."""
     with call.syncing.ledger().locked():
         meetings = _meetings(call, name)
-        done = _summed(call, [_pull(call, one) for one in meetings])
+        done = _with_each(call, name, meetings, _pull)
         for one in meetings:
             _require_known_key(call, one)
     return done
@@ -127,7 +180,11 @@ def remote_status(call: Call, name: p.RemoteName) -> RemoteList:
     """Say how far this store and a server are apart."""
     rows = []
     for one in _meetings(call, name):
-        theirs = {each.name: each.sha256 for each in one.server.listed()}
+        try:
+            theirs = {each.name: each.sha256 for each in one.server.listed()}
+        except Forbidden as error:
+            rows.append(RemoteRow(name, one.server.shown, (one.called,), hint=error.message))
+            continue
         unsent = sum(_differs(one.place, file, theirs) for file in _own_files(call, one))
         new = sum(not one.place.has(file) for file in theirs)
         dry = one.exchange(call).run(dry=True)
@@ -166,6 +223,30 @@ class Meeting(NamedTuple):
         done = done._replace(place=f"{remote} {self.server.shown}", scope=self.called, stayed=stayed)
         told = (*done.problems, *carried.problems)
         return done._replace(attachments=carried.number, left_files=0, problems=told)
+
+
+def _with_each(
+    call: Call, name: str, meetings: Sequence[Meeting], work: Callable[[Call, Meeting], Synced]
+) -> Synced:
+    """Do the work with every scope that the server gives, whichever it refuses.
+
+    Raises:
+        Forbidden: after that, where it refused one: it says which and why, and what was done with the others.
+    """
+    done: list[Synced] = []
+    refused: list[Forbidden] = []
+    for one in meetings:
+        try:
+            done.append(work(call, one))
+        except Forbidden as error:
+            refused.append(error)
+    if not refused:
+        return _summed(call, done)
+    told = " ".join(dict.fromkeys(error.message for error in refused))
+    if done:
+        rest = _summed(call, done)
+        told += f" {rest.scope} went on: events sent: {rest.sent}; events taken in: {rest.applied}."
+    raise Forbidden(told, f"{refused[0].hint} To leave one out: engram remote unenrol {name} SCOPE.")
 
 
 def _push(call: Call, one: Meeting) -> Synced:
@@ -272,14 +353,14 @@ def _meeting(call: Call, name: str, scope: str, *, private: bool) -> Meeting:
         raise Unavailable("A store that is kept nowhere has no remote.", "Use a store on disk.")
     remote = _remote(call, name)
     apart = f"{scope} private" if private else scope
-    mirror = os.path.join(call.syncing.folder, "remotes", name, sha256(apart.encode()).hexdigest()[:16])
+    mirror = _mirror(call, name, apart)
     os.makedirs(mirror, mode=0o700, exist_ok=True)
     server = Server(remote["url"], scope, call.syncing.secret(name, remote["url"]), private=private)
     reach = Reach(scope_named(call, scope), private, shared=not private)
     facts = remote["scopes"][scope]
     ways = {"private": bool(facts.get("private")), "global": str(GLOBAL) in remote["scopes"]}
     others = frozenset(why for why, goes in ways.items() if goes)
-    return Meeting(facts, Place(mirror, ""), server, f"remote:{name}/{apart}", reach, others)
+    return Meeting(facts, Place(mirror, ""), server, _place_name(name, apart), reach, others)
 
 
 def _remote(call: Call, name: str) -> dict[str, Any]:
