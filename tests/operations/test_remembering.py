@@ -39,6 +39,15 @@ def test_a_curated_text_says_what_to_do_next(world):
     assert again.hint == f"Decide about it: engram review, or engram promote {told.memory.handle} --confirm."
 
 
+def test_a_kind_that_is_nearly_one_of_the_table_is_asked_about(world):
+    told = world.person.remember("We are Foo GmbH", kind="identty")
+    curated = "Did you mean the kind identity, which a person approves first?"
+    assert told.hint == f"{curated} engram revise {told.memory.handle} --kind identity."
+    told = world.agent.remember("The API listens on port 8080", kind="infraa")
+    assert told.hint == f"Did you mean the kind infra? engram revise {told.memory.handle} --kind infra."
+    assert world.agent.remember("Fold the egg white in last", kind="recipe").hint == ""
+
+
 def test_what_was_taken_out_is_told(world):
     told = world.agent.remember("The key is AKIAIOSFODNN7EXAMPLQ for the bucket")
     assert told.redacted

@@ -411,13 +411,27 @@ def _next_step(call: Call, memory: Memory, handle: str, kind: str | None) -> str
     if kind and kind != memory.kind:
         return f"Its kind stays {memory.kind}; to make it {kind}: engram revise {handle} --kind {kind}."
     if memory.status != "pending":
-        return ""
+        return _meant(call, memory, handle)
     if memory.branch and memory.held_for == "unmerged_branch":
         return f"It holds on {memory.branch.rpartition('#')[2]} until that is merged: engram settle."
     if not call.caller.human:
         return "A person decides about it: engram review."
     confirm = " --confirm" if memory.tier == CURATED or memory.held_for == "edits_curated_node" else ""
     return f"Decide about it: engram review, or engram promote {handle}{confirm}."
+
+
+def _meant(call: Call, memory: Memory, handle: str) -> str:
+    """The kind that was probably meant by a word of nobody's table: a slip must not pass by review in silence."""
+    kinds = call.policy.kinds or KINDS
+    if memory.kind in kinds:
+        return ""
+    from difflib import get_close_matches  # noqa: PLC0415 - only for a kind of one's own
+
+    near = get_close_matches(memory.kind, kinds, 1, 0.8)
+    if not near:
+        return ""
+    curated = ", which a person approves first" if call.policy.kind(near[0]).tier == CURATED else ""
+    return f"Did you mean the kind {near[0]}{curated}? engram revise {handle} --kind {near[0]}."
 
 
 def standings(asked: Sequence[str]) -> tuple[Standing, ...]:
