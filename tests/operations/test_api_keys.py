@@ -112,6 +112,21 @@ def test_a_new_key_says_whose_it_is_and_in_which_org(world: World):
     assert (made.org, made.row.owner) == ("acme", "alex")
 
 
+def test_the_operator_makes_a_key_for_a_workspace_and_nobody_for_another_than_their_own(world: World):
+    made = world.as_(OPERATOR).keys_create("ci", owner="alex", workspace="red")
+    caller = opened(world.engine, made.key, world.clock())
+
+    assert caller is not None
+    assert (made.row.workspace, caller.workspace) == ("red", "red")
+    with pytest.raises(Invalid):
+        world.as_(OPERATOR).keys_create("ci", owner="alex", workspace="a/b")
+    member = Caller(owner="alex", actor="alex@example.org", workspace="red")
+    assert world.as_(member).keys_create("ci", workspace="red").row.workspace == "red"
+    for elsewhere in (member, member._replace(workspace="")):
+        with pytest.raises(Forbidden, match="workspace it is made in"):
+            world.as_(elsewhere).keys_create("ci", workspace="blue")
+
+
 @pytest.mark.parametrize(
     "key",
     [

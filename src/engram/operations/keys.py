@@ -26,6 +26,7 @@ MOST_LISTED = 1000
     "POST /v1/apikeys",
     "engram keys create ci --owner 248289761001",
     "engram keys create ci --can write --days 30",
+    "engram keys create ci --owner 248289761001 --workspace team-x",
     writes=True,
     human=True,
 )
@@ -36,6 +37,7 @@ def keys_create(
     can: p.KeyCan = ("read",),
     days: p.KeyDays = 90,
     owner: p.KeyOwner = "",
+    workspace: p.KeyWorkspace = "",
 ) -> Minted:
     """Make a key for a program.
 
@@ -47,7 +49,10 @@ def keys_create(
 
     def decide() -> tuple[Change, None]:
         digest = sha256(secret.encode()).hexdigest()
-        return rules.mint(name, call.request(), digest=digest, can=abilities, days=days, owner=owner), None
+        change = rules.mint(
+            name, call.request(), digest=digest, can=abilities, days=days, owner=owner, workspace=workspace
+        )
+        return change, None
 
     commit, _ = call.settle(decide)
     made = _key(call, commit.event.subjects[0], owner)

@@ -194,6 +194,9 @@ RemoteScope = Annotated[str, "A scope whose memories go there, such as project:g
 KeyName = Annotated[str, "What the key is for, such as ci."]
 KeyCan = Annotated[Sequence[str], "What it may do: read, or read and write."]
 KeyDays = Annotated[int, "How many days it is good for; at most 366."]
+KeyWorkspace = Annotated[
+    str, "The workspace that it opens, where workspaces are on: for the operator at the machine."
+]
 KeyOwner = Annotated[str, "Whose it is, where it is not yours: for an admin, and for the operator at the machine."]
 KeyRef = Annotated[str, "A key by its handle, such as key-0001."]
 NewOwner = Annotated[str, "The subject that shall own it, as the provider calls it."]

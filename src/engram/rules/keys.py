@@ -8,18 +8,28 @@ from engram.model.caller import ADMIN, Caller
 from engram.model.change import Change, Request
 from engram.model.filter import Access
 from engram.model.record import replace
+from engram.model.scope import Scope
 from engram.rules.access import require_person
 from engram.rules.changes import Step, compose
 
 LONGEST_DAYS = 366
 
 
-def mint(name: str, request: Request, *, digest: str, can: tuple[str, ...], days: int, owner: str = "") -> Change:
-    """A new key for its caller, or by the operator of a store for somebody else.
+def mint(
+    name: str,
+    request: Request,
+    *,
+    digest: str,
+    can: tuple[str, ...],
+    days: int,
+    owner: str = "",
+    workspace: str = "",
+) -> Change:
+    """A new key for its caller, where that one stands; or by the operator of a store for somebody, somewhere.
 
     Raises:
-        Forbidden: to a key, an agent, and to whoever asks for another's.
-        Invalid: when nobody would own it, or it would never end.
+        Forbidden: to a key, an agent, and to whoever asks for another's or for another workspace.
+        Invalid: when nobody would own it, no workspace can be called so, or it would never end.
     """
     caller = request.caller
     require_person(request, "make a key")
@@ -27,6 +37,9 @@ def mint(name: str, request: Request, *, digest: str, can: tuple[str, ...], days
         raise Forbidden("A key makes no keys.", "Make it as a person.")
     if owner and caller.owner and owner != caller.owner:
         raise Forbidden("A key is for whoever makes it.", "Leave the owner out.")
+    if workspace and caller.owner and workspace != caller.workspace:
+        raise Forbidden("A key is for the workspace it is made in.", "Leave the workspace out, or go to that one.")
+    Scope(workspace=workspace)
     if not (whose := caller.owner or owner):
         raise Invalid("A key needs an owner.", "Name the subject it speaks for: --owner SUBJECT.")
     if not 1 <= days <= LONGEST_DAYS:
@@ -38,7 +51,7 @@ def mint(name: str, request: Request, *, digest: str, can: tuple[str, ...], days
         can=tuple(dict.fromkeys((READ, *can))),
         owner=whose,
         actor=caller.actor or whose,
-        workspace=caller.workspace or None,
+        workspace=caller.workspace or workspace or None,
         created_at=request.now,
         expires_at=request.now + timedelta(days=days),
     )

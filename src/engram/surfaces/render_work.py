@@ -368,6 +368,12 @@ def _minted(answer: a.Minted, paper: Paper) -> Iterator[str]:
     yield f"{paper.good('✓')} Made {paper.bold(answer.row.handle)} {answer.row.name}: it can {_can(answer.row)}"
     yield f"  {answer.key}"
     yield paper.dim(f"  It speaks for {answer.row.owner} in the org {answer.org}; another org: ENGRAM_ORG=NAME.")
+    if answer.row.workspace:
+        yield paper.dim(f"  It opens the workspace {answer.row.workspace} alone.")
+    else:
+        yield paper.dim(
+            "  It is for no workspace: where workspaces are on, it opens nothing; name one: --workspace NAME."
+        )
     yield paper.way(f"  It is shown this once. End it: engram keys revoke {answer.row.handle}")
 
 
