@@ -77,6 +77,17 @@ def test_a_file_goes_up_and_comes_down_as_a_file_and_nothing_else(served: Served
     assert send(served, "GET", f"/v1/memories/{memory}/assets/{name}")[0] == 404
 
 
+def test_what_waits_at_a_curated_memory_says_so_in_the_words_of_routes(served: Served):
+    said = json.dumps({"text": "Nets are mended on land", "kind": "rule", "confirm": True})
+    rule = json.loads(send(served, "POST", "/v1/memories", said)[1])["memory"]["handle"]
+    status, body = attach(served, rule, PNG)
+
+    assert (status, body["outcome"]) == (200, "proposed")
+    assert body["hint"] == (
+        "It waits, for the memory is curated: `GET /v1/review`. To decide at once, say `confirm=true`."
+    )
+
+
 @pytest.mark.parametrize(
     ("content", "name", "headers", "status"),
     [

@@ -256,10 +256,17 @@ def test_hints_over_http_name_routes_and_over_mcp_tools_or_the_page(matrix: Matr
 
     assert nothing == "Nothing is known about that here. Try other words, or `everywhere=true`."
     assert again == "Review it first: `GET /v1/review`."
+    refused = matrix.http("ada's builder", "POST", f"/v1/memories/{matrix.ids['pending api']}/promote", {})
+    assert (refused.status, refused.body["hint"]) == (403, "Ask the person to do it.")
     assert told["structuredContent"]["hint"] == nothing
     page = f"the person's page http://127.0.0.1:{matrix.team.port}/web/inbox."
     assert waits["structuredContent"]["hint"] == f"A person decides about it: {page}"
     assert page in waits["content"][0]["text"]
+
+
+def test_a_browser_at_the_root_is_sent_to_the_page_and_a_program_is_asked_who_it_is(team: Team):
+    assert team.ask("", "GET", "/", accept="text/html,application/xhtml+xml;q=0.9").status == 307
+    assert team.ask("", "GET", "/", accept="*/*").status == 401
 
 
 def test_where_the_store_lies_is_told_to_those_alone_who_run_it(team: Team):

@@ -50,13 +50,17 @@ class Team(NamedTuple):
         page = context.new_page()
         page.goto(f"{self.url}/web/")
         page.goto(f"{self.url}/web/history")
+        self.goes_by_the_provider(page, name)
+        page.wait_for_url(f"{self.url}/web/*")
+        return page
+
+    def goes_by_the_provider(self, page: Page, name: str) -> None:
+        """From the form to sign in, by the provider's own pages, to whatever the server says then."""
         page.get_by_role("button", name="Sign in").click()
         page.locator("input[name=login]").fill(name)
         page.locator("input[name=password]").fill("any")
         page.get_by_role("button").first.click()
         page.get_by_role("button", name="Continue").click()
-        page.wait_for_url(f"{self.url}/web/*")
-        return page
 
 
 @pytest.fixture(scope="module")
@@ -188,3 +192,28 @@ def test_the_page_to_sign_in_is_fit_for_everybody(team: Team, tmp_path: Path):
     page.screenshot(path=tmp_path / "login.png")
 
     assert serious(page) == []
+
+
+def test_somebody_of_several_workspaces_is_asked_which_and_then_told_where_they_stand(
+    tmp_path_factory: pytest.TempPathFactory, browser: Browser
+):
+    people = {"ada": {"spaces": ["red", "blue"]}}
+    settings = 'oidc_client = "app"\noidc_audience = "https://memory.example.org"\nworkspaces_claim = "spaces"\n'
+    with (
+        provider(people, tmp_path_factory.mktemp("provider")) as known,
+        running(tmp_path_factory.mktemp("spaces"), known, settings) as (port, _),
+    ):
+        spaces = Team(port, known, browser)
+        unsaid, said = browser.new_context().new_page(), browser.new_context().new_page()
+        for page in (unsaid, said):
+            page.set_default_timeout(PATIENCE)
+            page.goto(f"{spaces.url}/web/")
+        said.get_by_role("textbox", name="Workspace").fill("red")
+        for page in (unsaid, said):
+            spaces.goes_by_the_provider(page, "ada")
+
+        expect(unsaid.get_by_role("alert")).to_contain_text("say below which one")
+        expect(unsaid.get_by_role("alert")).not_to_contain_text("header")
+        expect(said.get_by_role("banner").get_by_title("The workspace you stand in")).to_have_text("red")
+        for page in (unsaid, said):
+            page.context.close()

@@ -278,7 +278,7 @@ def operation(
         def run(call: Call, /, *args: P.args, **kwargs: P.kwargs) -> R:
             if human and not call.caller.human:
                 act = " ".join(reversed(called.split("_")))  # keys_create: to create keys
-                raise Forbidden(f"Only a person may {act}.", "Ask the person to do it with the engram command.")
+                raise Forbidden(f"Only a person may {act}.", "Ask the person to do it.")
             if writes and not call.caller.writes:
                 raise Forbidden("These credentials are for reading only.", "Use some that may write.")
             token = kwargs.get("token")

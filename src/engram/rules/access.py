@@ -90,7 +90,7 @@ def require_person(request: Request, act: str) -> None:
         Forbidden: when an agent asks.
     """
     if not request.caller.human:
-        raise Forbidden(f"Only a person may {act}.", "Ask the person to do it with the engram command.")
+        raise Forbidden(f"Only a person may {act}.", "Ask the person to do it.")
 
 
 def is_confirmed(request: Request) -> bool:

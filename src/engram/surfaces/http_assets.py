@@ -17,6 +17,7 @@ from starlette.routing import Route
 from engram.errors import Invalid
 from engram.model.memory import Asset
 from engram.service import OPERATIONS, Engram
+from engram.surfaces import rewording
 from engram.surfaces.openapi import UPLOADED
 from engram.surfaces.schemas import Arguments, arguments
 from engram.surfaces.shapes import shape
@@ -64,7 +65,10 @@ def _attaching(opens: Callable[[Request], Engram], said: Said) -> Handler:
             _require_promised(request, str(incoming))
             type = request.headers.get("content-type", "")
             answer = await anyio.to_thread.run_sync(
-                lambda: engram.ask("attach", asked.pop("memory"), incoming, media_type=type, **asked)
+                rewording.ask,
+                rewording.as_routes,
+                "attach",
+                lambda: engram.ask("attach", asked.pop("memory"), incoming, media_type=type, **asked),
             )
         except ClientDisconnect:
             raise Invalid("The attachment did not come whole.", "Send it again.") from None

@@ -12,6 +12,9 @@ from engram.surfaces.web.wording import shown
 HANDLE = re.compile(r"\bmem-\d{4,9}\b")
 """A memory, as hints name it."""
 
+FIELDS = {"everywhere": "an empty scope", "weak": "“Also what came near”"}
+"""What the search of the page has for an option."""
+
 
 def led(hint: str) -> Markup:
     """A hint whose commands are links to where the page does the same, and whose memories are links to them.
@@ -39,6 +42,8 @@ def _prose(text: str) -> Markup:
 def _way(one: Mention) -> Markup:
     if place := place_of(one):
         return _link(*place)
+    if not one.command and (said := [FIELDS[name] for name, _ in one.options if name in FIELDS]):
+        return shown(" and ".join(said))
     return Markup("<code>{}</code>").format(one.text)
 
 

@@ -140,6 +140,11 @@ def _reached(ask: Callable[[], Any]) -> Any:  # noqa: ANN401 - whatever was aske
         raise Unavailable("The identity provider does not answer.", "Try again soon.") from None
 
 
+DENIED = "Ask whoever runs this memory what they open."
+WHICH = " Where they open several workspaces, say below which one."
+"""What somebody is told whom the provider knows and nothing here is open to."""
+
+
 def entrance(identity: Identity, client: Client, opens: Callable[[Caller], Engram], limits: Limits) -> Entrance:
     """The entrance of a team's server."""
     secure = client.url.startswith("https://")
@@ -147,7 +152,10 @@ def entrance(identity: Identity, client: Client, opens: Callable[[Caller], Engra
     workspaces = bool(identity.claims.workspaces)
 
     def page(error: EngramError | None = None, status: int = 200) -> Response:
-        text = templates().get_template("login.html").render(error=error, workspaces=workspaces)
+        hint = error.hint if error else ""
+        if isinstance(error, Denied):  # its own words are for programs, which send headers
+            hint = DENIED + (WHICH if workspaces else "")
+        text = templates().get_template("login.html").render(error=error, hint=hint, workspaces=workspaces)
         return HTMLResponse(text, status, HEADERS)
 
     async def ask(request: Request) -> Response:
