@@ -3,6 +3,8 @@
 import pytest
 
 from engram.errors import Conflict, Invalid, NotFound, Unauthenticated, Unavailable
+from engram.surfaces.paper import Paper, count
+from engram.surfaces.render import render
 from sync.chunk_server import Keeper, served
 from sync.devices import Device
 
@@ -100,10 +102,12 @@ def test_a_push_that_is_broken_off_goes_on_where_it_was(pair, keeper):
     assert one.memory.engine.replica()
     keeper.fail_after = None
     before = one.memory.remote_status("team").remotes[0].unsent
-    one.memory.remote_push("team")
+    rest = one.memory.remote_push("team")
     two.memory.remote_pull("team")
 
     assert before > 0
+    assert (rest.wrote, rest.files) == (0, before)
+    assert f"sent {count(before, 'file')} left from before" in render(rest, Paper())
     assert one.memory.remote_status("team").remotes[0].unsent == 0
     assert one.state() == two.state()
 

@@ -33,6 +33,7 @@ class Synced(Answer):
     hint: str = ""
     attachments: int = 0  # files that went to a server or came from it, beside the memories that name them
     uncounted: int = 0  # changes made here to memories that are others': they do not count
+    files: int = 0  # files of chunks that went to a server, with those that a push before left
     left_files: int = 0  # attachments that a repository is told of by their names, and that stay here
 
 

@@ -252,14 +252,15 @@ def _with_each(
 def _push(call: Call, one: Meeting) -> Synced:
     done = one.exchange(call).run(take=False)
     ours = _own_files(call, one)
-    _send(call, one, ours)
+    files = _send(call, one, ours)
     others = [file for file in one.place.files() if file not in ours]
     for file in _lacking(one, others):  # what a purge took from them, and what a server lost
         with suppress(Forbidden, Invalid):  # it takes from nobody but the writer, and has taken the purge in
             one.server.put(file, one.place.read(file) or b"")
     from engram.operations.remote_assets import give  # noqa: PLC0415 - start-up
 
-    return one.told(done, give(call, one.server, one.reach, one.facts.setdefault("given", {})))
+    given = give(call, one.server, one.reach, one.facts.setdefault("given", {}))
+    return one.told(done._replace(files=files), given)
 
 
 def _own_files(call: Call, one: Meeting) -> list[str]:
@@ -268,11 +269,13 @@ def _own_files(call: Call, one: Meeting) -> list[str]:
     return [file for file in one.place.files() if file == f"replicas/{own}.json" or file.startswith(f"{own}/")]
 
 
-def _send(call: Call, one: Meeting, files: Sequence[str]) -> None:
+def _send(call: Call, one: Meeting, files: Sequence[str]) -> int:
+    """Send what the server lacks; returns how many files that were."""
     wanted = _lacking(one, files)
     for number, file in enumerate(wanted, 1):
         one.server.put(file, one.place.read(file) or b"")
         call.progress(number, len(wanted), "files sent")
+    return len(wanted)
 
 
 def _lacking(one: Meeting, files: Sequence[str]) -> list[str]:
@@ -394,6 +397,7 @@ def _summed(call: Call, done: list[Synced]) -> Synced:
         stayed=stayed,
         strangers=strangers,
         attachments=sum(one.attachments for one in done),
+        files=sum(one.files for one in done),
         hint=_whom_to_accept(call) if strangers else "",
     )
 

@@ -14,7 +14,8 @@ def _synced(answer: a.Synced, paper: Paper) -> Iterator[str]:
         yield f"  To send: {count(answer.wrote, 'event')}, {fresh} not told of yet"
         yield f"  To read: {count(answer.read, 'chunk')}"
     else:
-        chunks = f"{count(answer.sent, 'event')} in {count(answer.wrote, 'chunk')}" if answer.wrote else "nothing"
+        left = f"{count(answer.files, 'file')} left from before" if answer.files else "nothing"
+        chunks = f"{count(answer.sent, 'event')} in {count(answer.wrote, 'chunk')}" if answer.wrote else left
         events = count(answer.applied, "event") if answer.applied else "nothing"
         yield f"{paper.good('✓')} {answer.place}: sent {chunks}, took in {events}  {paper.dim(answer.scope)}"
     if answer.attachments:
