@@ -484,7 +484,7 @@ def test_without_textual_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr("engram.surfaces.tui.command.find_spec", lambda _name: None)
     with pytest.raises(Unavailable, match="textual") as refused:
         run([])
-    assert "engram[tui]" in refused.value.hint
+    assert "pip install '.[tui]'" in refused.value.hint
 
 
 def test_away_from_a_terminal_it_says_what_to_use_instead(tmp_path: Path):

@@ -15,7 +15,7 @@ def run(words: list[str], *, json: bool = False) -> int:
     done. The keys are those of the web page: j and k move, a approves, e edits, m merges, x rejects, u takes back,
     ? tells them all, q leaves.
 
-    Needs the extra `tui`: pip install 'engram[tui]'.
+    Needs the extra `tui`: pip install '.[tui]' in a clone of Engram.
 
     Options:
       --store PATH  Use this store instead of the configured one.
@@ -29,7 +29,7 @@ def run(words: list[str], *, json: bool = False) -> int:
     if find_spec("textual") is None:
         raise Unavailable(
             "engram tui needs the library textual, which is not installed.",
-            "Install it: pip install 'engram[tui]'. Without it, use engram review.",
+            "Install it: pip install '.[tui]' in a clone of Engram. Without it, use engram review.",
         )
     if not all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stdout)):
         raise Unavailable("engram tui needs a terminal.", "Use engram review --list, or engram recall.")
