@@ -423,6 +423,19 @@ def test_many_are_looked_over_and_approved_in_one_step_that_one_undo_takes_back(
     assert [standing_of(here, each)[0] for each in handles] == ["pending"] * 2
 
 
+def test_looking_over_many_tells_which_of_them_nobody_vouches_for(here: Site):
+    with here.memory() as memory:
+        waits(memory, "The harbour is a rule of its own")
+        page_said = memory.remember("The harbour closes at six", source="web:https://example.org/harbour")
+    assert page_said.memory.held_for == "untrusted_origin"
+    page = here.enter("/web/inbox")
+    page.keyboard.type("vjvA")
+
+    preview = page.get_by_role("dialog", name="Approve 2 memories?")
+    expect(preview.get_by_text("untrusted", exact=True)).to_have_count(1)
+    expect(preview.get_by_role("listitem").nth(1)).to_contain_text("web:https://example.org/harbour")
+
+
 def test_all_of_a_session_are_chosen_at_once_and_looked_over_where_one_stands(here: Site):
     with here.memory() as memory:
         for n, word in enumerate(("gate", "lock", "weir")):
