@@ -423,6 +423,15 @@ def test_many_are_looked_over_and_approved_in_one_step_that_one_undo_takes_back(
     assert [standing_of(here, each)[0] for each in handles] == ["pending"] * 2
 
 
+def test_a_key_opens_the_memory_one_stands_at(here: Site):
+    with here.memory() as memory:
+        waits(memory, "The first rule of the quay")
+        second = waits(memory, "The second rule of the quay")
+    page = here.enter("/web/inbox")
+    page.keyboard.type("jo")
+    expect(page.get_by_role("heading", name=second)).to_be_visible()
+
+
 def test_looking_over_many_tells_which_of_them_nobody_vouches_for(here: Site):
     with here.memory() as memory:
         waits(memory, "The harbour is a rule of its own")
