@@ -371,7 +371,7 @@ def _minted(answer: a.Minted, paper: Paper) -> Iterator[str]:
     if answer.row.workspace:
         yield paper.dim(f"  It opens the workspace {answer.row.workspace} alone.")
     else:
-        yield paper.dim(
+        yield paper.way(
             "  It is for no workspace: where workspaces are on, it opens nothing; name one: --workspace NAME."
         )
     yield paper.way(f"  It is shown this once. End it: engram keys revoke {answer.row.handle}")
