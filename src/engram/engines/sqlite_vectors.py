@@ -19,9 +19,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import apsw
-import numpy as np
-import numpy.typing as npt
 
+from engram.arrays import np, npt
 from engram.engines.rows import Row
 from engram.engines.sqlite_rows import fetch
 from engram.errors import Corrupt

@@ -1,6 +1,6 @@
 """Text to vectors on this machine: a model of the table, run by onnxruntime or looked up where it is static.
 
-This is the one module that loads numpy, onnxruntime and tokenizers; it is imported when a vector is asked for.
+This is the one module that loads onnxruntime and tokenizers; it is imported when a vector is asked for.
 """
 
 import os
@@ -14,27 +14,18 @@ from engram.inference.ahead import CORES
 from engram.inference.models import Model, locate, mend, named
 from engram.model.query import Space
 
-# OpenBLAS starts its threads when numpy is loaded, and they spin while they wait for work that never comes: 126 ms
-# instead of 65 on two busy cores. This lets them sleep at once; they are as many as before, for whoever uses them.
-SPIN = "OPENBLAS_THREAD_TIMEOUT"
-_unset = SPIN not in os.environ
-os.environ.setdefault(SPIN, "4")
 try:
-    import numpy as np
     from tokenizers import Tokenizer
+
+    from engram.arrays import np, npt
 except ImportError as error:
     raise Unavailable(
         f"A library that models need cannot be loaded: {error}.",
         "Install Engram again, or set ENGRAM_EMBEDDER=none to recall by words alone.",
     ) from None
-finally:
-    if _unset:
-        del os.environ[SPIN]
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Vector = NDArray[np.float32]
+    Vector = npt.NDArray[np.float32]
     Pool = Callable[[list[int]], Vector]
 
 LONGEST, LONGEST_QUESTION = 512, 256
@@ -136,7 +127,7 @@ def _network(model: Model, folder: str) -> "Pool":
     def pool(ids: list[int]) -> "Vector":
         tokens = np.array([ids], np.int64)
         fed = {"input_ids": tokens, "attention_mask": np.ones_like(tokens), "token_type_ids": np.zeros_like(tokens)}
-        states: NDArray[np.float32] = session.run(["last_hidden_state"], fed)[0][0]
+        states: npt.NDArray[np.float32] = session.run(["last_hidden_state"], fed)[0][0]
         return states[0] if first else np.asarray(states.mean(0), np.float32)
 
     return pool
