@@ -28,6 +28,8 @@ from engram.operations.base import Operation
 from engram.rules.kinds import TABLE, Kind
 from engram.service import listed
 from engram.surfaces import cli
+from engram.surfaces.http import resources
+from engram.surfaces.openapi import describe
 from engram.surfaces.overview import MACHINE, sections
 from engram.surfaces.parsing import parser_for
 
@@ -50,6 +52,7 @@ def pages() -> dict[Path, str]:
     makers: dict[str, Callable[[], Iterable[str]]] = {
         "architecture.md": architecture,
         "reference/cli.md": commands,
+        "reference/http.md": routes,
         "reference/python.md": python,
         "reference/settings.md": settings,
         "reference/errors.md": failures,
@@ -207,6 +210,36 @@ def _printed(words: list[str]) -> list[str]:
     with contextlib.redirect_stdout(io.StringIO()) as out:
         cli.main(words)
     return out.getvalue().rstrip().splitlines()
+
+
+# --- HTTP ---
+
+
+def routes() -> Iterator[str]:
+    """Every operation that is served over HTTP, by its route."""
+    yield from (
+        "# Routes",
+        "",
+        "What `engram serve` answers under `/v1`; [Over HTTP](../guides/http.md) shows how it is asked. Options",
+        "are those of the [command](cli.md), with `_` for `-`: in the query of GET and DELETE, else in a JSON",
+        "object. `/openapi.json` has all of it with schemas and examples.",
+        "",
+    )
+    paths = describe(resources())["paths"]
+    served = {f"{way.upper()} {path}" for path, ways in paths.items() for way in ways}
+    for title, operations in sections():
+        rows = [
+            (f"`{each.route}`", each.summary, f"`{each.command}`", _for(each))
+            for each in operations
+            if each.route in served
+        ]
+        if rows:
+            yield from (f"## {title}", "", *_table(("route", "what it does", "command", ""), rows), "")
+
+
+def _for(operation: Operation) -> str:
+    flags = {"writes": operation.writes, "a person's": operation.human, "cannot be undone": operation.destructive}
+    return ", ".join(word for word, is_so in flags.items() if is_so)
 
 
 # --- Python ---
@@ -411,7 +444,10 @@ def failures() -> Iterator[str]:
         "```",
         "",
         "Exit code 0 means done, also for a `recall` that found nothing. `doctor` ends with 8 when it found an",
-        "error. 130 means stopped by Ctrl-C.",
+        "error, `evidence --fail-on` with 11 when it found what was not to be. 130 means stopped by Ctrl-C.",
+        "",
+        "Over HTTP there are two more, told before anybody is asked for: 421 `misdirected`, where the request",
+        "names another host, and 405 `invalid`, where an address is asked in a way it does not know.",
         "",
         "What a caller may not read is `NotFound`, never `Forbidden`, so that nobody can probe for what exists.",
     )

@@ -11,6 +11,7 @@ import time
 import uuid
 from pathlib import Path
 
+import psutil
 import psycopg
 
 from engram.engines.postgres import PostgresEngine
@@ -78,7 +79,9 @@ class Pair:
 
     def fail_over(self) -> None:
         """The primary ends all at once, and the standby takes its place."""
+        process = psutil.Process(int((Path(self.primary.pgdata) / "postmaster.pid").read_text().split()[0]))
         self._run.pg_ctl(["-m", "immediate", "stop"], pgdata=self.primary.pgdata, user=self._user)
+        process.wait(30)  # it takes its file away a moment before it ends itself
         self._run.pg_ctl(["-w", "promote"], pgdata=self._standby, user=self._user)
 
     def close(self) -> None:

@@ -334,6 +334,13 @@ class TestRecalls:
 
 
 class TestModels:
+    def test_models_says_of_one_that_was_chosen_and_is_not_here_how_to_get_it(self, engram: Driver):
+        engram.set(ENGRAM_EMBEDDER="bge-micro-v2")
+        lines = engram("models").out.splitlines()
+
+        assert lines[-3].startswith("Chosen, and not here: bge-micro-v2/int8/")
+        assert lines[-1] == "Get the model: engram models install bge-micro-v2. Until then recall goes by words."
+
     def test_models_shows_what_there_is_what_is_in_use_and_how_far_the_store_is(self, engram: Driver):
         engram.remember(DEPLOY)
         lines = engram("models").out.splitlines()

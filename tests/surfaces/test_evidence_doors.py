@@ -117,7 +117,7 @@ def test_the_command_checks_a_project_for_a_build(repo: Repo):
     failed = run(repo, "evidence", "--fail-on", "drifted,gone")
     told = run(repo, "evidence", "--json").json
 
-    assert failed.code == 10
+    assert failed.code == 11
     assert "mem-0001  drifted  src/api.py:3  100% changed" in failed.out
     assert told["counts"]["drifted"] == 1
     assert told["memories"][0]["evidence"][0]["verdict"] == "drifted"

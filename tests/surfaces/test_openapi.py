@@ -152,6 +152,7 @@ def as_described(answer: object, status: int) -> bool:
 def test_a_way_of_asking_that_is_not_served_is_answered_as_described(described: Described):
     answer = requests.put(f"{described.address}/v1/stats", headers=described.headers, timeout=30)
     assert (answer.status_code, answer.headers["Allow"]) == (405, "GET, HEAD")
+    assert answer.json()["hint"] == "Ask it by GET or HEAD. See /v1/openapi.json."
     assert as_described(answer.json(), 405)
 
 

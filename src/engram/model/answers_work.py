@@ -84,8 +84,8 @@ class Evidenced(Answer):
 
     @property
     def exit_code(self) -> int:
-        """What the command ends with: 10 where something is that was not to be."""
-        return 10 if self.failed else 0
+        """What the command ends with: 11 where something is that was not to be. No error has that."""
+        return 11 if self.failed else 0
 
 
 class Cited(Answer):

@@ -24,13 +24,19 @@ def models(call: Call, action: p.ModelAction = "list", name: p.Model = "") -> Mo
         call.shelf.install(name, call.progress)
     backlog = call.engine.backlog(call.access)
     lacking = backlog.remaining if backlog.coming else backlog.lacking
+    rows = tuple(call.shelf.models())
+    chosen = call.embedder.space.model if call.embedder else ""
+    missing = [row.name for row in rows if row.state != "ready" and chosen.startswith(f"{row.name}/")]
+    hint = "Make the missing vectors: engram reembed." if lacking else ""
+    if missing:
+        hint = f"Get the model: engram models install {missing[0]}. Until then recall goes by words."
     return Models(
         at=call.now,
-        models=tuple(call.shelf.models()),
-        embedder=call.embedder.space.model if call.embedder else "",
+        models=rows,
+        embedder=chosen,
         vectors=backlog.active.model if backlog.active else "",
         lacking=lacking,
-        hint="Make the missing vectors: engram reembed." if lacking else "",
+        hint=hint,
         coming=backlog.coming.model if backlog.coming else "",
     )
 

@@ -43,7 +43,7 @@ Clear = Annotated[
 Session = Annotated[str, "The session it belongs to."]
 NewCites = Annotated[Sequence[str | Citation] | None, "What it rests on now: PATH:LINES, an address or commit:SHA."]
 FailOn = Annotated[
-    Sequence[str], "Exit with 10 if a citation is drifted, gone, moved or unreachable; any means each of them."
+    Sequence[str], "Exit with 11 if a citation is drifted, gone, moved or unreachable; any means each of them."
 ]
 SinceRevision = Annotated[str, "Only what cites files that have changed since this commit, branch or tag."]
 FilePlace = Annotated[

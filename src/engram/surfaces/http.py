@@ -177,8 +177,10 @@ async def unrouted(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     code = {NOT_FOUND: "not_found", NOT_ALLOWED: "invalid"}.get(error.status_code, "invalid")
     said = f"{request.method} {request.url.path} is not served here."
-    body = {"code": code, "message": said, "hint": f"See {BASE}/openapi.json."}
-    return JSONResponse(body, error.status_code, headers=_in_order(error.headers))
+    headers = _in_order(error.headers)
+    ways = f"Ask it by {headers['Allow'].replace(', ', ' or ')}. " if "Allow" in headers else ""
+    body = {"code": code, "message": said, "hint": f"{ways}See {BASE}/openapi.json."}
+    return JSONResponse(body, error.status_code, headers=headers)
 
 
 def _in_order(headers: Mapping[str, str] | None) -> dict[str, str]:
