@@ -100,3 +100,6 @@ NASTY = (
     *("a) OR (b", "zebra* NEAR(x)", "-zebra", "a & !b | c:*", "engram.org", '{"must": []}'),
 )
 """Strings that mean something to a database, an index or a formatter; here they are names like any other."""
+
+UNHELD = ("a\0b", "\ud800", "zoo\udfff")
+"""Strings that no field may hold and PostgreSQL not even be asked with; a client can send them nonetheless."""

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from engines.asking import (
     ASKED_FOR,
     NASTY,
+    UNHELD,
     embed,
     found,
     near,
@@ -420,3 +421,24 @@ class WordLaws:
         assert all(holds(term, nasty) for term in engine.containing(nasty, access))
         assert len(whole) == 2
         assert engine.check() == []
+
+    @pytest.mark.parametrize("nothing", UNHELD)
+    def test_e2_what_no_store_can_hold_names_nothing(self, engine, nothing):
+        kept = memory("id-1", "a zebra", owner="ada", visibility="shared"), memory("id-2", "a zebra", owner="bob")
+        engine.commit(change(*kept))
+        access = Access(nothing, closed=frozenset({nothing}), agent=nothing)
+        for where in (
+            *(Filter(**{name: nothing}) for name in ("key", "session", "owner", "digest", "outline", "amends")),
+            *(Filter(**{name: nothing}) for name in ("replaced_by", "held_for", "near")),
+            *(Filter(**{name: (nothing,)}) for name in ("tags", "kinds", "ids")),
+        ):
+            assert engine.scan("memory", where, access).records == ()
+            assert found(engine, "zebra", where=where, access=access) == []
+        everything_else = Filter(except_kinds=(nothing,))
+        assert [each.id for each in engine.scan("memory", everything_else, access).records] == ["id-1"]
+        assert found(engine, "zebra", where=everything_else, access=access) == ["id-1"]
+        assert engine.scan("relation", Filter(touches=(nothing,)), access).records == ()
+        assert engine.get("memory", [nothing], access) == {}
+        assert engine.events(batch=nothing) == engine.events(subject=nothing) == []
+        assert engine.containing(nothing, access) == []
+        assert [str(place) for place in engine.places(access)] == ["global"]

@@ -1,8 +1,11 @@
 """What /openapi.json promises is so: made-up requests of every operation, right and wrong, to a real server."""
 
+import itertools
+import json
 import uuid
 from collections.abc import Iterator
 from typing import Any, NamedTuple
+from urllib.parse import quote
 
 import anyio
 import jsonschema
@@ -22,6 +25,7 @@ from schemathesis.specs.openapi.checks import (
 from starlette.routing import Route
 
 from attacks.ledger import tried
+from engines.asking import NASTY, UNHELD
 from engines.servers import database_url
 from engram.surfaces.guard import Guard
 from engram.surfaces.http import application, resources
@@ -43,6 +47,8 @@ EXAMPLES = 10
 
 DOCUMENT = describe(resources())
 PATHS = DOCUMENT["paths"]
+
+STRINGS = (*UNHELD, *NASTY[:3])
 
 PROMISES = (
     not_a_server_error,
@@ -96,6 +102,53 @@ def test_no_request_breaks_the_server_and_every_answer_is_as_documented(
         tried("Made-up requests of every operation", "HTTP", f"{answer.status_code // 100}xx, as documented")
 
     ask()
+
+
+class Argument(NamedTuple):
+    """One argument of an operation, and the part of a request in which it is said."""
+
+    part: str
+    name: str
+    schema: dict[str, Any]
+    needed: bool
+
+    def said(self, string: str) -> Any:
+        if self.part == "body":
+            return [string] if self.schema.get("type") == "array" else string
+        return quote(string.encode("utf-8", "surrogatepass"), safe="")
+
+
+def arguments_of(told: dict[str, Any]) -> list[Argument]:
+    body = told.get("requestBody", {}).get("content", {}).get("application/json", {}).get("schema", {})
+    needed = body.get("required", ())
+    return [
+        *(Argument(one["in"], one["name"], one["schema"], bool(one.get("required"))) for one in told["parameters"]),
+        *(Argument("body", name, each, name in needed) for name, each in body.get("properties", {}).items()),
+    ]
+
+
+@pytest.mark.parametrize("route", [f"{method.upper()} {path}" for path, each in PATHS.items() for method in each])
+def test_no_string_in_any_argument_breaks_the_server(described: Described, route: str):
+    method, _, path = route.partition(" ")
+    told = PATHS[path][method.lower()]
+    taken = arguments_of({"parameters": (), **told})
+    plain = {"memory": described.memory, "other": described.memory, "kind": "related"}
+    for one, string in itertools.product((one for one in taken if one.part != "header"), STRINGS):
+        parts: dict[str, dict[str, Any]] = {"path": {}, "query": {}, "body": {}, "header": {}}
+        for each in taken:
+            if each == one or each.needed:
+                said = string if each == one else plain.get(each.name, "quokka")
+                parts[each.part][each.name] = each.said(said)
+        query = "&".join(f"{name}={said}" for name, said in parts["query"].items())
+        answer = requests.request(
+            method,
+            f"{described.address}{path.format(**parts['path'])}?{query}",
+            data=json.dumps(parts["body"]) if "requestBody" in told else None,
+            headers=described.headers,
+            timeout=30,
+        )
+        assert answer.status_code < 500, (one.name, string, answer.text)
+        assert str(answer.status_code) in told["responses"], (one.name, string, answer.text)
 
 
 def described_operations() -> list[tuple[str, dict[str, Any]]]:

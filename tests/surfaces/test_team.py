@@ -7,13 +7,19 @@ import uuid
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
+from urllib.parse import quote
 
 import anyio
 import pytest
+from mcp.types import INTERNAL_ERROR
 
 import engram as package
 from attacks.ledger import tried
+from engines.asking import NASTY, UNHELD
 from engines.servers import database_url
+from engram.service import OPERATIONS
+from engram.surfaces.mcp.tools import SHOWN
+from engram.surfaces.schemas import arguments
 from surfaces.driving import child
 from surfaces.identities import Provider, provider
 from surfaces.mcp_clients import ERAS, Served, over_http
@@ -385,6 +391,31 @@ def test_the_log_has_every_request_and_nothing_of_a_memory(team: Team):
     assert "numbat" not in team.log.read_text()
     assert ada not in team.log.read_text()
     tried("Memory texts and tokens in the server's log", "HTTP", "not there")
+
+
+def test_no_string_in_any_argument_breaks_a_tool(team: Team):
+    ada = team.tokens["ada"]
+    id = team.ask(ada, "POST", "/v1/memories", {"text": "The bilby listens"}).body["memory"]["id"]
+    wrong = []
+    for name, shown in ((one, arguments(OPERATIONS[one].function).schema) for one in SHOWN):
+        needed = {"kind": "related", "memory": id, "other": id}
+        whole = {each: needed.get(each, "bilby") for each in shown.get("required", ())}
+        for each, schema in shown["properties"].items():
+            for string in (*UNHELD, *NASTY[:3]):
+                said = {**whole, each: [string] if schema.get("type") == "array" else string}
+                reply = team.message(ada, "tools/call", {"name": name, "arguments": said}, mcp_name=name)
+                wrong += [(name, each, string, reply)] if "result" not in reply else []
+    for string in UNHELD:
+        for page in ("memory", "cited", "project"):
+            asked = f"memory://{page}/{quote(string.encode('utf-8', 'surrogatepass'))}"
+            reply = team.message(ada, "resources/read", {"uri": asked})
+            wrong += [(page, string, reply)] if reply.get("error", {}).get("code") == INTERNAL_ERROR else []
+    assert wrong == []
+
+
+def test_every_line_of_the_log_is_one_of_ours(team: Team):
+    for line in team.log.read_text().splitlines():
+        assert {"time", "level", "logger", "message"} <= set(json.loads(line))
 
 
 def test_the_log_says_why_credentials_were_refused_and_shows_nothing_of_them(team: Team):

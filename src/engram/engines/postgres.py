@@ -31,6 +31,7 @@ from engram.model.change import Change, Commit, Finding, Token, Witness
 from engram.model.codec import Record, RecordType
 from engram.model.event import Event
 from engram.model.filter import ANYTHING, Access, Filter, common
+from engram.model.limits import storable
 from engram.model.memory import Memory
 from engram.model.query import Backlog, Census, Hit, Page, Query, Space, check_vectors
 from engram.model.refs import SHORTEST_PREFIX, handle_number, read_cursor
@@ -65,7 +66,7 @@ class PostgresEngine:
     def get(self, type: RecordType, refs: Iterable[str], access: Access) -> dict[str, Record]:
         """See `ports.Engine.get`."""
         allowed = words_of.placeholders(to_sql(ANYTHING, access))
-        wanted = [ref for ref in dict.fromkeys(refs) if _is_text(ref)]
+        wanted = [ref for ref in dict.fromkeys(refs) if storable(ref)]
         rows = self._database.read(self.org, lambda part: _named(part, type, wanted, allowed)) if wanted else {}
         return {ref: record_of(type, rows[ref]) for ref in wanted if ref in rows}
 
@@ -217,7 +218,7 @@ class PostgresEngine:
             f" WHERE vector.org = memory.org AND vector.n = memory.n AND {vectors_of.NAMED}"
         )
         sql = f"SELECT n, doc::text, id, ({vectors}) FROM memory WHERE org = :org AND id = ANY(%s)"
-        rows = self._database.ask(self.org, sql, *named, [id for id in ids if _is_text(id)])
+        rows = self._database.ask(self.org, sql, *named, [id for id in ids if storable(id)])
         return {row[2]: (cast("Memory", record_of("memory", row)), vectors_of.read(row[3] or "")) for row in rows}
 
     def lacking(self, space: Space, access: Access, *, limit: int = 100) -> list[Memory]:
@@ -304,8 +305,3 @@ def _named(part: Part, type: RecordType, refs: Sequence[str], allowed: Clause) -
         return by_handle | {ref: one for ref, rows in several.items() if (one := the_one(ref, rows))}
 
     return told
-
-
-def _is_text(ref: str) -> bool:
-    """Whether PostgreSQL can hold it at all: what it cannot, names nothing."""
-    return "\x00" not in ref and not any("\ud800" <= mark <= "\udfff" for mark in ref)

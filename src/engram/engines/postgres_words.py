@@ -9,6 +9,7 @@ from engram.engines.postgres_write import place_term
 from engram.engines.where import Clause
 from engram.engines.where import where as to_sql
 from engram.model.filter import ANYTHING, Access
+from engram.model.limits import storable
 from engram.model.query import Census, Query, bm25_rarity, phrase_terms
 
 MOST_PLACES = 64
@@ -188,4 +189,4 @@ def texts(ids: Sequence[str]) -> list[str]:
 
 def _can_be_kept(term: str) -> bool:
     """Whether PostgreSQL can hold such a term at all: what it cannot, nobody carries."""
-    return term not in ("", "*") and "\x00" not in term and not any("\ud800" <= mark <= "\udfff" for mark in term)
+    return term not in ("", "*") and storable(term)

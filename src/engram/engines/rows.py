@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from engram.engines.where import Clause
+from engram.engines.where import Clause, held
 from engram.errors import Corrupt
 from engram.model.change import Change
 from engram.model.codec import Record, RecordType, decode
@@ -107,7 +107,7 @@ def events_where(after: int, subject: str | None, batch: str | None, *, newest: 
         clauses.append((f"seq IN (SELECT seq FROM subject WHERE {among}id = ?)", subject))
     if batch is not None:
         clauses.append(("batch = ?", batch))
-    return " AND ".join(sql for sql, _ in clauses), [value for _, value in clauses]
+    return " AND ".join(sql for sql, _ in clauses), [held(value) for _, value in clauses]
 
 
 def whole(halves: bytes) -> bytes:

@@ -32,6 +32,7 @@ from engram.model.change import Change, Commit, Finding, Token, Witness, noted_a
 from engram.model.codec import Record, RecordType, strings
 from engram.model.event import Event, Payload
 from engram.model.filter import ANYTHING, Access, Filter, common
+from engram.model.limits import storable
 from engram.model.memory import Memory
 from engram.model.query import Backlog, Census, Hit, Page, Query, Space, check_vectors
 from engram.model.refs import SHORTEST_PREFIX, handle_number, read_cursor
@@ -346,7 +347,7 @@ class SqliteEngine:
     def _find(self, type: RecordType, ref: str, allowed: str, values: list[str | int]) -> Row | None:
         db = self._connection()
         select = f"SELECT n, doc FROM {type} WHERE"
-        if any("\ud800" <= mark <= "\udfff" for mark in ref):  # bytes that are no text: they name nothing
+        if not storable(ref):  # it names nothing
             return None
         if rows := fetch(db, f"{select} id = ? AND {allowed}", ref, *values):
             return rows[0]

@@ -9,6 +9,7 @@ from engram.engines.groups import MOST_SCORED, Wanted, groups_of, rarest
 from engram.engines.rows import Row
 from engram.engines.sqlite_rows import fetch
 from engram.engines.sqlite_write import place_term
+from engram.model.limits import storable
 from engram.model.query import FIELD_WEIGHTS, Census, Query, phrase_terms, shares
 from engram.model.text import holds
 
@@ -113,6 +114,8 @@ class Words:
 
         FTS5 keeps no index of what stands inside a term, so all terms are gone through.
         """
+        if not storable(piece):
+            return []
         either = "substr(term, 1, 1) <> ':' AND (instr(term, ?) OR instr(term, ?))"
         sql = f"SELECT term, doc FROM vocabulary WHERE {either} ORDER BY length(term), term"
         terms = {term: doc for term, doc in fetch(db, sql, piece, piece[::-1]) if holds(term, piece)}

@@ -2,12 +2,15 @@
 
 import functools
 from collections.abc import Sequence
+from typing import TypeVar
 
 from engram.model.filter import Access, Filter, moment
-from engram.model.limits import print_time
+from engram.model.limits import print_time, storable
 from engram.model.outline import outline
 from engram.model.scope import Scope
 from engram.model.text import digest
+
+T = TypeVar("T")
 
 Clause = tuple[str, list[str | int]]
 Timed = tuple[str, list[str | int | None]]
@@ -23,6 +26,9 @@ STANDING = """CASE
  WHEN valid_until <= ? THEN 'expired'
  WHEN stale_at < ? THEN 'stale'
  ELSE 'live' END"""
+
+UNHELD = "\x01"
+"""Stands for a string that no database can be asked with. No field holds it either, so it equals nothing."""
 
 WAITING = frozenset({"pending", "staged"})
 """The standings that only what is pending can have."""
@@ -50,7 +56,13 @@ def where(asked: Filter, access: Access) -> Clause:
 def _clauses(asked: Filter, access: Access) -> tuple[str, tuple[str | int | None, ...]]:
     """The translation, kept because one question after the other is asked alike; None stands for the moment."""
     clauses: list[Clause | Timed] = [_access(access), *_scopes(asked), *_words(asked), *_times(asked)]
-    return " AND ".join(f"({sql})" for sql, _ in clauses), tuple(value for _, values in clauses for value in values)
+    told = " AND ".join(f"({sql})" for sql, _ in clauses)
+    return told, tuple(held(value) for _, values in clauses for value in values)
+
+
+def held(value: T) -> T | str:
+    """A value as a database can be asked with it."""
+    return UNHELD if isinstance(value, str) and not storable(value) else value
 
 
 def _access(access: Access) -> Clause:

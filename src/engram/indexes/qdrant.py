@@ -19,6 +19,7 @@ from engram.indexes.indexed import Fed
 from engram.model.codec import index as columns_of
 from engram.model.codec import searchable
 from engram.model.filter import ANYTHING, Access, Filter
+from engram.model.limits import storable
 from engram.model.memory import Memory
 from engram.model.query import FIELD_WEIGHTS, SATURATION, Query, Space
 from engram.model.scope import Scope
@@ -267,7 +268,7 @@ def filter_of(where: Filter, access: Access, org: str) -> models.Filter | None:
     It may let through more than the reference meaning does, never less: the store looks at each again.
     """
     asked = {name: value for name, value in where._asdict().items() if value != getattr(ANYTHING, name)}
-    if not ASKED.issuperset(asked) or where.standings not in ((), ("live",)):
+    if not ASKED.issuperset(asked) or where.standings not in ((), ("live",)) or not _sayable(where, access):
         return None
     must: list[Any] = [_is("org", org), *_allowed(access)]
     must_not: list[Any] = []
@@ -293,6 +294,12 @@ def filter_of(where: Filter, access: Access, org: str) -> models.Filter | None:
         must_not.append(_any("flags", ["forgotten", "replaced"]))
         must_not += [_range("valid_from", gt=now), _range("valid_until", lte=now), _range("stale", lt=now)]
     return models.Filter(must=must, must_not=must_not)
+
+
+def _sayable(where: Filter, access: Access) -> bool:
+    """Whether Qdrant can be asked with these strings: one that it cannot read is no reason not to answer others."""
+    said = (where.owner or "", access.owner, access.agent, *where.kinds, *where.except_kinds, *where.tags)
+    return all(map(storable, said))
 
 
 def _allowed(access: Access) -> list[Any]:

@@ -51,6 +51,11 @@ def size(value: str) -> int:
     return len(value) if value.isascii() else len(value.encode("utf-8", "surrogatepass"))
 
 
+def storable(value: str) -> bool:
+    """Whether a store can be asked for it at all; what it cannot, no field holds: NUL, and halves of a pair."""
+    return "\x00" not in value and (value.isascii() or not any("\ud800" <= mark <= "\udfff" for mark in value))
+
+
 def check_text(field: str, value: str, *, limit: int | None = None, lines: bool = False) -> None:
     """Check a string field for type, forbidden characters and size.
 

@@ -14,7 +14,7 @@ def session_id(owner: str, name: str) -> str:
     """The id of an owner's session of this name: two owners may call theirs alike, and neither learns of it."""
     if not owner:
         return name
-    return "ses-" + sha256(f"{owner}\x1f{name}".encode()).hexdigest()[:24]
+    return "ses-" + sha256(f"{owner}\x1f{name}".encode("utf-8", "surrogatepass")).hexdigest()[:24]
 
 
 class Session(Record, kw_only=True):

@@ -79,7 +79,8 @@ def suggested_key(text: str, summary: str, kind: str) -> str:
     if segment in ("", family):
         segment = "general"
     if not source.isascii():  # what Latin letters leave of it may be the same for two topics
-        segment = f"{segment}-u-{sha256(' '.join(source.lower().split()).encode()).hexdigest()[:12]}"
+        whole = " ".join(source.lower().split()).encode("utf-8", "surrogatepass")
+        segment = f"{segment}-u-{sha256(whole).hexdigest()[:12]}"
     return f"{family}/{segment}"[:LONGEST_KEY]
 
 
