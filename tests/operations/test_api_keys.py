@@ -1,5 +1,7 @@
 """Keys for programs: made by people, shown once, ended for good; and owners for what has none."""
 
+from base64 import urlsafe_b64encode
+
 import pytest
 
 from engram.engines.ram import RamEngine
@@ -127,6 +129,14 @@ def test_the_operator_makes_a_key_for_a_workspace_and_nobody_for_another_than_th
             world.as_(elsewhere).keys_create("ci", workspace="blue")
 
 
+UNHELD_KEYS = (b"[" * 1400, b'["acme", "a\\u0000", "k"]', b'["\\ud800", "ada", "k"]', b'["acme", "ada", "\\udfff"]')
+"""What no store can be asked for, and what is nested too deep to be read."""
+
+
+def made_up(said: bytes) -> str:
+    return f"egk.{urlsafe_b64encode(said).decode().rstrip('=')}.x"
+
+
 @pytest.mark.parametrize(
     "key",
     [
@@ -140,6 +150,7 @@ def test_the_operator_makes_a_key_for_a_workspace_and_nobody_for_another_than_th
         "egk.!!.x",
         "egk." + "x" * 3000,
         "egk.é.x",
+        *(made_up(said) for said in UNHELD_KEYS),
     ],
 )
 def test_what_is_no_key_opens_nothing(world: World, key: str):

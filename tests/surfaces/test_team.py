@@ -1,5 +1,6 @@
 """A team's server: who reads, writes and decides what, over HTTP and MCP, with tokens of a real provider."""
 
+import base64
 import json
 import re
 import time
@@ -175,6 +176,18 @@ def test_who_is_told_of_what_is_told_by_the_token_alone(matrix: Matrix):
 # Credentials
 
 
+MADE_UP = (
+    *(json.dumps([org, "ada", "key-0001"]) for org in (ACME, OTHER, "nowhere", "", "a\0b", "\ud800", "x" * 900)),
+    *(json.dumps([ACME, owner, "key-0001"]) for owner in ("", "a\0b", "\udfff")),
+    "[" * 1400,
+)
+"""What a key says of itself proves nothing, and may be anything."""
+
+
+def made_up(said: str) -> str:
+    return f"egk.{base64.urlsafe_b64encode(said.encode()).decode().rstrip('=')}.x"
+
+
 def test_a_refusal_never_says_why(team: Team):
     good = team.tokens["ada"]
     head, body, signature = good.split(".")
@@ -189,6 +202,7 @@ def test_a_refusal_never_says_why(team: Team):
         "no token": "nonsense",
         "no key": "egk.nonsense.nonsense",
         "empty key": "egk..",
+        **{f"made-up key {at}": made_up(said) for at, said in enumerate(MADE_UP)},
     }
     answers = {name: team.ask(token, "GET", "/v1/stats") for name, token in bad.items()}
 

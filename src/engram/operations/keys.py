@@ -12,6 +12,7 @@ from engram.model.caller import Caller
 from engram.model.change import Change
 from engram.model.filter import ANYTHING, Access
 from engram.model.hashing import sha256
+from engram.model.limits import storable
 from engram.operations import parameters as p
 from engram.operations.base import Call, each, operation
 from engram.ports import Engine
@@ -122,11 +123,14 @@ def spelled(key: str) -> tuple[str, str, str]:
     public, dot, _ = rest.partition(".")
     if prefix != PREFIX or not dot or len(key) > LONGEST or not key.isascii():
         raise ValueError("no key")
-    told = json.loads(urlsafe_b64decode(public + "=" * (-len(public) % 4)))
+    try:
+        told = json.loads(urlsafe_b64decode(public + "=" * (-len(public) % 4)))
+    except RecursionError:
+        raise ValueError("no key") from None
     if not isinstance(told, list) or len(told) != 3 or not all(isinstance(one, str) for one in told):
         raise ValueError("no key")
     org, owner, id = told
-    if not owner:
+    if not owner or not all(map(storable, told)):
         raise ValueError("no key")
     return org, owner, id
 
