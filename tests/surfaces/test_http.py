@@ -2,6 +2,8 @@
 
 import http.client
 import json
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import suppress
@@ -14,7 +16,7 @@ from engram.errors import TABLE
 from engram.service import Engram
 from engram.surfaces.http import application, resources
 from engram.surfaces.openapi import describe
-from engram.surfaces.telling import Lines
+from engram.surfaces.telling import INTERNAL, Counting, Lines, Metrics
 from surfaces.asgi import asked
 from surfaces.mcp_clients import Served, serving
 
@@ -161,6 +163,30 @@ def test_a_bug_is_told_to_the_log_without_a_word_of_what_was_asked(caplog: pytes
     (told,) = [json.loads(Lines().format(each)) for each in caplog.records if each.name == "engram.http"]
     assert (told["message"], told["error"]) == ("GET /v1/memories failed", "ZeroDivisionError")
     assert "numbat" not in json.dumps(told)
+
+
+def test_a_bug_before_anything_answers_is_told_in_the_form_of_every_error(caplog: pytest.LogCaptureFixture):
+    async def breaks(scope: dict[str, Any], receive: Any, send: Any) -> None:
+        del receive, send
+        raise ZeroDivisionError(f"over {scope['path']}")
+
+    status, body = anyio.run(lambda: asked(Counting(breaks, Metrics()), "GET", "/v1/memories/numbat-plan"))
+    assert (status, body) == (500, INTERNAL)
+    (told,) = [json.loads(Lines().format(each)) for each in caplog.records if each.levelname == "ERROR"]
+    assert (told["message"], told["error"]) == ("GET /v1/memories failed", "ZeroDivisionError")
+    assert "numbat" not in json.dumps(told)
+
+
+@pytest.mark.parametrize("name", ["engram.http", "mcp.server.runner", "uvicorn.error", "qdrant_client", "asyncio"])
+def test_whoever_logs_does_it_by_lines_of_json_that_quote_no_error(name: str):
+    code = (
+        "import logging; from engram.surfaces.telling import to_stream; to_stream()\n"
+        f"try: raise ValueError('the numbat')\nexcept ValueError: logging.getLogger({name!r}).exception('it broke')"
+    )
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stderr
+    told = json.loads(said)
+    assert (told["logger"], told["message"], told["error"]) == (name, "it broke", "ValueError")
+    assert "numbat" not in said
 
 
 def test_the_openapi_document_names_every_resource_and_every_error(served: Served):

@@ -20,7 +20,7 @@ from engram.surfaces import http_assets, rewording, sync_files
 from engram.surfaces.openapi import describe
 from engram.surfaces.schemas import Arguments, arguments
 from engram.surfaces.shapes import shape
-from engram.surfaces.telling import note, route_of
+from engram.surfaces.telling import INTERNAL, note, route_of
 
 log = logging.getLogger("engram.http")
 
@@ -201,5 +201,4 @@ async def _broken(request: Request, error: Exception) -> Response:
     """A bug: told in full to the log, and in a word to the client."""
     # Without its path, which may name what a memory is about.
     log.error("%s %s failed", request.method, route_of(request.url.path), exc_info=error)
-    body = {"code": "internal", "message": "Internal error.", "hint": "It is in the server's log."}
-    return JSONResponse(body, 500)
+    return JSONResponse(INTERNAL, 500)

@@ -113,6 +113,9 @@ def _bring_up_to_date(asked: "Asked") -> None:
 
 
 def _serve_machine(asked: "Asked", home: Scope, *, json: bool) -> int:
+    from engram.surfaces.telling import to_stream  # noqa: PLC0415 - for servers only
+
+    to_stream(requests=False)
     token_file = os.path.join(data_folder(os.environ), "token")
     token = token_at(token_file)
     held = Held(asked.store, home=home)

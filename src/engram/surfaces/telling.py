@@ -28,6 +28,9 @@ NOTES = "engram.notes"
 BOUNDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 """Seconds up to which answers are counted apart."""
 
+INTERNAL = {"code": "internal", "message": "Internal error.", "hint": "It is in the server's log."}
+"""What a client is told of a bug."""
+
 ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 """What a request may be called by whoever sends it."""
 
@@ -114,21 +117,33 @@ class Counting:
         given = next((value.decode("latin-1") for name, value in scope["headers"] if name == b"x-request-id"), "")
         id = given if ID.fullmatch(given) else secrets.token_hex(8)
         scope[NOTES] = {}
-        status, began = 500, time.perf_counter()
+        status, begun, began = 500, False, time.perf_counter()
 
         async def told(message: MutableMapping[str, Any]) -> None:
-            nonlocal status
+            nonlocal status, begun
             if message["type"] == "http.response.start":
-                status = message["status"]
+                status, begun = message["status"], True
                 message = {**message, "headers": [*message.get("headers", ()), (b"x-request-id", id.encode())]}
             await send(message)
 
         try:
             await self._app(scope, receive, told)
+        except Exception:
+            if begun:  # there is an answer already, and whoever gave it has told
+                raise
+            log.exception("%s %s failed", scope["method"], route_of(scope["path"]))
+            await _say(told, 500, INTERNAL)
         finally:
             seconds, route = time.perf_counter() - began, route_of(scope["path"])
             self._metrics.count(scope["method"], route, status, seconds)
             log.info("request", extra={"fields": _line(scope, id, route, status, seconds)})
+
+
+async def _say(send: Any, status: int, body: dict[str, str]) -> None:  # noqa: ANN401 - ASGI
+    said = json.dumps(body).encode()
+    lines = ((b"content-type", b"application/json"), (b"content-length", str(len(said)).encode()))
+    await send({"type": "http.response.start", "status": status, "headers": [*lines]})
+    await send({"type": "http.response.body", "body": said})
 
 
 def _line(scope: MutableMapping[str, Any], id: str, route: str, status: int, seconds: float) -> dict[str, Any]:
@@ -167,11 +182,13 @@ class Lines(logging.Formatter):
         return json.dumps(told, ensure_ascii=False)
 
 
-def to_stream(stream: TextIO | None = None) -> None:
-    """Send what our own parts log to a stream, standard error unless given, as lines of JSON."""
+def to_stream(stream: TextIO | None = None, *, requests: bool = True) -> None:
+    """Send what is logged to a stream, standard error unless given, as lines of JSON: warnings, and requests.
+
+    The libraries that serve and ask for us tell of errors as well; in any other form they would quote.
+    """
     handler = logging.StreamHandler(stream or sys.stderr)
     handler.setFormatter(Lines())
-    for name in ("engram", "uvicorn.error"):
-        log = logging.getLogger(name)
-        log.handlers, log.propagate = [handler], False
-        log.setLevel(logging.INFO if name == "engram" else logging.WARNING)
+    logging.root.handlers = [handler]
+    logging.root.setLevel(logging.WARNING)
+    logging.getLogger("engram").setLevel(logging.INFO if requests else logging.WARNING)
