@@ -7,6 +7,8 @@ import socket
 import subprocess
 import sys
 import threading
+from base64 import urlsafe_b64encode
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -16,14 +18,17 @@ from uuid import UUID
 import pytest
 
 from engines.samples import MINE
+from engines.servers import database_url
 from engram.engines.ram import RamEngine
 from engram.engines.sqlite import SqliteEngine
 from engram.errors import Corrupt, Invalid, Unavailable
 from engram.inference.models import DEFAULT, MODELS
 from engram.model.caller import Caller
 from engram.model.query import Space
+from engram.model.scope import GLOBAL
 from engram.wiring import open as open_memory
 from engram.wiring.clock import new_id, now
+from engram.wiring.orgs import Orgs
 
 
 def opened(folder: Path, store: str | os.PathLike[str] = "", **variables: str):
@@ -382,3 +387,46 @@ class TestExtractor:
                 asked = False
         assert problem in " ".join(answer.problems)
         assert asked is reached
+
+
+class TestOrgs:
+    @pytest.fixture
+    def orgs(self, tmp_path: Path) -> Iterator[Orgs]:
+        settings = {
+            "HOME": str(tmp_path),
+            "ENGRAM_EMBEDDER": "none",
+            "ENGRAM_INDEX": f"qdrant:{tmp_path / 'index'}",
+        }
+        served = Orgs(database_url(), home=GLOBAL, environment=settings)
+        yield served
+        served.close()
+
+    def test_a_key_that_was_made_up_leaves_nothing_of_the_org_it_names(self, orgs: Orgs):
+        for name in ("default", "acme", "nowhere"):
+            said = urlsafe_b64encode(f'["{name}", "ada", "key-0001"]'.encode()).decode().rstrip("=")
+            assert orgs.opened_by(f"egk.{said}.x") is None
+        assert set(orgs._known) == {"default"}
+
+    def test_the_index_beside_a_database_is_one_for_each_of_its_orgs(self, orgs: Orgs):
+        names = [f"org-{new_id()}" for _ in range(2)]
+        for name in names:
+            admin = Caller(owner="ada", org=name, roles=frozenset({"admin"}))
+            engram = orgs.engram(name).speaking_for(admin, "http")
+            engram.remember(f"The zebra of {name}")
+            found = engram.recall("zebra")
+            assert [hit.memory.text for hit in found.hits] == [f"The zebra of {name}"]
+            assert found.hint == ""
+            told = engram.reindex()
+            assert told.index.startswith("qdrant:")
+            assert (told.upto, told.events) == (1, 1)
+
+    def test_that_the_index_is_gone_is_told_to_all_and_where_it_is_to_who_looks_after_it(self, tmp_path: Path):
+        settings = {"HOME": str(tmp_path), "ENGRAM_EMBEDDER": "none", "ENGRAM_INDEX": "qdrant://127.0.0.1:9"}
+        orgs, org = Orgs(database_url(), home=GLOBAL, environment=settings), f"org-{new_id()}"
+        for roles, shown in ((frozenset(), False), (frozenset({"admin"}), True)):
+            engram = orgs.engram(org).speaking_for(Caller(owner="ada", org=org, roles=roles), "http")
+            engram.remember("The zebra is back")
+            found = engram.recall("zebra")
+            assert [hit.memory.text for hit in found.hits] == ["The zebra is back"]
+            assert ("answered alone" in found.hint, "127.0.0.1:9" in found.hint) == (True, shown)
+        orgs.close()

@@ -361,10 +361,15 @@ class Engram:
             other.caller = self.caller._replace(human=True, agent="")
         return other
 
-    def resting_in(self, engine: Engine, store: str, folder: str, ledger: Callable[[], Ledger]) -> "Engram":
-        """The same settings on another engine, such as that of another org; what it knows of others lies apart."""
+    def resting_in(
+        self, engine: Engine, store: str, folder: str, ledger: Callable[[], Ledger], usage: Usage
+    ) -> "Engram":
+        """The same settings on another engine, such as that of another org.
+
+        What it knows of others lies apart, and so does what was recalled there.
+        """
         other = copy(self)
-        other.engine, other.store = engine, store
+        other.engine, other.store, other._usage = engine, store, usage
         other._syncing = self._syncing and self._syncing._replace(folder=folder, ledger=ledger)
         if self._attaching and (keeps := able(engine, KeepsBytes)):
             other._attaching = self._attaching._replace(blobs=keeps.blobs)

@@ -22,6 +22,7 @@ from engram.model.filter import ANYTHING, Access, Filter, matches
 from engram.model.memory import Memory
 from engram.model.query import Query
 from engram.model.scope import Scope
+from engram.ports import ManyOrgs, able
 from indexes.edge import EdgeClient
 
 API = Scope("project", "api")
@@ -174,6 +175,25 @@ def filled(request) -> tuple[QdrantIndex, list[Memory]]:
 @pytest.mark.usefixtures("filled")
 def test_one_org_finds_nothing_of_another():
     assert new_index("other").find(Query(terms=("zebra",)), MINE, 100) == []
+
+
+def test_every_org_of_a_database_has_an_index_of_its_own():
+    first = beside(new_org(shared_database()))
+    other = able(first, ManyOrgs).of(uuid.uuid4().hex)
+    for engine, text in ((first, "a zebra"), (other, "another zebra")):
+        engine.commit(change(memory("id-1", text)))
+
+    for engine, text in ((first, "a zebra"), (other, "another zebra")):
+        told = engine._index.find(Query(terms=("zebra",)), MINE, 10)
+        assert [each.text for each in engine.get("memory", told, MINE).values()] == [text]
+        assert (engine.degraded(), engine.index_name) == ("", "qdrant:test")
+    other.close()
+    assert found(first, "zebra") == ["id-1"]
+    assert first.degraded() == ""
+
+
+def test_a_store_of_one_org_has_no_others_with_an_index_either():
+    assert able(beside(RamEngine()), ManyOrgs) is None
 
 
 def test_what_cannot_be_said_in_qdrant_is_left_to_the_store(filled):

@@ -393,6 +393,14 @@ def logged(team: Team, awaited: str) -> dict[str, dict[str, Any]]:
     return told
 
 
+def test_what_was_recalled_in_one_org_is_not_told_in_another(team: Team):
+    for _ in range(3):
+        team.ask(team.tokens["ada"], "GET", "/v1/recall?question=numbat")
+    assert len(team.ask(team.tokens["ada"], "GET", "/v1/trends").body["took"]) >= 3
+    told = team.ask(team.tokens["eve"], "GET", "/v1/trends").body
+    assert (told["took"], told["latency"]) == ([], {})
+
+
 def test_the_log_has_every_request_and_nothing_of_a_memory(team: Team):
     ada = team.tokens["ada"]
     team.ask(ada, "POST", "/v1/memories", {"text": "The numbat nibbles termites"}, x_request_id="numbered-1")

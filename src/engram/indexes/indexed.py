@@ -8,14 +8,14 @@ way, the engine answers alone.
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar, cast
 
 from engram.errors import Unavailable
 from engram.model.change import Change, Commit, Finding
 from engram.model.filter import Access
 from engram.model.memory import Memory
 from engram.model.query import Hit, Query, Space
-from engram.ports import Engine
+from engram.ports import Engine, ManyOrgs, able
 
 T = TypeVar("T")
 
@@ -51,6 +51,10 @@ class Index(Protocol):
     """Where candidates are found. Bound to one org and one space; every call may raise Unavailable."""
 
     name: str
+
+    def of(self, org: str) -> "Index":
+        """The same for another org."""
+        ...
 
     def mark(self) -> int:
         """The last event that was taken over."""
@@ -97,8 +101,15 @@ class Indexed:
         self._why = ""
 
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - whatever the engine has
-        """All else is the engine's own."""
-        return getattr(self._engine, name)
+        """All else is the engine's own; but where a database has many orgs, each of them has an index."""
+        found = getattr(self._engine, name)
+        return self._of if name == "of" else found
+
+    def _of(self, org: str) -> "Indexed":
+        """See `ports.ManyOrgs.of`."""
+        database = able(self._engine, ManyOrgs)
+        assert database
+        return Indexed(cast("Source", database.of(org)), self._index.of(org), self._space)
 
     def search(self, query: Query, access: Access) -> list[Hit]:
         """See `ports.Engine.search`."""

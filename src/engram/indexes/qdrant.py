@@ -94,13 +94,18 @@ class QdrantIndex:
         *,
         name: str,
         record: Callable[[Memory], Mapping[str, Any]],
+        sole: bool = True,
     ) -> None:
-        """Stand on a client; `record` tells a memory in the form that others read."""
+        """Stand on a client, closed with its `sole` index; `record` tells a memory in the form that others read."""
         self.name = name
-        self._client, self._org, self._space, self._record = client, org, space, record
+        self._client, self._org, self._space, self._record, self._sole = client, org, space, record, sole
         of = f"{space.model} {space.prefix}" if space else ""
         self._collection = f"engram-{space.dim if space else 0}-{zlib.crc32(of.encode()):08x}"
         self._ready = False
+
+    def of(self, org: str) -> "QdrantIndex":
+        """See `Index.of`."""
+        return QdrantIndex(self._client, org, self._space, name=self.name, record=self._record, sole=False)
 
     def mark(self) -> int:
         """See `Index.mark`."""
@@ -165,7 +170,8 @@ class QdrantIndex:
 
     def close(self) -> None:
         """See `Index.close`."""
-        self._client.close()
+        if self._sole:
+            self._client.close()
 
     def _id(self, id: str) -> str:
         """A point's id: the same memory in two orgs is two points."""

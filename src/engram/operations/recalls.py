@@ -21,6 +21,7 @@ from engram.recall.brief import Section, brief
 from engram.recall.meaning import begin
 from engram.recall.pipeline import Asked
 from engram.recall.pipeline import recall as look_up
+from engram.rules.access import is_keeper
 from engram.rules.insights import apart, require_memories
 from engram.rules.kinds import KINDS, in_context, quiet
 
@@ -78,10 +79,15 @@ def recall(
         answer = answer._replace(hits=tuple(hits))
     noted([hit.memory.id for hit in answer.hits], call.now)
     followed = able(call.engine, Followed)
-    alone = followed.degraded() if followed else ""  # an index beside the store may not have answered
+    alone = _alone(call, followed.degraded()) if followed else ""
     staged = ELSEWHERE if not answer.hits and answer.held_back.get("staged") else ""
     hints = (answer.hint, unplaced(call, scope, everywhere=everywhere), alone, staged)
     return answer._replace(hint=" ".join(filter(None, hints))) if any(hints[1:]) else answer
+
+
+def _alone(call: Call, why: str) -> str:
+    """That an index beside the store did not answer; what it is and said is for whoever looks after the store."""
+    return why if not why or is_keeper(call.caller) else "The index did not answer, so the store answered alone."
 
 
 @operation("GET /v1/context", "engram context", 'engram context --query "release process" --budget 800')

@@ -99,12 +99,12 @@ def open(
         evidence=_evidence(around, place, variables),
         view=around.view if around else str,
         syncing=_syncing(settings, variables, shown, place, taken, told=caller is not None),
-        usage=_usage(variables, shown),
+        usage=usage_of(variables, shown),
         attaching=_attaching(settings, engine, shown),
     )
 
 
-def _usage(environment: Mapping[str, str], store: str) -> Usage:
+def usage_of(environment: Mapping[str, str], store: str) -> Usage:
     """Who counts what is recalled of a store, in a private file of the cache; or in memory, where the store is."""
     if store == "ram:":
         return UsageFile()

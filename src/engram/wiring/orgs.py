@@ -9,9 +9,9 @@ from engram.errors import Invalid
 from engram.model.caller import Caller
 from engram.model.scope import Scope
 from engram.operations.keys import opened, spelled
-from engram.ports import ManyOrgs, able
+from engram.ports import Engine, ManyOrgs, able
 from engram.service import Engram
-from engram.wiring import open
+from engram.wiring import open, usage_of
 from engram.wiring.clock import now
 from engram.wiring.places import working_folder
 from engram.wiring.stores import sync_folder
@@ -49,21 +49,31 @@ class Orgs:
         """
         with self._lock:
             if org not in self._known:
-                database = able(self._first.engine, ManyOrgs)
-                if database is None:
+                if (engine := self._engine(org)) is None:
                     raise Invalid("This org is not served here.", "Serve a database for several: postgres://….")
                 shown = f"{self._first.store.rpartition('#')[0]}#{org}"
-                synced = sync_folder(shown, self._environment)
-                self._known[org] = self._first.resting_in(database.of(org), shown, *synced)
+                apart = (*sync_folder(shown, self._environment), usage_of(self._environment, shown))
+                self._known[org] = self._first.resting_in(engine, shown, *apart)
             return self._known[org]
 
+    def _engine(self, org: str) -> Engine | None:
+        """What keeps the records of an org; None where it is not served here."""
+        if org == self.org:
+            return self._first.engine
+        database = able(self._first.engine, ManyOrgs)
+        return database.of(org) if database else None
+
     def opened_by(self, key: str) -> Caller | None:
-        """Who an API key speaks for now; None where it opens nothing."""
+        """Who an API key speaks for now; None where it opens nothing.
+
+        A key that was made up names any org: nothing of that org is kept before the key has proved itself.
+        """
         try:
             org = spelled(key)[0]
         except ValueError:
             return None
-        return opened(self.engram(org).engine, key, now()) if self.serves(org) else None
+        engine = self._engine(org)
+        return opened(engine, key, now()) if engine else None
 
     def has_workspaces(self) -> bool:
         """Whether anything that is shared in the configured org lies in a workspace."""
