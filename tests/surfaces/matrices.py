@@ -246,29 +246,38 @@ class Wire:
         self._connection.request(method, path, body, said)
         answer = self._connection.getresponse()
         raw = answer.read().decode()
-        return Reply(answer.status, json.loads(raw) if raw[:1] in ("{", "[") else raw, raw)
+        plain = answer.headers.get_content_type() != "application/json"
+        return Reply(answer.status, raw if plain else json.loads(raw), raw)
 
     def tool(self, name: str, arguments: Mapping[str, Any]) -> Reply:
         """One call of a tool over MCP; its status is that of the same error over HTTP."""
+        result = self.message("tools/call", name, {"name": name, "arguments": arguments})["result"]
+        code = (result.get("structuredContent") or {}).get("code") if result.get("isError") else None
+        status = next((one for one, said in CODES.items() if said == code), 200 if code is None else 500)
+        return Reply(status, result, json.dumps(result))
+
+    def page(self, uri: str) -> str:
+        """What a resource over MCP says, or the error that is told in its place."""
+        return json.dumps(self.message("resources/read", uri, {"uri": uri}))
+
+    def message(self, method: str, name: str, params: Mapping[str, Any]) -> dict[str, Any]:
+        """One message over MCP, and what came back."""
         version = "2026-07-28"
         meta = {
             "io.modelcontextprotocol/protocolVersion": version,
             "io.modelcontextprotocol/clientInfo": {"name": "tests", "version": "1"},
             "io.modelcontextprotocol/clientCapabilities": {},
         }
-        params = {"name": name, "arguments": arguments, "_meta": meta}
-        asked = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+        asked = {"jsonrpc": "2.0", "id": 1, "method": method, "params": {**params, "_meta": meta}}
         headers = {
             "content-type": "application/json",
             "accept": "application/json, text/event-stream",
             "mcp-protocol-version": version,
-            "mcp-method": "tools/call",
+            "mcp-method": method,
             "mcp-name": name,
         }
         answer = self.ask("POST", "/mcp", asked, **headers)
-        assert answer.status == 200, answer
         lines = [line[5:] for line in answer.raw.splitlines() if line.startswith("data:")]
-        result = (answer.body if isinstance(answer.body, dict) else json.loads(lines[-1]))["result"]
-        code = (result.get("structuredContent") or {}).get("code") if result.get("isError") else None
-        status = next((one for one, said in CODES.items() if said == code), 200 if code is None else 500)
-        return Reply(status, result, json.dumps(result))
+        told: dict[str, Any] = answer.body if isinstance(answer.body, dict) else json.loads(lines[-1])
+        assert answer.status == 200 or "error" in told, answer
+        return told

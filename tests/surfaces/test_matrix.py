@@ -701,6 +701,66 @@ def test_what_was_done_in_one_workspace_is_neither_told_nor_taken_back_in_anothe
     assert wires["amy in red"].ask("DELETE", f"/v1/memories/{id}?confirm=true").status == 200
 
 
+def test_a_workspace_bounds_files_exchanges_and_pages(spaces: tuple[dict[str, Wire], dict[str, str]]):
+    wires, ids = spaces
+    red, blue = wires["amy in red"], wires["amy in blue"]
+    files = f"/v1/memories/{ids['red project']}/assets"
+    plain = {"content-type": "text/plain"}
+    assert red.send("POST", f"{files}?name=plan.txt", b"the tizianr plan", **plain).status == 200
+    for method, path in (("GET", files), ("GET", f"{files}/plan.txt"), ("DELETE", f"{files}/plan.txt")):
+        assert blue.ask(method, path).status == 404
+    assert blue.send("POST", f"{files}?name=more.txt", b"more", **plain).status == 404
+    assert red.ask("GET", f"{files}/plan.txt").raw == "the tizianr plan"
+
+    for scope in ("red/project:zoo", "red/global", "project:zoo", "global"):
+        for private in ("true", "false"):
+            asked = f"/v1/sync/files?scope={scope}&private={private}"
+            assert (blue.ask("GET", asked).status, wires["col"].ask("GET", asked).status) == (403, 403)
+    (name,) = {
+        each["name"]
+        for each in red.ask("GET", "/v1/sync/files?scope=red/project:zoo").body["files"]
+        if each["name"].endswith(".payload")
+    }
+    assert "tizianr" in red.ask("GET", f"/v1/sync/files/{name}?scope=red/project:zoo").raw
+    assert blue.ask("GET", f"/v1/sync/files/{name}?scope=red/project:zoo").status == 403
+    assert blue.ask("GET", f"/v1/sync/files/{name}?scope=blue/project:zoo").status == 404
+
+    pages = [f"memory://memory/{ids['red project']}", "memory://facts", "memory://recall", "memory://project/zoo"]
+    told = {wire: " ".join(map(wire.page, pages)) for wire in (red, blue)}
+    assert ("tizianr" in told[red], "tizianr" in told[blue]) == (True, False)
+
+
+def test_what_was_judged_in_one_workspace_is_told_there_and_in_no_other(
+    spaces: tuple[dict[str, Wire], dict[str, str]],
+):
+    wires, ids = spaces
+    red, blue = wires["amy in red"], wires["amy in blue"]
+    said = {"memory": ids["red private"], "other": ids["red shared"], "kind": "conflicts", "reason": "yolanth"}
+    made = red.ask("POST", "/v1/relations", said).body
+    asked = ("/v1/graph?question=conflicts", "/v1/history?limit=100")
+    for path in asked:
+        assert ids["red private"] in red.ask("GET", path).raw
+        assert not re.search(f"yolanth|{ids['red private']}|{made['relation']['id']}", blue.ask("GET", path).raw)
+    assert ids["red private"] in red.ask("POST", "/v1/conflicts", {}).raw
+    assert ids["red private"] not in blue.ask("POST", "/v1/conflicts", {}).raw
+    marks = {hit["memory"]["id"]: hit["marks"] for hit in red.ask("GET", "/v1/recall?question=panda").body["hits"]}
+    assert [one.split()[0] for one in marks[ids["red private"]]] == ["conflicts"]
+    judged = blue.ask("POST", f"/v1/relations/{made['relation']['id']}/judge", {"kind": "related"})
+    assert (judged.status, ids["red private"] in judged.raw) == (404, False)
+
+    assert blue.ask("POST", "/v1/undo", {"event": str(made["event"])}).status == 404
+    assert red.ask("POST", "/v1/undo", {"event": str(made["event"])}).status == 200
+    assert not re.search(f"yolanth|{made['relation']['id']}", blue.ask("GET", asked[1]).raw)  # gone, and not told
+
+
+def test_a_token_stands_for_a_request_in_one_workspace(spaces: tuple[dict[str, Wire], dict[str, str]]):
+    wires, _ = spaces
+    said = {"text": "The panda is called zibeline", "token": "once"}
+    saved = [wires[f"amy in {place}"].ask("POST", "/v1/memories", said).body for place in ("red", "blue", "red")]
+    assert [one["memory"]["scope"] for one in saved] == ["red/global", "blue/global", "red/global"]
+    assert saved[0]["event"] == saved[2]["event"] != saved[1]["event"]
+
+
 def test_whoever_stands_in_no_workspace_of_its_own_gets_one_answer(
     spaces: tuple[dict[str, Wire], dict[str, str]],
 ):

@@ -200,10 +200,24 @@ def remains(call: Call, id: str) -> Mapping[str, Any] | None:
             return None
         if edits:
             last = {edit.field: edit.old for edit in edits}
-            scope = Scope.parse(last.get("scope") or str(GLOBAL))
-            here = call.access.workspace in (None, scope.workspace) or edits[0].type not in PLACED
-            return last if last.get("owner") == call.caller.owner and here else None
+            return last if last.get("owner") == call.caller.owner and _was_here(call, edits[0].type, last) else None
     return None
+
+
+def _was_here(call: Call, type: str, last: Mapping[str, Any]) -> bool:
+    """Whether a record that is gone was in the workspace the caller stands in; a relation is where its ends are."""
+    if type == "relation":
+        return not elsewhere(call, (last["from_id"], last["to_id"]))
+    scope = Scope.parse(last.get("scope") or str(GLOBAL))
+    return call.access.workspace in (None, scope.workspace) or type not in PLACED
+
+
+def elsewhere(call: Call, ids: Iterable[str]) -> set[str]:
+    """Those of some memories that lie in another workspace than the one the caller stands in."""
+    if call.access.workspace is None:
+        return set()
+    found = call.engine.get("memory", ids, call.access._replace(workspace=None))
+    return {id for id, one in found.items() if cast("Memory", one).scope.workspace != call.access.workspace}
 
 
 def every(call: Call, where: Filter) -> Iterator[Memory]:
@@ -217,7 +231,7 @@ def pages(
     """Every record of a type that matches and may be read, by the caller or by another `access`, in pages."""
     after = None
     while True:
-        page = call.engine.scan(type, where, access or call.access, after=after, limit=PAGE, oldest=oldest)
+        page = call.engine.scan(type, where, access or call.access_to(type), after=after, limit=PAGE, oldest=oldest)
         yield tuple(page.records)
         if (after := page.next) is None:
             return
@@ -305,8 +319,10 @@ def _token(
     said = {**dict(zip(names, args, strict=False)), **kwargs}
     asked = {name: _plain(value) for name, value in said.items() if name not in ("token", "confirm")}
     request = canonical([kwargs["token"], {name: value for name, value in asked.items() if value}])
-    # The name itself is hashed too: a client's string may be anything, and nobody needs to read it here.
-    name = sha256(str(kwargs["token"]).encode()).hexdigest()
+    # The name itself is hashed too: a client's string may be anything, and nobody needs to read it here. The same
+    # request in another workspace is another one.
+    place = f"\x1f{call.caller.workspace}" if call.caller.workspace else ""
+    name = sha256(f"{kwargs['token']}{place}".encode()).hexdigest()
     return Token(call.caller.owner, called, name, sha256(request.encode()).hexdigest())
 
 

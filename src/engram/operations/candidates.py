@@ -85,7 +85,7 @@ def unjudged(
 ) -> list[Rival]:
     """Those of the suspected that are nowhere in a relation with the memory: what was judged is not asked again."""
     asked = {pair_id(call.caller.owner, memory.id, other.id): other.id for other, _ in found}
-    known = {asked[id] for id in call.engine.get("relation", asked, call.access)}
+    known = {asked[id] for id in call.engine.get("relation", asked, call.access_to("relation"))}
     return [
         Rival(other, why.why, why.score, f"{memory.handle or memory.id}~{other.handle or other.id}")
         for other, why in found

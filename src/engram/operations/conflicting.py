@@ -235,7 +235,11 @@ class Run:
             after = None
         while len(pairs) < limit:
             page = self.call.engine.scan(
-                "relation", self._mine(), self.call.access, after=after, limit=limit - len(pairs)
+                "relation",
+                self._mine(),
+                self.call.access_to("relation"),
+                after=after,
+                limit=limit - len(pairs),
             )
             for relation, one, other in self._pairs(cast("tuple[Relation, ...]", page.records)):
                 if _ends(one, other) not in held and settled != self._is_open(relation, one, other):
@@ -321,7 +325,8 @@ class Run:
                 yield relation, first, second
 
     def _known(self, one: str, other: str) -> Relation | None:
-        found = self.call.engine.get("relation", [pair_id(self.call.caller.owner, one, other)], self.call.access)
+        pair, access = pair_id(self.call.caller.owner, one, other), self.call.access_to("relation")
+        found = self.call.engine.get("relation", [pair], access)
         return cast("Relation", next(iter(found.values()))) if found else None
 
 

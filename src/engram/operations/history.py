@@ -1,7 +1,7 @@
 """What was done, and taking it back: history and undo."""
 
 import functools
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import cast
 
 from engram.errors import Conflict, EngramError, Invalid, Moved, NotFound, Unconfirmed
@@ -11,8 +11,9 @@ from engram.model.codec import RECORDS, Record
 from engram.model.event import ACKNOWLEDGED, ADOPTED, Event, Payload
 from engram.model.filter import Filter
 from engram.model.memory import CURATED, Memory
+from engram.model.relation import Relation
 from engram.operations import parameters as p
-from engram.operations.base import PURGED, Call, every, newest, operation, remains, require_between
+from engram.operations.base import PURGED, Call, elsewhere, every, newest, operation, remains, require_between
 from engram.rules.undo import LASTING, reversed_by
 from engram.rules.undo import undo as take_back
 
@@ -341,6 +342,13 @@ def _others(call: Call) -> set[str]:
     return {replica for replica, facts in known.items() if facts["state"] != "own"}
 
 
+def _here(call: Call, found: Mapping[str, Record]) -> Iterator[str]:
+    """Those of some relations that are not of another workspace: a relation is where its ends are."""
+    ends = {ref: (one.from_id, one.to_id) for ref, one in found.items() if isinstance(one, Relation)}
+    away = elsewhere(call, {id for pair in ends.values() for id in pair}) if ends else set()
+    return (ref for ref, pair in ends.items() if not away.intersection(pair))
+
+
 def _readable(call: Call, events: Sequence[Event]) -> list[Event]:
     """Those of some events whose every subject may be read.
 
@@ -349,7 +357,8 @@ def _readable(call: Call, events: Sequence[Event]) -> list[Event]:
     subjects = dict.fromkeys(id for event in events for id in event.subjects)
     known: set[str] = set()
     for type in RECORDS:  # memories first, as most of them are
-        known.update(call.engine.get(type, [id for id in subjects if id not in known], call.access_to(type)))
+        found = call.engine.get(type, [id for id in subjects if id not in known], call.access_to(type))
+        known.update(_here(call, found) if type == "relation" else found)
     gone = functools.cache(lambda subject: remains(call, subject) is not None)
     told = []
     for event in events:

@@ -269,7 +269,7 @@ class Taking:
         ends = {id for one in said for id in self._ends(one)}
         memories = cast("dict[str, Memory]", self.call.engine.get("memory", list(ends), self.call.access))
         pairs = [pair_id(self.call.caller.owner, *self._ends(one)) for one in said]
-        known = set(self.call.engine.get("relation", pairs, self.call.access))
+        known = set(self.call.engine.get("relation", pairs, self.call.access_to("relation")))
         decided = []
         for thing, relation, pair in zip(group, said, pairs, strict=True):
             one = self._related(thing, relation, pair, memories, known)

@@ -255,7 +255,7 @@ class Joining:
         wanted = list(ids)
         found: dict[str, Record] = {}
         for type in RECORDS:
-            got = self._call.engine.get(type, wanted, self._call.access)
+            got = self._call.engine.get(type, wanted, self._call.access_to(type))
             found |= {ref: record for ref, record in got.items() if record.id == ref}
         return found
 
@@ -267,7 +267,8 @@ class Joining:
         return self._erased[id]
 
     def _relations_of(self, id: str) -> list[Relation]:
-        page = self._call.engine.scan("relation", Filter(touches=(id,)), self._call.access, limit=PAGE)
+        access = self._call.access_to("relation")
+        page = self._call.engine.scan("relation", Filter(touches=(id,)), access, limit=PAGE)
         return [record for record in page.records if isinstance(record, Relation)]
 
     def history(self, after: int = 0) -> Iterator[Event]:

@@ -20,7 +20,7 @@ def marks(call: Call, memories: Sequence[Memory]) -> Mapping[str, tuple[str, ...
     if not memories:
         return NONE
     asked = Filter(touches=tuple(one.id for one in memories))
-    page = call.engine.scan("relation", asked, call.access, limit=MOST_LOOKED_AT)
+    page = call.engine.scan("relation", asked, call.access_to("relation"), limit=MOST_LOOKED_AT)
     relations = [one for one in cast("tuple[Relation, ...]", page.records) if mark(one, one.from_id)]
     if not relations:
         return NONE

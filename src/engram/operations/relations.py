@@ -11,7 +11,7 @@ from engram.model.filter import Filter
 from engram.model.memory import Memory, standing
 from engram.model.relation import Relation
 from engram.operations import parameters as p
-from engram.operations.base import PAGE, Call, every, operation, require_between
+from engram.operations.base import PAGE, Call, elsewhere, every, operation, require_between
 from engram.operations.sessions import timeline
 from engram.recall.pipeline import Asked
 from engram.recall.pipeline import recall as look_up
@@ -120,7 +120,9 @@ def the_relation(call: Call, ref: str) -> Relation:
         NotFound: when there is none.
     """
     for found in call.engine.get("relation", [ref], call.access_to("relation")).values():
-        return cast("Relation", found)
+        relation = cast("Relation", found)
+        if not elsewhere(call, (relation.from_id, relation.to_id)):
+            return relation
     raise NotFound(f"There is no relation {ref!r}.", "Name the two memories instead: FIRST~SECOND.")
 
 
