@@ -8,6 +8,7 @@ import pytest
 from engram.errors import Forbidden, NotFound, Unconfirmed
 from engram.model.caller import Caller
 from engram.model.filter import Access
+from engram.model.memory import Citation
 from engram.model.scope import GLOBAL, Scope
 from engram.rules.access import (
     access_of,
@@ -19,6 +20,7 @@ from engram.rules.access import (
     require_place,
     require_reader,
 )
+from engram.rules.lifecycle import verify
 from rules.world import AGENT, CHECKER, OTHER, PERSON, World, memory, request
 
 
@@ -132,6 +134,14 @@ def test_a_verdict_comes_from_the_owner_or_a_reviewer():
     require_judge(CHECKER, memory())
     with pytest.raises(Forbidden):
         require_judge(OTHER, memory())
+
+
+def test_a_reviewer_verifies_what_anothers_memory_says_and_pins_nothing_of_it_anew():
+    one, anew = memory(status="promoted"), (Citation(kind="file", ref="src/api.py", pin="sha256:1"),)
+    for caller, citations in ((PERSON, None), (PERSON, anew), (CHECKER, None)):
+        verify(one, request(caller), citations)
+    with pytest.raises(Forbidden):
+        verify(one, request(CHECKER), anew)
 
 
 def test_what_is_shared_in_a_place_is_read_by_whoever_has_it_in_reach():

@@ -118,13 +118,17 @@ def reject(memory: Memory, request: Request, *, reason: str = "", twins: Sequenc
 def verify(memory: Memory, request: Request, citations: Sequence[Citation] | None = None) -> Change:
     """Confirm that a memory still holds: its freshness starts again. Reading never does that.
 
-    `citations` are what it rests on now, where that was pinned anew; for a curated one a person confirms them.
+    `citations` are what it rests on now, where that was pinned anew; for a curated one a person confirms them. They
+    are part of what it says, so only its owner pins them.
 
     Raises:
         Conflict: when it is not a promoted, remembered one.
+        Forbidden: when it is another's, for whoever does not review it or would pin it anew.
         Unconfirmed: when a curated one would rest on something else.
     """
     require_judge(request.caller, memory)
+    if citations is not None:
+        require_owner(request.caller, memory)
     staged = memory.status == "pending" and bool(memory.branch)
     if (memory.status != "promoted" and not staged) or memory.forgotten_at is not None:
         forgotten = memory.forgotten_at is not None
