@@ -289,6 +289,21 @@ def test_what_opens_everybodys_keys_is_made_by_the_rules_of_keys_alone():
     assert "keyring" not in (SRC / "engram/operations/keys.py").read_text()
 
 
+def test_what_lies_in_no_workspace_is_not_read_as_if_it_did():
+    """Memories and sessions lie in a workspace; a verdict that is read with one is never found there."""
+    wrong = [
+        f"{module_name(path)}:{node.lineno} reads with the caller's workspace: use access_to"
+        for path in FILES
+        if layer_of(module_name(path)) == "operations"
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in ("get", "scan")
+        if len(node.args) == 3 and isinstance(node.args[2], ast.Attribute) and node.args[2].attr == "access"
+        if not (isinstance(node.args[0], ast.Constant) and node.args[0].value in ("memory", "session"))
+    ]
+
+    assert not wrong, "\n".join(wrong)
+
+
 def test_every_layer_of_the_source_stands_in_the_table():
     assert {layer_of(module_name(path)) for path in FILES} <= {*MAY_IMPORT, "wiring"}
 

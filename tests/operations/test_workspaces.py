@@ -1,4 +1,7 @@
-"""Workspaces for what was saved before there were any: moved by the operator, on every engine of a team."""
+"""Workspaces: what was saved before there were any is moved by the operator, and verdicts hold in them.
+
+On every engine of a team.
+"""
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -10,6 +13,11 @@ import engram as package
 from engines.servers import database_url, new_org, shared_database
 from engram.errors import Conflict, Forbidden, Invalid
 from engram.model.caller import Caller
+from engram.model.scope import Scope
+from engram.operations.carrying import Ours
+from engram.operations.joining import Joining
+from engram.rules.carrying import Reach
+from engram.rules.hearing import Trust
 from engram.service import Engram
 
 As = Callable[..., Engram]
@@ -119,3 +127,53 @@ def test_only_who_runs_the_store_moves_anything(as_: As):
     for workspace, owner in (("", "ada"), ("a/b", "ada"), ("red", ""), ("red", " ada")):
         with pytest.raises(Invalid):
             as_().workspaces_assign(workspace, owner)
+
+
+# Verdicts lie in no workspace; the memories they are about do.
+
+OLD, NEW = "The staging database is Postgres 14", "We upgraded the staging database to Postgres 16"
+
+
+def test_what_was_judged_in_a_workspace_is_told_beside_the_memory(as_: As):
+    red = as_("ada", "red")
+    old, new = red.remember(OLD).memory, red.remember(NEW).memory
+    red.relate(new.handle, old.handle, "conflicts")
+
+    (hit,) = red.recall("which Postgres did we upgrade staging to?", limit=1).hits
+    assert (hit.memory.id, hit.marks) == (new.id, (f"conflicts with {old.handle}",))
+    assert red.get(old.handle).marks == {old.id: (f"conflicts with {new.handle}",)}
+    assert [pair.status for pair in red.conflicts().pairs] == ["judged"]
+
+
+def test_a_pair_that_was_judged_or_set_aside_in_a_workspace_is_not_asked_about_again(as_: As):
+    red = as_("ada", "red")
+    red.remember(OLD)
+    said = red.remember(NEW, key="staging")
+    red.judge(said.candidates[0].pair, "compatible")
+    third = red.remember("The staging database is called Postgres One")
+    for one in third.candidates:
+        red.conflicts(ignore=one.pair)
+
+    again = red.remember("We upgraded the staging database to Postgres 17", key="staging")
+    assert (again.outcome, again.candidates) == ("revised", ())
+    assert red.conflicts().pairs == ()
+
+
+def test_a_second_scan_of_a_workspace_proposes_nothing_twice(as_: As):
+    red = as_("ada", "red")
+    red.remember(OLD)
+    red.remember(NEW)
+
+    assert red.conflicts(scan=True, words=True).proposed == 1
+    assert red.conflicts(scan=True, words=True).proposed == 0
+    assert [pair.status for pair in red.conflicts().pairs] == ["proposed"]
+
+
+def test_an_exchange_in_a_workspace_carries_verdicts_and_knows_those_it_has(as_: As):
+    red = as_("ada", "red")
+    scope = "red/project:api"
+    old, new = (red.remember(text, scope=scope, visibility="shared").memory for text in (OLD, NEW))
+    relation = red.relate(new.handle, old.handle, "compatible").relation
+
+    assert relation.id in Ours(red.call(), Reach(Scope.parse(scope))).ids
+    assert Joining(red.call(), Trust).records([relation.id]) == {relation.id: relation}

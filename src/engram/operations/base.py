@@ -229,9 +229,9 @@ def pages(
     call: Call, type: RecordType, where: Filter, access: Access | None = None, *, oldest: bool = True
 ) -> Iterator[tuple[Record, ...]]:
     """Every record of a type that matches and may be read, by the caller or by another `access`, in pages."""
-    after = None
+    allowed, after = access or call.access_to(type), None
     while True:
-        page = call.engine.scan(type, where, access or call.access_to(type), after=after, limit=PAGE, oldest=oldest)
+        page = call.engine.scan(type, where, allowed, after=after, limit=PAGE, oldest=oldest)
         yield tuple(page.records)
         if (after := page.next) is None:
             return

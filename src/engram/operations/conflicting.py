@@ -233,14 +233,9 @@ class Run:
             after = KEPT if first and len(pairs) == limit else None  # the page is full: what is kept comes next
         if after == KEPT and not pairs:
             after = None
+        access = self.call.access_to("relation")
         while len(pairs) < limit:
-            page = self.call.engine.scan(
-                "relation",
-                self._mine(),
-                self.call.access_to("relation"),
-                after=after,
-                limit=limit - len(pairs),
-            )
+            page = self.call.engine.scan("relation", self._mine(), access, after=after, limit=limit - len(pairs))
             for relation, one, other in self._pairs(cast("tuple[Relation, ...]", page.records)):
                 if _ends(one, other) not in held and settled != self._is_open(relation, one, other):
                     pairs.append(_kept(relation, one, other))
@@ -325,8 +320,8 @@ class Run:
                 yield relation, first, second
 
     def _known(self, one: str, other: str) -> Relation | None:
-        pair, access = pair_id(self.call.caller.owner, one, other), self.call.access_to("relation")
-        found = self.call.engine.get("relation", [pair], access)
+        id, access = pair_id(self.call.caller.owner, one, other), self.call.access_to("relation")
+        found = self.call.engine.get("relation", [id], access)
         return cast("Relation", next(iter(found.values()))) if found else None
 
 

@@ -8,7 +8,7 @@ from engram.errors import Ambiguous, Conflict
 from engram.model.filter import Filter
 from engram.model.record import replace
 from engram.model.scope import GLOBAL, Scope
-from engram.operations.base import Call
+from engram.operations.base import PLACED, Call
 from engram.ports import Engine
 
 _ORDERED: WeakKeyDictionary[Engine, tuple[Sequence[Scope], Mapping[str, Sequence[Scope]]]] = WeakKeyDictionary()
@@ -82,7 +82,7 @@ def alias_of(name: str) -> str:
 def holds_something(call: Call, scope: Scope) -> bool:
     """Whether a scope, or a run of it, holds anything this caller may read, in whatever standing."""
     where = Filter(within=scope)
-    return any(call.engine.scan(type, where, call.access, limit=1).records for type in ("memory", "session"))
+    return any(call.engine.scan(type, where, call.access_to(type), limit=1).records for type in PLACED)
 
 
 def current_project(call: Call) -> Scope | None:
