@@ -2,7 +2,9 @@
 
 import pytest
 
+from engram.recall.brief import Section, brief
 from engram.rules.capture import LONGEST_KEY, learnings, suggested_key, title_of, without_recalled
+from rules.world import START, memory
 
 LIST = "- The cache must be warm before the first request\n- Retries need a jitter of their own\n"
 ITEMS = ["The cache must be warm before the first request", "Retries need a jitter of their own"]
@@ -83,8 +85,14 @@ def test_what_was_recalled_is_never_captured_again():
     ]
 
 
-def test_a_line_copied_out_of_a_brief_is_not_captured():
-    copied = "- We deploy on Fridays, after lunch [mem-0001, convention, said, 3d old, verified today]"
+@pytest.mark.parametrize("reader", ["alex", "kim"])
+@pytest.mark.parametrize("origin", ["said", "inferred"])
+def test_a_line_copied_out_of_a_brief_is_not_captured_whosever_word_it_is(reader: str, origin: str):
+    one = memory(
+        "id-1", "We deploy on Fridays", kind="convention", origin=origin, handle="mem-0001", actor="A, [b]"
+    )
+    told = brief([Section("Recent", [one])], budget=4000, now=START, reader=reader).text.splitlines()
+    (copied,) = [line for line in told if line.startswith("- ")]
 
     assert learnings(f"## Learnings\n{copied}\n{LIST}") == ITEMS
 

@@ -136,8 +136,8 @@ def _recalled() -> re.Pattern[str]:
 
 @functools.cache
 def _told() -> re.Pattern[str]:
-    """What `recall.brief` puts after a line: handle, kind, origin and age."""
-    return re.compile(r"\[mem-\d+, [\w-]+, (?:said|inferred), [^\]]+\]$")
+    """What `recall.brief` puts after a line: handle, kind, whose word it is (`model.memory.voice`) and age."""
+    return re.compile(r"\[mem-\d+, [\w-]+, (?:said(?: by [^],]+)?|inferred(?: for [^],]+)?), [^]]+\]$")
 
 
 @functools.cache
