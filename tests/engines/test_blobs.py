@@ -140,6 +140,17 @@ def test_files_are_private_and_named_by_their_hash(tmp_path: Path):
     assert "ada" not in str(files[0].relative_to(folder))
 
 
+@pytest.mark.parametrize("damage", [BIG[:-1], BIG[:-1] + b"?", b""])
+def test_what_was_damaged_is_whole_again_when_it_is_kept_again(tmp_path: Path, damage: bytes):
+    blobs = FolderBlobs(str(tmp_path / "s.db.assets"))
+    keep(blobs)
+    Path(blobs.path("ada", HASH)).write_bytes(damage)
+    keep(blobs)
+
+    assert b"".join(blobs.read("ada", HASH)) == BIG
+    assert [each.name for each in tmp_path.rglob("*") if each.is_file()] == [HASH]
+
+
 def test_no_link_leads_out_of_the_folder(tmp_path: Path):
     folder, elsewhere = tmp_path / "s.db.assets", tmp_path / "elsewhere"
     blobs = FolderBlobs(str(folder))

@@ -320,6 +320,8 @@ def test_bytes_that_are_not_what_was_attached_never_come_whole(tmp_path: Path, p
 
         assert sum(map(len, got)) < len(PNG)
         assert not list(tmp_path.glob("out.png*"))
+        memory.attach("mem-0001", picture)
+        assert fetched(memory, "mem-0001", "plan.png") == PNG
         file.unlink()
         findings = memory.doctor().findings
         assert [(each.code, each.severity) for each in findings] == [("attachment", "warning")]

@@ -106,8 +106,8 @@ class FolderBlobs:
         """Where an owner's bytes lie."""
         return os.path.join(self._folder, _mark(owner), sha256[:2], sha256)
 
-    def link(self, source: str, owner: str, sha256: str, at: datetime) -> None:
-        """Give a whole file its name; what has it already is only touched.
+    def link(self, source: str, owner: str, sha256: str, at: datetime, *, over: bool = False) -> None:
+        """Give a whole file its name; what has it already is only touched, or with `over` gives way to it.
 
         Raises:
             Unavailable: when it cannot be done.
@@ -119,8 +119,8 @@ class FolderBlobs:
             try:
                 os.link(source, target, follow_symlinks=False)
             except FileExistsError:
-                os.utime(target, (moment, moment), follow_symlinks=False)
-                return
+                if over:
+                    _copy(source, target)
             except OSError as error:
                 if error.errno not in (errno.EPERM, errno.ENOTSUP, errno.EMLINK, errno.EXDEV):
                     raise
@@ -178,7 +178,7 @@ class _Stage:
         with _in_our_words(self._path):
             self._file.flush()
             os.fsync(self._file.fileno())
-        self._blobs.link(self._path, owner, sha256, at)
+        self._blobs.link(self._path, owner, sha256, at, over=True)  # what lies there may be damaged
 
     def close(self) -> None:
         with suppress(OSError):
