@@ -32,8 +32,8 @@ class Follower:
     def __init__(self, engine: Engine, embedder: Embedder | None, *, lasts: bool = False) -> None:
         self._engine, self._embedder = engine, embedder
         self._thread: Thread | None = None
-        self._stopping: Event | None = None
-        self._starting = allocate_lock()
+        self._stopping: Event | None = None  # what wakes the thread that is at it; None where none is
+        self._turn = allocate_lock()
         self._waiting: dict[Access, None] = {}  # whose memories are looked at, the latest last
         self._touched = 0.0
         self.lasts = lasts
@@ -45,10 +45,10 @@ class Follower:
         if embedder is None or self.stopped or not (embedder.ready or self.lasts):
             return
         # What was asked for is done by now, and must not look refused because of what comes beside it.
-        with suppress(Exception), self._starting:
+        with suppress(Exception), self._turn:
             self._touched = monotonic()
-            running = self._thread is not None and self._thread.is_alive()
-            if embedder.ready and (running or not self._wanting(embedder, access)):
+            running = self._stopping is not None
+            if embedder.ready and not running and not self._wanting(embedder, access):
                 return
             self._waiting.pop(access, None)
             self._waiting[access] = None
@@ -66,11 +66,13 @@ class Follower:
         import atexit  # noqa: PLC0415 - start-up; whoever gets here has long paid for it
         from threading import Event, Thread  # noqa: PLC0415 - the same
 
-        # A process that ends without close() must not be torn down while the model runs in a thread.
-        atexit.register(self.stop)
-        self._stopping = Event()
-        self._thread = Thread(target=self._run, args=(embedder, self._stopping), name="engram-vectors", daemon=True)
-        self._thread.start()
+        if self._thread is None:
+            # A process that ends without close() must not be torn down while the model runs in a thread.
+            atexit.register(self.stop)
+        stopping = Event()
+        thread = Thread(target=self._run, args=(embedder, stopping), name="engram-vectors", daemon=True)
+        thread.start()
+        self._thread, self._stopping = thread, stopping
 
     def _run(self, embedder: Embedder, stopping: "Event") -> None:
         # Whatever fails here is tried again at the next occasion, and is nobody's question to answer.
@@ -79,11 +81,21 @@ class Follower:
                 stopping.wait(rest)
                 if self.stopped:
                     return
-            while self._waiting:
-                access, _ = self._waiting.popitem()
+            while access := self._next():
                 while not self.stopped and self._wanting(embedder, access):
                     if not catch_up(self._engine, embedder, access, most=FEW):
                         break
+            return
+        with self._turn:
+            self._stopping = None
+
+    def _next(self) -> Access | None:
+        """Whose memories come next; with None the thread is done, and whoever comes from then on starts another."""
+        with self._turn:
+            if self._waiting and not self.stopped:
+                return self._waiting.popitem()[0]
+            self._stopping = None
+            return None
 
     def stop(self) -> None:
         """Let it finish the few it is at, and begin no more."""
@@ -91,7 +103,7 @@ class Follower:
         if self._thread is not None:
             import atexit  # noqa: PLC0415 - where there is a thread, it is loaded
 
-            if self._stopping is not None:
-                self._stopping.set()
+            if (stopping := self._stopping) is not None:
+                stopping.set()
             self._thread.join()
             atexit.unregister(self.stop)

@@ -1,5 +1,6 @@
 """Vectors follow what was saved: never waited for, never mixed, made anew at any time and after any stop."""
 
+import atexit
 import os
 import signal
 import subprocess
@@ -230,9 +231,10 @@ def test_closing_waits_for_whoever_makes_vectors_also_through_a_copy(tmp_path: P
     ours.remember("A first harbour")
     ours.recall("anchorage")
     slow.slow = True
-    {"itself": ours, "watched": ours.watched_by(print), "confirming": ours.confirming_by("flag")}[through].remember(
-        "A second harbour"
-    )
+    world.engine.commit(
+        change(memory("id-2", "A second harbour", apart=True))
+    )  # a save would wait for the model itself
+    {"itself": ours, "watched": ours.watched_by(print), "confirming": ours.confirming_by("flag")}[through].list()
     assert slow.holds.wait(PATIENCE)
     closing = threading.Thread(target=ours.close)
     closing.start()
@@ -264,6 +266,33 @@ def test_closing_waits_for_no_more_than_the_few_at_hand(tmp_path: Path):
 
     assert not closing.is_alive()
     assert len(slow.embedded) < 50
+
+
+def test_what_another_saves_while_vectors_are_made_gets_its_own_as_well(engine: Engine):
+    slow = Slow()
+    world = World(engine=engine, embedder=slow)
+    slow.ready = slow.slow = True
+    theirs = world.person.speaking_for(world.other.caller, "http")
+    for who, owner in ((world.person, PERSON.owner), (theirs, world.other.caller.owner)):
+        engine.commit(change(memory(f"id-of-{owner}", f"The harbour of {owner}", owner=owner)))
+        who.list()
+        assert slow.holds.wait(PATIENCE)
+    slow.let_go.set()
+    world.settle()
+
+    assert len(slow.embedded) == 2
+    assert engine.backlog(access_of(theirs.caller)).lacking == 0
+
+
+def test_however_often_vectors_were_made_the_end_of_the_process_waits_for_them_once(world: World):
+    world.embedder.ready = True
+    before = atexit._ncallbacks()
+    for number in range(5):
+        world.person.remember(f"A harbour of number {number}", dedupe="create")
+        world.settle()
+
+    assert len(world.embedder.embedded) >= 5
+    assert atexit._ncallbacks() - before == 1
 
 
 def test_a_model_that_fails_beside_the_caller_disturbs_nobody(world: World):
