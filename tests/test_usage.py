@@ -58,6 +58,22 @@ def test_a_large_file_is_folded_into_counts(tmp_path: Path, monkeypatch: pytest.
     assert os.listdir(tmp_path) == ["a.log"]
 
 
+def test_a_file_whose_counts_alone_are_large_is_not_folded_at_every_recall(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(usage, "LARGEST", 2000)
+    path = tmp_path / "a.log"
+    path.write_text("".join(f"c {'m' * 36}{n:04} 1\n" for n in range(100)))
+    counted, written = UsageFile(str(path)), set[int]()
+    for n in range(20):
+        counted.begin()(["one"], AT)
+        os.link(path, tmp_path / str(n))  # so that no number of a file is given twice
+        written.add(path.stat().st_ino)
+
+    assert len(written) <= 2
+    assert (counted.uses()["one"], len(counted.uses())) == (20, 101)
+
+
 def test_lines_that_say_nothing_are_passed_over(tmp_path: Path):
     path = tmp_path / "a.log"
     path.write_bytes(b"r 1 2.5 one\n\xff\xfe\nr x\nc one many\nm backup never\nc one 4\nr 1 2.")

@@ -12,7 +12,7 @@ from time import perf_counter
 from engram.drafts import whole_file
 
 LARGEST = 1024 * 1024
-"""Bytes beyond which single recalls become counts."""
+"""After so many bytes single recalls become counts, and after so many more again: counts alone may be as large."""
 
 KEPT = 1000
 """Of so many last recalls it is known how long they took."""
@@ -71,11 +71,11 @@ class UsageFile:
         with suppress(OSError):  # a count is not worth failing an answer
             file = self._open()
             try:
-                os.write(file, line.encode() + b"\n")
+                added = os.write(file, line.encode() + b"\n")
                 size = os.fstat(file).st_size
             finally:
                 os.close(file)
-            if size > LARGEST:
+            if size // LARGEST > (size - added) // LARGEST:
                 self._fold()
 
     def _open(self) -> int:
