@@ -1,15 +1,19 @@
 """Keys for programs: made by people, shown once, ended for good; and owners for what has none."""
 
 from base64 import urlsafe_b64encode
+from pathlib import Path
 
 import pytest
 
+from engines.servers import database_url
 from engram.engines.ram import RamEngine
 from engram.errors import Conflict, Forbidden, Invalid, NotFound
 from engram.model.caller import Caller
 from engram.model.filter import ANYTHING, Access
 from engram.model.record import replace
+from engram.model.scope import GLOBAL
 from engram.operations.keys import opened, spelled
+from engram.wiring.orgs import Orgs
 from rules.world import World
 
 ADMIN = Caller(owner="sam", actor="sam@example.org", roles=frozenset({"admin"}))
@@ -155,6 +159,46 @@ def made_up(said: bytes) -> str:
 )
 def test_what_is_no_key_opens_nothing(world: World, key: str):
     assert opened(world.engine, key, world.clock()) is None
+
+
+def forged(told: str) -> str:
+    """A key that says anything."""
+    return f"egk.{urlsafe_b64encode(told.encode()).decode()}.x"
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        "[" * 1400,
+        '["a", "b\\u0000", "c"]',
+        '["a\\u0000", "b", "c"]',
+        '["a", "b", "\\ud800"]',
+        '["a", "b", "c"]',
+        f'["{"a" * 300}", "b", "c"]',
+    ],
+)
+def test_a_forged_key_opens_nothing_on_a_servers_database_and_leaves_nothing_there(tmp_path: Path, told: str):
+    environment = {"HOME": str(tmp_path), "ENGRAM_EMBEDDER": "none", "ENGRAM_ORG": "acme"}
+    orgs = Orgs(database_url(), home=GLOBAL, environment=environment)
+    try:
+        assert orgs.opened_by(forged(told)) is None
+        assert list(orgs._known) == ["acme"], "whoever names orgs at random would fill the memory"
+    finally:
+        orgs.close()
+
+
+def test_a_key_opens_its_org_on_a_servers_database(tmp_path: Path):
+    environment = {"HOME": str(tmp_path), "ENGRAM_EMBEDDER": "none", "ENGRAM_ORG": "acme"}
+    orgs = Orgs(database_url(), home=GLOBAL, environment=environment)
+    try:
+        org = f"org-{tmp_path.name}"
+        made = orgs.engram(org).speaking_for(Caller(org=org, owner="ada"), "http").keys_create("ci")
+        caller = orgs.opened_by(made.key)
+
+        assert caller is not None
+        assert (caller.org, caller.owner) == (org, "ada")
+    finally:
+        orgs.close()
 
 
 def test_another_secret_opens_nothing(world: World):
