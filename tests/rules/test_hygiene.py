@@ -38,6 +38,13 @@ def test_the_same_words_are_a_repeat_within_one_place_and_no_junk_in_another():
     assert (found, looking.junk) == ({"repeats": 1, "said elsewhere": 1}, 1)
 
 
+def test_long_texts_that_only_begin_alike_are_no_repeats_and_the_same_one_is():
+    begins = "The protocol of the meeting says this and that. " * 200
+    first, second = (f"{begins}{end} " + f"{end} is what came of it. " * 500 for end in ("Peace", "War"))
+    assert examined(first, second)[0] == {}
+    assert examined(first, second, f"  {second}")[0] == {"repeats": 1}
+
+
 def test_what_another_owner_says_elsewhere_is_their_own_matter():
     assert examined(GROUND, memory(GROUND, owner="ada", scope=Scope("project", "api")))[0] == {}
 

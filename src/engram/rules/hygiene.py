@@ -31,7 +31,7 @@ MOST_ALIKE = 200
 """With how many that have a rare word in common a text is compared at most."""
 
 LONGEST = 8000
-"""Characters of a text that are compared."""
+"""Characters up to which a text is compared word by word; a longer one is the same as another, or it is not."""
 
 MOST_SHOWN = 5
 FEWEST_WORDS = 2
@@ -137,7 +137,7 @@ class Examination:
             if so:
                 self._note(ailment, seen)
         if not memory.amends:  # what would change another one is bound to say nearly the same
-            self._compare(seen)
+            self._compare(seen, memory)
 
     def ailments(self) -> list[Ailment]:
         """What was found, the most harmful first; what nothing ails of is left out."""
@@ -159,15 +159,15 @@ class Examination:
         """How many memories nobody would miss, each counted once; known when all ailments are."""
         return len(self._junk)
 
-    def _compare(self, seen: Seen) -> None:
-        said = digest(seen.text)
+    def _compare(self, seen: Seen, memory: Memory) -> None:
+        said = memory.digest
         if (first := self._first.setdefault((seen.place, said), seen.name)) != seen.name:
             self._note("repeats", seen, first)
             return
         owner = seen.place.partition("\x1f")[0]
         if (first := self._anywhere.setdefault((owner, said), seen.name)) != seen.name:
             self._note("said elsewhere", seen, first)
-        if len(self._compared) < MOST_COMPARED:
+        if len(memory.text) <= LONGEST and len(self._compared) < MOST_COMPARED:
             self._compared.append(seen)
         lines = [_bare().sub("", line).strip() for line in seen.text.split("\n")]
         if len(lines) > 1 and seen.name not in self._junk:
