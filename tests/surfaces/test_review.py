@@ -241,6 +241,25 @@ def test_merging_rewords_the_other_memory(memory: Engram, editor: Callable[[str]
     assert standing(memory, "mem-0002") == "replaced"
 
 
+def test_a_merge_overwrites_no_words_that_came_meanwhile(memory: Engram, editor: Callable[[str], None]):
+    editor('echo "The database ports are 5432 and 5433" > "$1"')
+    hold_conflict(memory)
+
+    class Slow(Person):
+        def ask(self, question: str) -> str:
+            if "handle" in question or "confirm" in question:
+                memory.revise("mem-0001", text="The port of the database is 6000")
+            return super().ask(question)
+
+    memory.remember(NAME, kind="identity", confirm=True)
+    memory.reject("mem-0002")
+    held = memory.remember("My legal name is Kim", kind="identity").memory.handle
+    person = Slow("m", "mem-0001", held, "q")
+    assert walk(memory, ask=person.ask, say=person.say) == 0
+    assert "mem-0001 is at revision 2, not 1." in person.screen
+    assert memory.get("mem-0001").memories[0].text == "The port of the database is 6000"
+
+
 def test_merging_into_a_curated_memory_needs_its_handle_typed(memory: Engram, editor: Callable[[str], None]):
     editor("true")
     memory.remember(NAME, kind="identity", confirm=True)
@@ -377,7 +396,29 @@ def test_an_error_is_said_and_the_walk_goes_on(memory: Engram):
 
     person = Hasty("a", "s", "q")
     assert walk(memory, ask=person.ask, say=person.say) == 0
-    assert "Cannot promote mem-0002: it is rejected, not pending." in person.screen
+    assert "mem-0002 is at revision 2, not 1." in person.screen
+    assert NAME in person.screen
+
+
+@pytest.mark.parametrize("answers", [("a", "q"), ("x", "", "q"), ("e", "q")])
+def test_nothing_is_decided_about_words_that_were_not_shown(
+    memory: Engram, editor: Callable[[str], None], answers: tuple[str, ...]
+):
+    editor('echo "The port of the database is 5435" > "$1"')
+    hold_conflict(memory)
+
+    class Slow(Person):
+        def ask(self, question: str) -> str:
+            answer = super().ask(question)
+            if answer == answers[0]:
+                memory.revise("mem-0002", text="The port of the database is 5434")
+            return answer
+
+    person = Slow(*answers)
+    assert walk(memory, ask=person.ask, say=person.say) == 0
+    assert "mem-0002 is at revision 2, not 1." in person.screen
+    assert "5434" in person.screen, "it is shown anew"
+    assert standing(memory, "mem-0002") == "pending"
 
 
 class TestTerminal:

@@ -251,6 +251,36 @@ def test_who_looked_at_older_words_is_refused_and_shown_the_new_ones(memory: Eng
     driven(memory, drive)
 
 
+def test_a_merge_and_a_verdict_are_about_the_words_that_were_shown(memory: Engram):
+    hold_conflict(memory)
+
+    async def drive(pilot: Pilot[None], app: Twin) -> None:
+        await pilot.press("m")
+        await pilot.pause()
+        await pilot.press("enter")
+        await pilot.pause()
+        assert isinstance(app.screen, Words)
+        memory.revise("mem-0001", text="The port of the database is 6000")
+        await pilot.press("ctrl+s")
+        await pilot.pause()
+        assert "mem-0001 is at revision 2, not 1" in told(app)
+        assert memory.get("mem-0001").memories[0].text == "The port of the database is 6000"
+        app.open_memory("mem-0001")
+        await pilot.pause()
+        memory.revise("mem-0001", text="The port of the database is 7000")
+        await pilot.press("v")
+        await pilot.pause()
+        assert memory.get("mem-0001").memories[0].verified_at is None
+        assert "7000" in shown(app)
+        memory.revise("mem-0001", text="The port of the database is 8000")
+        await pilot.press("f")
+        await pilot.pause()
+        await submit(pilot, app, "old")
+        assert standing(memory, "mem-0001") == "live"
+
+    driven(memory, drive)
+
+
 def test_j_and_k_walk_through_what_waits_by_session(memory: Engram):
     for session in ("monday", "tuesday"):
         for name in ("Alex", "Kim"):

@@ -336,6 +336,27 @@ def test_a_card_that_was_reworded_elsewhere_is_shown_anew_before_it_is_approved(
     expect(stale.get_by_role("status")).to_contain_text(f"Approved {handle}")
 
 
+def test_a_merge_overwrites_no_words_that_came_meanwhile(here: Site):
+    with here.memory() as memory:
+        known = memory.remember("The gate of the yard opens at six", scope=PLACE).memory.handle
+        handle = memory.remember("The gate of the yard opens at seven", scope=PLACE).memory.handle
+    stale = here.enter("/web/inbox")
+    stale.keyboard.press("m")
+    field = card(stale, handle).get_by_role("textbox", name=f"What {known} will say")
+    field.fill("The gate of the yard opens at six, in winter at seven")
+    with here.memory() as memory:
+        memory.revise(known, text="The gate of the yard opens at five")
+    stale.keyboard.press("Control+Enter")
+
+    expect(card(stale, handle).get_by_role("alert")).to_contain_text("revision")
+    expect(card(stale, handle)).to_contain_text("opens at five")
+    expect(field).to_have_value("The gate of the yard opens at six, in winter at seven")
+    assert standing_of(here, known)[1] == "The gate of the yard opens at five"
+    card(stale, handle).get_by_role("button", name="Merge").click()
+    expect(stale.get_by_role("status")).to_contain_text(f"Merged {known}")
+    assert standing_of(here, known)[1] == "The gate of the yard opens at six, in winter at seven"
+
+
 def test_what_contradicts_may_be_kept_beside_it(here: Site):
     with here.memory() as memory:
         known = memory.remember("The quota of the east wing is 40", scope=PLACE).memory.handle

@@ -163,6 +163,20 @@ def test_other_words_are_kept_unless_somebody_was_faster(here: Site):
         assert memory.get(handle).memories[0].text == "The harbour opens at seven"
 
 
+@pytest.mark.parametrize("act", ["It still holds", "Forget"])
+def test_nothing_is_said_about_words_that_were_not_on_the_page(here: Site, act: str):
+    handle = remembered(here, f"The crane lifts nine tons, said before {act}")
+    page = opened(here, handle)
+    with here.memory() as memory:
+        memory.revise(handle, text=f"The crane lifts five tons, said before {act}")
+    page.get_by_role("button", name=act).click()
+
+    expect(page.get_by_role("status")).to_contain_text("revision")
+    with here.memory() as memory:
+        found = memory.get(handle).memories[0]
+        assert (found.verified_at, found.forgotten_at) == (None, None)
+
+
 def test_letters_typed_while_editing_go_into_the_field_and_nowhere_else(here: Site):
     handle = remembered(here, "The ferry leaves at nine")
     page = opened(here, handle)

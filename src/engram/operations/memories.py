@@ -315,7 +315,7 @@ def verify(
     changed, the difference is shown and nothing is done, unless it is to be pinned anew.
     """
     del token
-    asked = tuple(call.memory(ref) for ref in each(memory))
+    asked = tuple(call.memory(at_revision(ref)[0]) for ref in each(memory))
     moved = pinned_anew(call, asked)
     if moved.citations and not repin and call.replayed() is None:
         gone = any(check.verdict == "gone" for checks in moved.evidence for check in checks)
@@ -362,12 +362,15 @@ def change_each(
     *,
     confirm: bool = False,
 ) -> Changed:
-    """Let a rule decide about each memory and commit it all at once: every one of them, or none."""
+    """Let a rule decide about each memory and commit it all at once: every one of them, or none.
+
+    A ref may say at which revision it means a memory, as pages do: agents are not told of it, for they read first.
+    """
     if (event := call.replayed()) is not None:
-        asked = tuple(call.memory(_at_revision(ref)[0]) for ref in each(refs))
+        asked = tuple(call.memory(at_revision(ref)[0]) for ref in each(refs))
         return Changed(at=call.now, action=action, memories=asked, event=event.seq, replayed=True)
     request = call.request(confirm=confirm)
-    meant = {call.memory(ref).id: revision for ref, revision in map(_at_revision, each(refs))}
+    meant = {call.memory(ref).id: revision for ref, revision in map(at_revision, each(refs))}
     if not meant:
         raise Invalid("No memory was named.", "Name one or more: engram list.")
 
@@ -382,7 +385,7 @@ def change_each(
     return Changed(at=call.now, action=action, memories=memories_by_id(call, list(meant)), event=commit.event.seq)
 
 
-def _at_revision(ref: str) -> tuple[str, int | None]:
+def at_revision(ref: str) -> tuple[str, int | None]:
     """What a ref names, and the revision it means it at, if it says one: mem-0001@3."""
     name, at, number = ref.rpartition("@")
     return (name, int(number)) if at and number.isascii() and number.isdigit() and len(number) < 16 else (ref, None)

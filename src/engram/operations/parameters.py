@@ -114,7 +114,10 @@ Everywhere = Annotated[bool, "Every scope."]
 Revision = Annotated[int | None, "The revision you read: if it moved since, nothing is changed."]
 ContextQuery = Annotated[str, "What the session is about."]
 Budget = Annotated[int, "Most tokens it may take; 0 takes the configured budget."]
-MergeInto = Annotated[str, "Merge it into this memory instead: its text becomes the new wording."]
+MergeInto = Annotated[
+    str,
+    "Merge it into this memory instead: its text becomes the new wording; mem-0001@3 means it at revision 3 only.",
+]
 KeepBoth = Annotated[bool, "Keep live what it contradicts; otherwise the promoted one replaces it."]
 EventRef = Annotated[
     str | int, "An event: its number in history, or the beginning of its id. Default: the last one."

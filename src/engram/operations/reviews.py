@@ -14,7 +14,7 @@ from engram.operations import parameters as p
 from engram.operations.base import Call, each, operation, require_between
 from engram.operations.bearing import relations_of, rivals_of, superseded_by, touched_by, twins_of
 from engram.operations.citing import checked
-from engram.operations.memories import MOST_LISTED, change_each
+from engram.operations.memories import MOST_LISTED, at_revision, change_each
 from engram.operations.scopes import in_view
 from engram.recall.pipeline import Asked
 from engram.recall.pipeline import recall as look_up
@@ -91,7 +91,9 @@ def promote(
     def rule(one: Memory, request: Request) -> Change:
         lifecycle.require_revision(one, revision)
         worded = lifecycle.reworded(one, text, request)
-        other = call.memory(into) if into else one
+        name, seen = at_revision(into)
+        other = call.memory(name) if into else one
+        lifecycle.require_revision(other, seen)
         twins = twins_of(call, replace(other, text=worded.text))
         require_free_text(other, worded.text, Known(twins=tuple(each for each in twins if each.id != one.id)))
         if into:

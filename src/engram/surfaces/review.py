@@ -10,7 +10,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from engram.errors import EngramError, Invalid, Unconfirmed
+from engram.errors import Conflict, EngramError, Invalid, Unconfirmed
 from engram.model.answers import Candidate, Changed
 from engram.model.memory import Memory
 from engram.service import Engram
@@ -125,6 +125,8 @@ class _Walk:
                     return True
             except EngramError as error:
                 self._say(self._paper.bad(error.message) + (f"\n  {error.hint}" if error.hint else ""))
+                if isinstance(error, Conflict):  # what was shown may not be what is there
+                    return True
 
     def _undo(self) -> bool:
         """Take back the last decision of this walk."""
@@ -155,7 +157,7 @@ class _Walk:
 
     def _reject(self, memory: Memory) -> int:
         reason = self._ask("Why? (may be empty) ").strip()
-        done = self._engram.reject(memory.id, reason=reason)
+        done = self._engram.reject(memory.id, reason=reason, revision=memory.revision)
         self._say(f"Rejected {memory.handle}; it will not come back.")
         return done.event
 
@@ -165,7 +167,7 @@ class _Walk:
             return 0
         other = self._engram.get(ref).memories[0]
         text = _edited(f"{other.text}\n{memory.text}")
-        done = self._promoted(memory, into=other.id, text=text)
+        done = self._promoted(memory, into=f"{other.id}@{other.revision}", text=text)
         if done is None:
             return 0
         self._say(self._paper.good(f"Merged {memory.handle} into {other.handle}: {cut(text, 60)}"))
@@ -174,13 +176,13 @@ class _Walk:
     def _promoted(self, memory: Memory, **how: Any) -> Changed | None:  # noqa: ANN401 - options of promote
         """Promote it; where the rules want a confirmed word, the handle is typed: a reflex is none."""
         try:
-            return self._engram.promote(memory.id, **how)
+            return self._engram.promote(memory.id, revision=memory.revision, **how)
         except Unconfirmed as error:
             typed = self._ask(f"{error.message} Type {memory.handle} to confirm: ").strip().lower()
         if typed != memory.handle:
             self._say("Not confirmed; it still waits.")
             return None
-        return self._engram.promote(memory.id, **how, confirm=True)
+        return self._engram.promote(memory.id, revision=memory.revision, **how, confirm=True)
 
 
 def _edited(text: str) -> str:

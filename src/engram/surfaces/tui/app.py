@@ -256,7 +256,7 @@ class Twin(App[None]):
             return
         both = f"{other.memories[0].text}\n{memory.text}"
         if text := await self.push_screen_wait(Words(f"{memory.handle} and {ref} in one", both)):
-            into = other.memories[0].id
+            into = _seen(other.memories[0])
             await self._do(
                 memory,
                 lambda **how: self.engram.promote(memory.id, into=into, text=text, revision=memory.revision, **how),
@@ -277,7 +277,7 @@ class Twin(App[None]):
         """Say that it still holds; where what it cites has changed, once more beside what changed."""
         if not (memory := self.current()):
             return
-        done = self.refused_by(lambda: self.engram.verify(memory.id))
+        done = self.refused_by(lambda: self.engram.verify(_seen(memory)))
         if done is None or done.event or any(check.verdict == "gone" for check in done.evidence[0]):
             if done:
                 self._tell(done)
@@ -286,7 +286,7 @@ class Twin(App[None]):
         changed = "\n".join(check.diff for check in done.evidence[0] if check.diff)
         sure = await self.push_screen_wait(Line(f"{changed}\n\nIt still holds, cited as it is now? y or n", "y"))
         if (sure or "").lower() in ("y", "yes"):
-            await self._do(memory, lambda **how: self.engram.verify(memory.id, repin=True, **how))
+            await self._do(memory, lambda **how: self.engram.verify(_seen(memory), repin=True, **how))
 
     @work
     async def action_forget(self) -> None:
@@ -294,7 +294,7 @@ class Twin(App[None]):
         if memory := self.current():
             reason = await self.push_screen_wait(Line(f"Why forget {memory.handle}? (may be empty)"))
             if reason is not None:
-                await self._do(memory, lambda **_: self.engram.forget(memory.id, reason=reason))
+                await self._do(memory, lambda **_: self.engram.forget(_seen(memory), reason=reason))
 
     @work
     async def action_pin(self) -> None:
@@ -374,3 +374,8 @@ class Twin(App[None]):
 
     def _say(self, text: str) -> None:
         self.notify(text, timeout=5, markup=False)
+
+
+def _seen(memory: Memory) -> str:
+    """A memory as it was shown: in other words it is another, and nothing is done about that."""
+    return f"{memory.id}@{memory.revision}"

@@ -86,7 +86,7 @@ def card(asked: Asked) -> Response:
 
 def _card(asked: Asked, candidate: Candidate, mode: str, error: EngramError | None = None) -> Response:
     """A card, alone on a page where there are no scripts, with what went wrong in it."""
-    others = _others(candidate)
+    others, into = _others(candidate), asked.said("into").partition("@")[0]
     return asked.show(
         "inbox_card.html" if asked.part else "inbox_one.html",
         title="Inbox",
@@ -94,7 +94,7 @@ def _card(asked: Asked, candidate: Candidate, mode: str, error: EngramError | No
         candidate=candidate,
         mode=mode,
         others=others,
-        other=asked.engram.get(asked.said("into")).memories[0] if asked.said("into") else next(iter(others), None),
+        other=asked.engram.get(into).memories[0] if into else next(iter(others), None),
         error=error,
         held=HELD,
         changes=changes,

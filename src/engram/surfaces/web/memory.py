@@ -108,18 +108,19 @@ def act(asked: Asked) -> Response:
     ref, name = asked.path["memory"], asked.path["act"]
     if name not in SAID:
         raise NotFound(f"A memory has no {name!r}.", "Load the page again.")
-    engram, confirm = asked.engram, asked.said("confirm") == "yes"
+    engram, confirm, revision = asked.engram, asked.said("confirm") == "yes", _revision(asked)
+    seen = ref if revision is None else f"{ref}@{revision}"
     if name == "verify":
-        done = engram.verify(ref, repin=asked.said("repin") == "yes", confirm=confirm)
+        done = engram.verify(seen, repin=asked.said("repin") == "yes", confirm=confirm)
         if not done.event:
             raise Conflict("What it cites has changed, so it is not verified by a click.", done.hint)
         event = done.event
     elif name == "forget":
-        event = engram.forget(ref, reason=asked.said("reason").strip()).event
+        event = engram.forget(seen, reason=asked.said("reason").strip()).event
     elif name == "restore":
-        event = engram.restore(ref).event
+        event = engram.restore(seen).event
     else:
-        event = engram.revise(ref, **WEIGHS[name], revision=_revision(asked), confirm=confirm).event
+        event = engram.revise(ref, **WEIGHS[name], revision=revision, confirm=confirm).event
     return _back(asked, f"{SAID[name]} {engram.get(ref).memories[0].handle}.", event)
 
 
