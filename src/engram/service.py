@@ -237,6 +237,11 @@ class Engram:
         """Every scope into which something was put that the caller may read; some may be empty now."""
         return self.engine.places(access_of(self.caller))
 
+    @property
+    def view(self) -> str:
+        """The branch it is looked from, by repository and name; "" on the default branch and outside of git."""
+        return self.caller.view or self._view()
+
     def desk(self) -> Evidence:
         """What holds citations against the world, made when it is first needed."""
         if callable(self._evidence):
@@ -253,7 +258,7 @@ class Engram:
             raise Unavailable("This memory was closed.", "Open it again with engram.open().")
         return Call(
             engine=self.engine,
-            caller=self.caller if self.caller.view else self.caller._replace(view=self._view()),
+            caller=self.caller._replace(view=self.view),
             access=access_of(self.caller),
             now=self._clock(),
             new_id=self._new_id,
@@ -384,10 +389,10 @@ class Engram:
             other._home = replace(self.home, workspace=caller.workspace)
         return other
 
-    def looking_from(self, evidence: Callable[[], Evidence]) -> "Engram":
-        """The same memory, with citations held against what somebody sees from where they sit."""
+    def looking_from(self, evidence: Callable[[], Evidence], view: Callable[[], str]) -> "Engram":
+        """The same memory for somebody who sits in a working tree: what is cited there, and the branch it is on."""
         other = copy(self)
-        other._evidence = evidence
+        other._evidence, other._view = evidence, view
         return other
 
     def for_agent(self, name: str) -> "Engram":

@@ -281,3 +281,30 @@ def test_the_page_stands_in_the_project_of_the_folder_it_was_started_in(tmp_path
         page.goto(f"{one.origin}/web/graph?question=project")
         expect(page.get_by_role("main")).to_contain_text("8080")
         expect(page.get_by_role("main")).not_to_contain_text("9090")
+
+
+def test_the_page_sees_what_holds_on_the_branch_of_the_folder_it_was_started_in(tmp_path: Path, browser: Browser):
+    def git(*words: str) -> None:
+        subprocess.run(
+            ["git", "-c", "user.name=t", "-c", "user.email=t@example.org", *words], cwd=tmp_path, check=True
+        )
+
+    git("init", "-q", "-b", "main")
+    git("remote", "add", "origin", "https://github.com/acme/api.git")
+    git("commit", "-q", "--allow-empty", "-m", "Begin")
+    with site(tmp_path, browser, HOME=str(tmp_path / "home")) as one:
+        git("checkout", "-q", "-b", "fresh-cache")
+        told = ["remember", "The cache is off here", "--kind", "gotcha"]
+        assert child(tmp_path, *told, HOME=str(tmp_path / "home")).code == 0
+        page = one.enter("/web/next")
+        expect(page.locator("#brief")).to_contain_text("The cache is off here")
+        said = child(tmp_path, "context", "--json", HOME=str(tmp_path / "home")).json
+        assert page.locator("#brief-text").text_content() == said["text"]
+        page.goto(f"{one.origin}/web/search?q=cache")
+        expect(page.get_by_role("article")).to_contain_text("live")
+        git("checkout", "-q", "main")
+        page.goto(f"{one.origin}/web/next")
+        expect(page.get_by_role("main")).not_to_contain_text("The cache is off here")
+        page.goto(f"{one.origin}/web/search?q=cache")
+        page.get_by_role("link", name="1 staged").click()
+        expect(page.get_by_role("article")).to_contain_text("staged")

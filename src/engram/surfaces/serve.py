@@ -277,12 +277,12 @@ def application(held: Held, token: str, profiles: list[Profile], port: int) -> "
     from engram.surfaces.mcp.server import build  # noqa: PLC0415 - the same
     from engram.surfaces.telling import Counting, Metrics  # noqa: PLC0415 - the same
     from engram.surfaces.web import local  # noqa: PLC0415 - the same
-    from engram.wiring import desk_at  # noqa: PLC0415 - the same
+    from engram.wiring import sight_from  # noqa: PLC0415 - the same
     from engram.wiring.places import seat_of  # noqa: PLC0415 - the same
 
     # Agents work elsewhere; the person at the page sits in the folder that the server was started in.
-    desk, seat, metrics = desk_at(), seat_of(held.engram()), Metrics()
-    entrance = local.entrance(lambda: held.engram().for_person("web").looking_from(desk).standing_in(seat), port)
+    sight, seat, metrics = sight_from(), seat_of(held.engram()), Metrics()
+    entrance = local.entrance(lambda: held.engram().for_person("web").looking_from(*sight).standing_in(seat), port)
     app = _served(
         build(held.engram, profiles),
         _speaker(held),

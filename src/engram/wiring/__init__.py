@@ -138,11 +138,11 @@ def _evidence(around: Whereabouts | None, folder: str, environment: Mapping[str,
     return desk
 
 
-def desk_at(folder: str = "") -> Callable[[], Evidence]:
-    """What looks at citations for a person who sits at this machine: from the working directory unless given."""
+def sight_from(folder: str = "") -> tuple[Callable[[], Evidence], Callable[[], str]]:
+    """What a person sees who sits in a folder, the working directory unless given: what is cited, the branch."""
     place = os.path.abspath(folder) if folder else working_folder()
     around = Whereabouts(place, config.read(os.environ, place).get("default_branch"))
-    return _evidence(around, place, os.environ)
+    return _evidence(around, place, os.environ), around.view
 
 
 def visibility_of(settings: config.Settings) -> Visibility:

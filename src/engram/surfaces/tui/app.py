@@ -214,7 +214,7 @@ class Twin(App[None]):
         if fitting is None or not self.screen_stack or not self.screen_stack[0].query(Pane):
             return True
         memory = self.current()
-        return memory is not None and standing(memory, self.engram.now, self.engram.caller.view) in fitting
+        return memory is not None and standing(memory, self.engram.now, self.engram.view) in fitting
 
     # What is done about a memory. Each passes the revision that was shown: who looked at older words is refused.
 

@@ -123,6 +123,7 @@ class Asked(NamedTuple):
             "csrf": self.visit.csrf,
             "look": self.look,
             "me": self.engram.caller,
+            "view": self.engram.view,
         }
         return templates().get_template(template).render({**common, **values})
 
