@@ -90,6 +90,17 @@ def test_what_was_never_recalled_is_found_apart(memory: Engram):
     assert memory.search("deploy").uses == (1,)
 
 
+def test_what_was_never_recalled_is_found_behind_whatever_was(memory: Engram):
+    for number in range(8):
+        memory.remember(f"We deploy, deploy and deploy part {number}", dedupe="create")
+    memory.recall("deploy", limit=8)
+    memory.remember("Once in a while we deploy the docks of the old harbour by hand and by night")
+
+    assert texts(memory.search("deploy", unused=True, limit=2)) == [
+        "Once in a while we deploy the docks of the old harbour by hand and by night"
+    ]
+
+
 def test_without_words_pages_neither_repeat_nor_skip(memory: Engram):
     for number in range(7):
         memory.remember(f"Fact number {number} stands alone")

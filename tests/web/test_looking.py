@@ -106,6 +106,24 @@ def test_hits_come_as_one_types_with_reasons_cost_and_what_was_held_back(here: S
     expect(page.locator("#found")).to_contain_text("5434")
 
 
+def test_what_was_held_back_is_shown_with_the_same_filters(here: Site):
+    page = here.enter("/web/search?q=staging+database&scope=project:acme&kind=infra&origin=inferred")
+    page.get_by_role("link", name="1 pending").click()
+    expect(page.locator("#found")).to_contain_text("5434")
+    expect(page.get_by_label("Kind")).to_have_value("infra")
+    expect(page.get_by_label("Origin")).to_have_value("inferred")
+    expect(page.get_by_role("combobox", name="Scope")).to_have_value("project:acme")
+    expect(page.get_by_label("Standing")).to_have_value("pending")
+
+
+@pytest.mark.parametrize(
+    "path", [f"/web/search?age={9**30}", f"/web/history?before={9**30}", f"/web/memory/mem-0001?before={9**30}"]
+)
+def test_a_number_beyond_all_bounds_is_told_and_breaks_nothing(here: Site, path: str):
+    page = here.enter(path)
+    expect(page.get_by_role("alert")).to_contain_text("Choose one" if "age" in path else "Give a number")
+
+
 def test_filters_narrow_what_is_found(here: Site):
     page = here.enter("/web/search?q=deploy")
     expect(page.locator("#found article")).to_have_count(2)
@@ -137,6 +155,8 @@ def test_the_past_is_asked_by_its_day(here: Site):
     expect(page.locator("#found")).to_contain_text("Nothing fits")
     page.get_by_label("As of").fill("2199-01-31")
     expect(page.locator("#found article").first).to_contain_text("deploy", ignore_case=True)
+    page.get_by_label("What do you want to know?").fill("")
+    expect(page.get_by_role("alert")).to_contain_text("asked for by words")
 
 
 def test_a_view_is_saved_used_and_removed(here: Site):

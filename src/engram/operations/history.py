@@ -21,6 +21,9 @@ MOST_STEPS = 1000
 MOST_AT_ONCE = 400
 """How many records an undo takes back in one step; an import may have brought in any number."""
 
+MOST_EVENTS = (1 << 63) - 1
+"""The last number that any engine can give an event."""
+
 LEAST_READ, MOST_PAGES = 100, 100
 """How many events are read at a time at least and how often, where a caller may read few of them."""
 
@@ -49,6 +52,8 @@ def history(
     To one memory, or to everything you may read.
     """
     require_between("limit", limit, 1, MOST_STEPS)
+    if before is not None:
+        require_between("before", before, 0, MOST_EVENTS)
     of = call.memory(memory) if memory else None
     subject = of.id if of else None
     told, after, read = _page(call, subject, before or 0, limit)

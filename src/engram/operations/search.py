@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import cast
 
+from engram.errors import Invalid
 from engram.model.answers import Recollection
 from engram.model.answers_look import Found
 from engram.model.filter import Filter
@@ -23,6 +24,9 @@ from engram.rules.kinds import KINDS
 MOST_FOUND = 50
 MOST_PASSED_OVER = 2000
 """How many memories that were recalled before are passed over in one asking for those that never were."""
+
+MOST_WEIGHED = 200
+"""How many that fit a question are looked at for those that were never recalled."""
 
 
 @operation(
@@ -71,7 +75,12 @@ def search(
         view=call.caller.view,
     )
     asked = standings(standing)
-    if not question.strip() and as_of is None:
+    if not question.strip() and as_of is not None:
+        raise Invalid(
+            "The question is empty, and what was known at a moment is asked for by words.",
+            "Say what it is about, beside the moment.",
+        )
+    if not question.strip():
         return _listed(call, where._replace(standings=asked), limit, after, unused=unused)
     asking = asked_by(call, question, limit=limit, as_of=as_of, words=words, weak=weak)
     return _found(call, asking(where)._replace(standings=asked), unused=unused)
@@ -79,9 +88,10 @@ def search(
 
 def _found(call: Call, asking: Asked, *, unused: bool) -> Found:
     """What fits the words, best first."""
-    found, uses = look_up(call.engine, asking), call.usage.uses()
-    hits = tuple(hit for hit in found.hits if not (unused and hit.memory.id in uses))
-    return _told(Found(**{**found._asdict(), "hits": hits}), uses)
+    uses, most = call.usage.uses(), asking.limit
+    found = look_up(call.engine, asking._replace(limit=max(most, MOST_WEIGHED)) if unused else asking)
+    hits = [hit for hit in found.hits if not (unused and hit.memory.id in uses)]
+    return _told(Found(**{**found._asdict(), "hits": tuple(hits[:most])}), uses)
 
 
 def _listed(call: Call, where: Filter, limit: int, after: str | None, *, unused: bool) -> Found:

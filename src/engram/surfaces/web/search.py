@@ -62,7 +62,9 @@ def scopes(asked: Asked) -> Response:
 def _filters(asked: Asked, now: datetime) -> dict[str, Any]:
     """The options of the search that was asked for."""
     days = asked.said("age")
-    span = timedelta(days=abs(int(days))) if days.lstrip("-").isdecimal() else None
+    if days not in AGES:
+        raise Invalid(f"{days!r} is no age.", "Choose one of the list.")
+    span = timedelta(days=abs(int(days))) if days else None
     standing = asked.said("standing", "live")
     filters: dict[str, Any] = {
         "scope": asked.said("scope").strip(),
