@@ -466,6 +466,28 @@ def test_looking_over_many_tells_which_of_them_nobody_vouches_for(here: Site):
     expect(preview.get_by_role("listitem").nth(1)).to_contain_text("web:https://example.org/harbour")
 
 
+def test_looking_over_many_tells_all_that_each_would_replace_or_change(here: Site):
+    with here.memory() as memory:
+        first = memory.remember("The quota of the second region is 40", scope=PLACE).memory.handle
+        second = memory.remember("The quota of the second region is 50", scope=PLACE).memory.handle
+        memory.promote(second, keep=True)
+        memory.remember("The quota of the second region is 60", scope=PLACE)
+        rule = memory.remember("Quotas are cut in May", kind="rule", scope=PLACE, confirm=True).memory.handle
+        cited = waits(memory, "Retries are capped", cite=["src/limits.py:1"])
+    with here.memory("codex") as agent:
+        agent.revise(rule, tag=["money"])
+    page = here.enter("/web/inbox")
+    page.keyboard.type("vjvjvA")
+
+    rows = page.get_by_role("dialog", name="Approve 3 memories?").get_by_role("list").first.locator("> li")
+    expect(rows.nth(0)).to_contain_text(f"It replaces {first}")
+    expect(rows.nth(0)).to_contain_text(f"It replaces {second}")
+    expect(rows.nth(1)).to_contain_text(cited)
+    expect(rows.nth(1)).to_contain_text("src/limits.py:1 unreachable")
+    expect(rows.nth(2)).to_contain_text(f"It changes {rule}")
+    expect(rows.nth(2)).to_contain_text("money")
+
+
 def test_all_of_a_session_are_chosen_at_once_and_looked_over_where_one_stands(here: Site):
     with here.memory() as memory:
         for n, word in enumerate(("gate", "lock", "weir")):

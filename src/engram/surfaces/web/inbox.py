@@ -229,7 +229,14 @@ def preview(asked: Asked) -> Response:
     known = {each.memory.id: each for each in candidates}
     stale = [ref for ref in refs if not _fits(known.get(ref.partition("@")[0]), ref)]
     return asked.show(
-        "inbox_preview.html", title="Inbox", here="inbox", candidates=candidates, act=act, stale=stale, held=HELD
+        "inbox_preview.html",
+        title="Inbox",
+        here="inbox",
+        candidates=candidates,
+        act=act,
+        stale=stale,
+        held=HELD,
+        changes=changes,
     )
 
 
