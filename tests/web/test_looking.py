@@ -260,6 +260,23 @@ def test_a_graph_of_few_columns_fits_its_frame_and_its_words_lead_on(here: Site,
         expect(page).to_have_url(re.compile("/web/memory/"))
 
 
+OUTSIDE = """() => [...document.querySelectorAll('.graph .node')].filter((node) => {
+    const box = node.querySelector('.box').getBoundingClientRect();
+    return document.elementsFromPoint(box.right + 6, box.top + 34).some((one) => one.closest('.node'));
+}).length"""
+
+
+def test_what_a_node_says_stays_within_it(tmp_path: Path, browser: Browser):
+    with site(tmp_path, browser) as one:
+        with one.memory() as memory:
+            for text in ("W" * 300, "港" * 200, "🎉" * 100):
+                memory.remember(f"{text} is long", scope="project:long")
+        for viewport in (WIDE, NARROW):
+            page = one.enter("/web/graph?question=project&subject=long", viewport=viewport)
+            expect(page.locator(".graph:visible .node .node-text").first).to_be_visible()
+            assert page.evaluate(OUTSIDE) == 0, viewport
+
+
 def test_a_graph_is_capped_and_expands(here: Site):
     page = here.enter("/web/graph?question=project&subject=project:acme&limit=3")
     few = page.locator(".in-words li").count()

@@ -5,6 +5,7 @@ import pytest
 from engram.model.answers_look import Growth, Proposer
 from engram.surfaces.steps import worded
 from engram.surfaces.web import plots
+from engram.surfaces.web.drawing import broken
 from engram.surfaces.web.leading import led
 from engram.surfaces.web.wording import Sides, short, sides
 
@@ -54,6 +55,20 @@ def test_fields_are_worded_as_a_reader_would():
     assert worded("verified_at", "2026-05-01T10:20:30.000000Z") == "2026-05-01 10:20 UTC"
     assert worded("citations", [{"kind": "file", "ref": "a.py", "locator": "1-3"}]) == "a.py:1-3"
     assert worded("pinned", True) == "yes"
+
+
+@pytest.mark.parametrize(
+    ("label", "lines"),
+    [
+        ("short", ["short"]),
+        ("one two three four", ["one two", "three four"]),
+        ("x" * 40, ["x" * 9, "x" * 9 + "…"]),
+        ("港" * 40, ["港" * 4, "港" * 4 + "…"]),
+        ("a \u202e" + "b" * 30, ["a", "\\u202ebbb…"]),
+    ],
+)
+def test_a_label_is_broken_between_words_and_never_wider_than_its_room(label: str, lines: list[str]):
+    assert broken(label, 10) == lines
 
 
 def test_growth_is_told_by_stretches_that_leave_the_bars_apart():

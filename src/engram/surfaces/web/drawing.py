@@ -1,13 +1,12 @@
 """A graph as SVG that the page's own style colours: no script, nothing to load."""
 
 from collections.abc import Mapping
-from textwrap import wrap
 from typing import NamedTuple
 
 from markupsafe import Markup
 
 from engram.model.answers_look import Edge, Graph, Node
-from engram.surfaces.paper import plain
+from engram.surfaces.paper import cut, plain
 from engram.surfaces.web.frame import address
 
 
@@ -111,10 +110,10 @@ def _box(node: Node, at: _Place, size: Size) -> Markup:
     label = f"{name}: {plain(node.label)}" + (f", {node.standing}" if node.standing else "")
     inside = Markup(
         '<title>{}</title><rect class="box" x="{}" y="{}" width="{}" height="{}" rx="8"/>'
-        '<text class="node-name" x="{}" y="{}">{}</text>{}'
+        '<svg x="{}" y="{}" width="{}" height="{}"><text class="node-name" x="0" y="17">{}</text>{}</svg>'
     ).format(
-        label, at.x, at.y, size.box, LINE, at.x + 10, at.y + 17,
-        f"{name} · {node.standing}" if node.standing else name, _lines(node.label, at, size),
+        label, at.x, at.y, size.box, LINE, at.x + 10, at.y, size.box - 14, LINE,
+        f"{name} · {node.standing}" if node.standing else name, _lines(node.label, size),
     )  # fmt: skip
     tone = node.standing if node.memory else node.kind
     if not link:
@@ -123,13 +122,23 @@ def _box(node: Node, at: _Place, size: Size) -> Markup:
     return whole + _more(node, at, size) if node.memory else whole
 
 
-def _lines(label: str, at: _Place, size: Size) -> Markup:
-    """The beginning of a label on two lines, broken between words where there are any."""
-    lines = wrap(plain(label), size.letters, max_lines=2, placeholder="…")
+def _lines(label: str, size: Size) -> Markup:
     return Markup("").join(
-        Markup('<text class="node-text" x="{}" y="{}">{}</text>').format(at.x + 10, at.y + 35 + 16 * row, line)
-        for row, line in enumerate(lines)
+        Markup('<text class="node-text" x="0" y="{}">{}</text>').format(35 + 16 * row, line)
+        for row, line in enumerate(broken(label, size.letters))
     )
+
+
+def broken(label: str, room: int) -> list[str]:
+    """The beginning of a label on two lines of so many letters, broken between words where there are any."""
+    line = plain(" ".join(label.split()))
+    first = cut(line, room)
+    if first == line:
+        return [line]
+    kept = first[:-1]
+    if " " in kept and not line[len(kept) :].startswith(" "):
+        kept = kept.rpartition(" ")[0]
+    return [kept.rstrip(), cut(line[len(kept) :], room)]
 
 
 def _more(node: Node, at: _Place, size: Size) -> Markup:
