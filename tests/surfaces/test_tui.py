@@ -464,6 +464,19 @@ def test_history_tells_fields_in_words_and_which_memory_it_was(memory: Engram):
     driven(memory, drive)
 
 
+def test_history_names_the_two_memories_of_a_verdict(memory: Engram):
+    for name in ("old", "new"):
+        memory.remember(f"The {name} gate is shut")
+    memory.relate("mem-0001", "mem-0002", "compatible", reason="they are two")
+
+    async def drive(pilot: Pilot[None], app: Twin) -> None:
+        await pilot.press("3")
+        await until(pilot, lambda: "they are two" in shown(app))
+        assert "mem-0001~mem-0002" in shown(app)
+
+    driven(memory, drive)
+
+
 def test_panes_are_chosen_by_mouse_too_and_a_line_is_opened(memory: Engram):
     hold_conflict(memory)
 

@@ -182,6 +182,25 @@ def test_a_step_says_which_memory_it_was_about_and_what_that_was_before(here: Si
         memory.undo(last=2)
 
 
+def test_a_verdict_says_which_two_memories_it_was_about_and_a_session_its_name(tmp_path: Path, browser: Browser):
+    with site(tmp_path, browser) as one:
+        with one.memory() as memory:
+            first, second = (memory.remember(f"The {name} gate is shut").memory.handle for name in ("old", "new"))
+            memory.relate(first, second, "compatible", reason="they are two")
+            memory.session_begin("night-shift")
+        page = one.enter("/web/history")
+        began, judged = page.get_by_role("article").nth(0), page.get_by_role("article").nth(1)
+        expect(began).to_contain_text("night-shift")
+        for handle in (first, second):
+            expect(judged.get_by_role("link", name=handle)).to_be_visible()
+        expect(judged).to_contain_text("compatible")
+        expect(judged).to_contain_text("they are two")
+        judged.get_by_role("button", name="Undo").click()
+        expect(page.get_by_role("article").first).to_contain_text("undo")
+        for handle in (first, second):
+            expect(page.get_by_role("article").first.get_by_role("link", name=handle)).to_be_visible()
+
+
 def test_an_undo_that_cannot_be_says_why_and_what_to_do(here: Site):
     with here.memory() as memory:
         told = memory.remember("The gate is green", scope="project:acme")

@@ -167,8 +167,8 @@ class Chronicle(Answer):
     """History, newest first; `undone` names the events that stand reversed.
 
     `final` has the numbers of those that undo would refuse as things stand, `out_of_reach` those that one memory
-    cannot go back to, `about` the beginnings of the memories that are still there, and `devices` what other stores
-    are called.
+    cannot go back to, `about` the beginnings of the memories that are still there, `pairs` the two memories of a
+    relation, and `devices` what other stores are called.
     """
 
     at: datetime
@@ -180,6 +180,7 @@ class Chronicle(Answer):
     devices: Mapping[str, str] = NONE
     final: tuple[int, ...] = ()
     out_of_reach: tuple[int, ...] = ()
+    pairs: Mapping[str, tuple[str, str]] = NONE
 
 
 class Undone(Answer):

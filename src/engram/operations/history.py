@@ -57,7 +57,9 @@ def history(
     of = call.memory(memory) if memory else None
     subject = of.id if of else None
     told, after, read = _page(call, subject, before or 0, limit)
-    ids = dict.fromkeys(id for event in told for id in _named_in(event))
+    pairs = _pairs(call, told)
+    ids = dict.fromkeys([id for event in told for id in _named_in(event)])
+    ids |= dict.fromkeys(end for pair in pairs.values() for end in pair)
     if before and told:
         read = list(_since(call, told[-1].seq, subject))
     undone = reversed_by([event for event in read if told and event.seq > told[-1].seq])
@@ -73,7 +75,20 @@ def history(
         final=tuple(event.seq for event in told if event.id not in undone and _is_final(call, event)),
         out_of_reach=tuple(_out_of_reach(call, of, told)) if of else (),
         next=after,
+        pairs={id: pair for id, pair in pairs.items() if known.keys() >= {*pair}},
     )
+
+
+def _pairs(call: Call, events: Sequence[Event]) -> dict[str, tuple[str, str]]:
+    """The two memories of each relation that events were about: as it is, or as it was made where it is gone."""
+    made: dict[str, dict[str, str]] = {}
+    for event in events:
+        for edit in event.payload.edits if event.payload else ():
+            if edit.type == "relation":
+                made.setdefault(edit.id, {})[edit.field] = str(edit.new or edit.old)
+    known = cast("dict[str, Relation]", call.engine.get("relation", made, call.access_to("relation")))
+    there = {id: (one.from_id, one.to_id) for id, one in known.items()}
+    return {id: (one["from_id"], one["to_id"]) for id, one in made.items() if "from_id" in one} | there
 
 
 def _named_in(event: Event) -> Iterator[str]:

@@ -265,7 +265,7 @@ def besides_text(memory: Memory, *, attached: bool = True) -> Iterator[str]:
 def _chronicle(answer: a.Chronicle, paper: Paper) -> Iterator[str]:
     lines = []
     for event in answer.events:
-        names = few([answer.handles.get(id, id[:13]) for id in event.subjects])
+        names = few([name_in(answer, id) for id in event.subjects])
         what = event.action + (" (undone)" if event.id in answer.undone else "")
         device = answer.devices.get(event.replica)
         who = f"{event.actor} on {device}" if device else event.actor
@@ -276,6 +276,12 @@ def _chronicle(answer: a.Chronicle, paper: Paper) -> Iterator[str]:
         yield "Nothing has happened yet."
     if answer.next:
         yield paper.way(f"There is more: --before {answer.next}")
+
+
+def name_in(answer: a.Chronicle, id: str) -> str:
+    """What a record is called in history: a memory by its handle, a relation by those of its two memories."""
+    ends = [answer.handles[end] for end in answer.pairs.get(id, ()) if end in answer.handles]
+    return "~".join(ends) if len(ends) == 2 else answer.handles.get(id, id[:13])
 
 
 def told(event: Event) -> str:

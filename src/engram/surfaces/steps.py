@@ -13,7 +13,12 @@ from engram.surfaces.render import HELD
 MOST_TOLD = 5
 """Memories whose changes one step tells; of the others it says how many they are."""
 
-UNTOLD = frozenset({"id", "owner", "actor", "created_at", "updated_at", "context", "tier", "source", "revision"})
+UNTOLD = frozenset(
+    {
+        *("id", "owner", "actor", "created_at", "updated_at", "context", "tier", "source", "revision"),
+        *("from_id", "to_id"),
+    }
+)
 """Fields that every change has, and no reader asks for."""
 
 FIRST = ("text", "summary", "status", "kind", "scope")
@@ -23,7 +28,7 @@ IMPLIED = frozenset({"status", "origin", "confidence", "held_for", "decay", "lea
 
 
 class Part(NamedTuple):
-    """What one step changed about one memory."""
+    """What one step changed about one memory, or about how two bear on one another."""
 
     id: str
     name: str
@@ -42,7 +47,7 @@ def told_of(event: Event, handles: Mapping[str, str], of: str = "") -> Told:
     """What an event changed; where it is told on the page of one memory, about that one alone."""
     edits: dict[str, list[Edit]] = {}
     for edit in event.payload.edits if event.payload else ():
-        if edit.type == "memory" and edit.field not in UNTOLD:
+        if edit.type in ("memory", "relation") and edit.field not in UNTOLD:
             edits.setdefault(edit.id, []).append(edit)
     parts = [Part(id, handles.get(id) or id[:13], _worth(found)) for id, found in edits.items()]
     if of:
@@ -60,12 +65,19 @@ def tells(event: Event) -> bool:
     )
 
 
+def sessions_in(event: Event) -> set[str]:
+    """The sessions that an event began or ended: they are called what they are."""
+    return {edit.id for edit in event.payload.edits if edit.type == "session"} if event.payload else set()
+
+
 def _worth(edits: Sequence[Edit]) -> list[Edit]:
     """What is worth telling of the edits of one memory, what it says first.
 
     A field at its default is kept as nothing: of a memory that stays, what it was before is told in its words.
     """
     words = [edit for edit in edits if edit.field == "text"]
+    if edits[0].type == "relation":
+        return sorted(edits, key=_place)
     if any(edit.old is None for edit in words):
         edits = [edit for edit in edits if edit.field not in IMPLIED]
     elif all(edit.new is not None for edit in words):

@@ -19,7 +19,7 @@ from engram.model.event import Edit, Event
 from engram.model.memory import Asset, Memory
 from engram.service import Engram
 from engram.surfaces.paper import Paper, count, cut, few, moment, plain
-from engram.surfaces.render import FACTORS, HELD_BACK, render
+from engram.surfaces.render import FACTORS, HELD_BACK, name_in, render
 from engram.surfaces.render import told as did
 from engram.surfaces.render_assets import asset_told
 from engram.surfaces.render_work import verdicts
@@ -307,6 +307,7 @@ class History(Pane):
         super().__init__(id="history")
         self._events: dict[str, Event] = {}
         self._handles: dict[str, str] = {}
+        self._names: dict[str, str] = {}
         self._about: dict[str, str] = {}
         self._undone: set[str] = set()
         self._next: int | None = None
@@ -342,7 +343,7 @@ class History(Pane):
         if event.payload is None:
             yield "Purged: what it did is not known any more."
             return
-        told = told_of(event, self._handles)
+        told = told_of(event, self._names)
         for part in told.parts:
             yield f"\n{paper.bold(part.name)}  {'' if tells(event) else paper.dim(self._about.get(part.id, ''))}"
             for edit in part.edits:
@@ -365,13 +366,14 @@ class History(Pane):
         self._events |= {str(one.seq): one for one in page.events}
         self._handles |= dict(page.handles)
         self._about |= dict(page.about)
+        self._names |= {id: name_in(page, id) for one in page.events for id in one.subjects}
         self._undone |= set(page.undone)
         self._next = page.next
 
     def _list(self, key: str) -> None:
         options = []
         for seq, event in self._events.items():
-            names = ", ".join(few([self._handles.get(id, id[:13]) for id in event.subjects]))
+            names = ", ".join(few([self._names[id] for id in event.subjects]))
             line = Text(no_wrap=True, overflow="ellipsis", style="dim strike" if event.id in self._undone else "")
             line.append(f"{seq:>5} ", style="dim").append(f"{event.action} {names} ", style="bold")
             line.append(cut(did(event), 80), style="dim")

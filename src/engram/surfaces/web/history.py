@@ -5,7 +5,7 @@ from starlette.responses import HTMLResponse, Response
 from engram.errors import Unconfirmed
 from engram.model.answers import Undone
 from engram.surfaces.paper import count, cut
-from engram.surfaces.steps import tells, told_of
+from engram.surfaces.steps import sessions_in, tells, told_of
 from engram.surfaces.web.frame import DONE, HEADERS, Asked, Page, Tab
 
 TABS = (Tab("history", "/history", "History", "h"),)
@@ -23,7 +23,15 @@ def show(asked: Asked) -> Response:
     found = asked.engram.history(limit=20, before=int(before) if before.isdecimal() else None)
     template = "history_rows.html" if asked.part else "history.html"
     return asked.show(
-        template, at=found.at, title="History", here="history", found=found, told_of=told_of, tells=tells, of=None
+        template,
+        at=found.at,
+        title="History",
+        here="history",
+        found=found,
+        told_of=told_of,
+        tells=tells,
+        sessions_in=sessions_in,
+        of=None,
     )
 
 
