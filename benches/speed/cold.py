@@ -34,7 +34,7 @@ session.run(["last_hidden_state"], fed)
 """
 _LOADER = "from engram.inference import embed; embed.load({name!r}).query({question!r})"
 _OPEN = """
-import engram, engram.engines.sqlite, time
+import engram, engram.engines.sqlite, engram.wiring, engram.service, time
 begun = time.process_time()
 memory = engram.open({store!r}, folder="/")
 memory.get("mem-0001")

@@ -2,7 +2,6 @@
 
 import os
 import re
-import shutil
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -139,6 +138,8 @@ def _leave(call: Call, name: str, scope: str) -> None:
     """Forget how far an exchange went, and its mirror: nobody would take out of it what is purged later."""
     for apart in (scope, f"{scope} private"):
         if call.syncing.folder:
+            import shutil  # noqa: PLC0415 - start-up: it loads what packs archives
+
             shutil.rmtree(_mirror(call, name, apart), ignore_errors=True)
         call.syncing.ledger().part("places").pop(_place_name(name, apart), None)
     del _remote(call, name)["scopes"][scope]
