@@ -14,6 +14,7 @@ from engram.interop import keyed, memory_v1, observations, records
 from engram.interop.tools import Profile
 from engram.model.caller import Caller
 from engram.service import Engram
+from engram.surfaces.mcp.pages import RESOURCES
 
 NOTICED = "The zebra person reads diffs first"
 KNOWN = "The zebra service reads from the queue"
@@ -48,6 +49,17 @@ READS: dict[str, Callable[[Engram], object]] = {
     "related": lambda who: who.related("mem-0001"),
     "views": lambda who: who.sync(),
     "sessions": lambda who: who.session_list(everywhere=True),
+    "search": lambda who: who.search("zebra reads", everywhere=True, standing="all"),
+    "list by words": lambda who: who.list(saying="zebra", everywhere=True),
+    "graph of what is here": lambda who: who.graph("project"),
+    "graph of the scope": lambda who: who.graph("project", "global@insights"),
+    "graph of chains": lambda who: who.graph("chain"),
+    "files": lambda who: who.files(everywhere=True),
+    "evidence": lambda who: who.evidence(),
+    "review": lambda who: who.review(),
+    "queue": lambda who: who.queue(),
+    "hygiene": lambda who: who.hygiene(),
+    **{page.uri: page.run for page in RESOURCES if "{" not in page.uri},
 }
 
 
