@@ -124,6 +124,16 @@ def test_keys_pin_verify_forget_and_undo(here: Site):
     expect(page.locator(".head .standing")).to_have_text("live")
 
 
+def test_what_a_tab_did_itself_is_no_reason_to_refuse_what_it_asks_next(here: Site):
+    handle = remembered(here, "The foghorn sounds twice a minute")
+    page = opened(here, handle)
+    page.route("**/web/memory/*", lambda route: route.abort())  # the page does not come anew in time
+    page.keyboard.press("p")
+    expect(page.locator("#toasts")).to_contain_text(f"Pinned {handle}")
+    page.keyboard.press("v")
+    expect(page.locator("#toasts")).to_contain_text(f"Verified {handle}")
+
+
 def test_a_memory_says_who_reads_it_and_its_owner_shares_it_unless_somebody_was_faster(here: Site):
     handle = remembered(here, "The crane lifts nine tonnes", kind="rule")
     with here.memory("codex") as memory:

@@ -128,21 +128,30 @@ class Asked(NamedTuple):
         return templates().get_template(template).render({**common, **values})
 
     def done(
-        self, body: str, message: str, event: int = 0, *, back: str = "", took_back: Sequence[int] = ()
+        self,
+        body: str,
+        message: str,
+        event: int = 0,
+        *,
+        back: str = "",
+        took_back: Sequence[int] = (),
+        now: Memory | None = None,
     ) -> Response:
         """The answer to something that was done: a piece of page, and a word with its undo.
+
+        `now` is the memory it was about: what this tab asks for next is meant at the revision it has brought about.
 
         Where it took events back, the word offers to do them again instead; that is no undo for the key of undo.
         A browser without scripts is sent `back` to a page instead, which says it there.
         """
         if not self.part:
             return RedirectResponse(address(back or "/inbox", done=message, event=event or ""), 303, HEADERS)
-        toast = self.word(message, event, again="Do it again" if took_back else "", took_back=took_back)
+        toast = self.word(message, event, again="Do it again" if took_back else "", took_back=took_back, now=now)
         return HTMLResponse(body + toast, headers={**HEADERS, "HX-Trigger": DONE})
 
     def word(self, message: str, event: int = 0, *, again: str = "", **more: Any) -> str:  # noqa: ANN401 - the same
         """A word in the corner of the page, with an undo of an event, or with what does it again."""
-        more = {"tone": "good", "confirm": "", "took_back": (), **more}
+        more = {"tone": "good", "confirm": "", "took_back": (), "now": None, **more}
         return self.render("toast.html", message=message, event=event, again=again, **more)
 
     def refused(self, error: EngramError) -> Response:

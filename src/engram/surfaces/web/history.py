@@ -50,7 +50,8 @@ def undo(asked: Asked) -> Response:
         return HTMLResponse(question, headers=HEADERS)
     # What is done again is a decision like any other, and is taken back as one.
     took_back = [event.seq for event in undone.events if event.action != "undo"]
-    answer = asked.done("", told(undone), undone.event, back="/history", took_back=took_back)
+    now = undone.memories[0] if len(undone.memories) == 1 else None
+    answer = asked.done("", told(undone), undone.event, back="/history", took_back=took_back, now=now)
     answer.headers["HX-Trigger"] = f"{DONE}, {UNDONE}"
     return answer
 

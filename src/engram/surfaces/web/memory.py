@@ -8,6 +8,7 @@ from starlette.responses import Response
 
 from engram.errors import Conflict, NotFound
 from engram.model.answers_work import Relatives
+from engram.model.memory import Memory
 from engram.surfaces.http_assets import as_file
 from engram.surfaces.shapes import shape
 from engram.surfaces.steps import told_of
@@ -121,7 +122,8 @@ def act(asked: Asked) -> Response:
         event = engram.restore(seen).event
     else:
         event = engram.revise(ref, **WEIGHS[name], revision=revision, confirm=confirm).event
-    return _back(asked, f"{SAID[name]} {engram.get(ref).memories[0].handle}.", event)
+    now = engram.get(ref).memories[0]
+    return _back(asked, f"{SAID[name]} {now.handle}.", event, now)
 
 
 def edit(asked: Asked) -> Response:
@@ -133,7 +135,7 @@ def edit(asked: Asked) -> Response:
         confirm=asked.said("confirm") == "yes",
     )
     word = "Proposed a change of" if done.outcome == "proposed" else "Revised"
-    return _back(asked, f"{word} {done.memory.handle}.", done.event)
+    return _back(asked, f"{word} {done.memory.handle}.", done.event, done.memory)
 
 
 def _revision(asked: Asked) -> int | None:
@@ -141,8 +143,8 @@ def _revision(asked: Asked) -> int | None:
     return int(said) if said.isdecimal() and len(said) <= 18 else None
 
 
-def _back(asked: Asked, message: str, event: int) -> Response:
-    return asked.done("", message, event, back=f"/memory/{asked.path['memory']}")
+def _back(asked: Asked, message: str, event: int, now: Memory) -> Response:
+    return asked.done("", message, event, back=f"/memory/{asked.path['memory']}", now=now)
 
 
 PAGES = (

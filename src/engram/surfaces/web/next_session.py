@@ -63,7 +63,7 @@ def _revised(asked: Asked, message: str, **changes: object) -> Response:
         revision=int(said) if said.isdecimal() else None,
         **changes,  # type: ignore[arg-type] # options of revise
     )
-    return asked.done("", f"{message}: {done.memory.handle}.", done.event, back="/next")
+    return asked.done("", f"{message}: {done.memory.handle}.", done.event, back="/next", now=done.memory)
 
 
 def _told(asked: Asked) -> dict[str, Any]:

@@ -335,7 +335,10 @@
   function welcome(toast) {
     toast.dataset.seen = 'yes';
     (one('dialog[open]') || document.body).append(toasts); // what lies below an open dialog is not told
-    const { decided: event, tookBack } = toast.dataset;
+    const { decided: event, tookBack, now } = toast.dataset;
+    const [id, revision] = now?.split('@') || [];
+    // What was brought about here was seen here: until the page has come anew, its forms mean the memory as it is now.
+    if (id) all(`[data-of="${id}"] input[name=revision]`).forEach((field) => (field.value = revision));
     if (event) keep([...decided(), event]);
     tookBack?.split(' ').forEach(drop);
     if (event || tookBack) all('#toasts [data-toast]').forEach((each) => each !== toast && one('[data-undo]', each) && each.remove());
