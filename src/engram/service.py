@@ -68,6 +68,7 @@ from engram.ports import (
 from engram.rules.access import access_of
 from engram.rules.assets import found as named_asset
 from engram.rules.proposals import Policy
+from engram.rules.redact import redact
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -248,6 +249,11 @@ class Engram:
             self._evidence = self._evidence()
         return self._evidence
 
+    def _speaker(self) -> Caller:
+        """Who asks, by a name that history may keep, and where they stand."""
+        caller = self.caller._replace(view=self.view)
+        return caller._replace(agent=redact(caller.agent).text) if caller.agent else caller
+
     def call(self) -> Call:
         """One asking: this caller, now.
 
@@ -258,7 +264,7 @@ class Engram:
             raise Unavailable("This memory was closed.", "Open it again with engram.open().")
         return Call(
             engine=self.engine,
-            caller=self.caller._replace(view=self.view),
+            caller=self._speaker(),
             access=access_of(self.caller),
             now=self._clock(),
             new_id=self._new_id,

@@ -1,6 +1,7 @@
 """Credentials in every write path: nothing of them is in any file or log afterwards, whatever was asked."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -9,19 +10,23 @@ import engram as package
 from attacks.doors import House, house
 from attacks.ledger import tried
 from engram.errors import Invalid
+from engram.rules.changes import compose, step
 from surfaces.driving import Driver
-from sync.devices import Device, exchange
+from sync.devices import Device, exchange, trusting
 
 SECRET = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
 SAID = f"The token is {SECRET} for now"
 ATTACK = "Credentials in what is saved, asked or sent"
 KEPT = "in no file and no log"
+MARK = "[redacted:github-token]"
 
 
 def everything(folder: Path, *but: str) -> bytes:
-    """Every byte of every file, but for those of these names."""
-    files = (path for path in folder.rglob("*") if path.is_file() and path.name not in but)
-    return b"".join(path.read_bytes() for path in files)
+    """Every byte of every file and its name, plain and out of hexadecimal, but for those of these names."""
+    files = [path for path in folder.rglob("*") if path.is_file() and path.name not in but]
+    names = " ".join(path.name for path in files)
+    packed = [bytes.fromhex(run[: len(run) // 2 * 2]) for run in re.findall("[0-9a-f]{8,}", names)]
+    return b" ".join([names.encode(), *packed, *(path.read_bytes() for path in files)])
 
 
 @pytest.mark.parametrize("store", ["sqlite", "files"])
@@ -33,6 +38,8 @@ def test_a_credential_is_in_no_file_whichever_way_it_came(engram: Driver, store:
     hook = json.dumps(
         {"session_id": "s", "cwd": str(engram.folder), "prompt": SAID, "last_assistant_message": SAID}
     )
+    named = json.dumps({"session_id": SECRET, "cwd": f"/{SECRET}", "prompt": "when do we deploy this?"})
+    engram.remember("In a project", "--scope", "project:within")
     learned = f"## Key learnings\n\n1. {SAID}, which everybody should know"
     for words, stdin in (
         (("remember", SAID), ""),
@@ -46,10 +53,20 @@ def test_a_credential_is_in_no_file_whichever_way_it_came(engram: Driver, store:
         (("remember", "With a retry", "--token", SECRET), ""),
         (("revise", one, "--text", SAID), ""),
         (("relate", one, two, "related", "--reason", SAID), ""),
+        (("relate", one, two, "compatible", "--evidence", SAID), ""),
+        (("relate", one, two, "scoped", "--model", SECRET, "--session", SECRET), ""),
         (("forget", one, "--reason", SAID), ""),
         (("capture", learned), ""),
         (("session", "begin", "s-9"), ""),
         (("session", "end", "s-9", "--summary", SAID), ""),
+        (("session", "begin", SECRET), ""),
+        (("session", "end", SECRET), ""),
+        (("session", "begin", "s-10", "--agent", SECRET, "--folder", f"/{SECRET}", "--branch", SECRET), ""),
+        (("session", "begin", "s-11", "--commit", SECRET), ""),
+        (("session", "begin", "s-12", "--scope", f"project:{SECRET}"), ""),
+        (("remember", "In a run", "--scope", f"project:api@{SECRET}"), ""),
+        (("insights", "save", SAID, "--source", SAID, "--session", SECRET), ""),
+        (("projects", "rename", "within", SECRET, "--apply", "--confirm"), ""),
         (("recall", SAID), ""),
         (("attach", two, "-", "--name", "notes.txt"), SAID),
         (("attach", two, "-", "--name", f"{SECRET}.txt"), "plain"),
@@ -57,12 +74,19 @@ def test_a_credential_is_in_no_file_whichever_way_it_came(engram: Driver, store:
         (("hook", "subagent-stop"), hook),
         (("hook", "stop"), hook),
         (("hook", "session-end"), "{" + SAID),
+        (("hook", "session-start"), named),
+        (("hook", "prompt-submit"), named),
+        (("hook", SECRET), named),
+        (("hook", "session-start", "--agent", SECRET), hook),
         (("get", SECRET), ""),
         (("nonsense", SAID), ""),
     ):
         engram(*words, stdin=stdin.encode())
 
     assert engram("list", "--everywhere", "--standing", "all").out
+    engram.set(ENGRAM_AGENT=SECRET)
+    engram.remember("Said by an agent of a strange name")
+
     assert SECRET.encode() not in everything(engram.folder)
     assert SECRET not in engram("history", "--limit", "100", "--json").out
     tried(ATTACK, "CLI", KEPT)
@@ -147,6 +171,31 @@ def test_what_is_imported_or_harvested_leaves_its_credentials_behind(engram: Dri
     assert len(engram("list", "--everywhere", "--standing", "all", "--json").json["memories"]) >= 3
     assert SECRET.encode() not in everything(engram.folder, talk.name, "notes.md", "memory.json")
     tried(ATTACK, "import", KEPT)
+
+
+def test_what_another_machine_kept_with_its_credentials_is_not_taken_in_until_it_is_scrubbed_there(tmp_path: Path):
+    ada, ben = (Device(tmp_path, name, store="") for name in ("ada", "ben"))
+    ada.say("Ada's own word")
+    ben.say("Ben's own word")
+    trusting(ada, ben)
+    call = ada.memory.call()
+    clean = ada.memory.remember("The token is kept in the vault").memory
+    # What a release kept that did not know the form of the credential.
+    call.engine.commit(compose("revise", call.request(), [step(clean, call.request(), text=SAID)]))
+    exchange(ada, ben)
+    told = ben.sync()
+
+    assert SAID in ada.texts()
+    assert ben.texts() == ["Ada's own word", "Ben's own word", "The token is kept in the vault"]
+    assert told.waiting == ("1 event waits: it holds a secret (github-token), to be scrubbed where it comes from.",)
+    assert SECRET.encode() not in everything(tmp_path / "ben", *(file.name for file in ben.files()))
+    ada.memory.scrub(confirm=True)
+    exchange(ada, ben)
+
+    assert ben.texts() == ada.texts() == ["Ada's own word", "Ben's own word", SAID.replace(SECRET, MARK)]
+    assert ben.sync().waiting == ()
+    assert SECRET.encode() not in everything(tmp_path)
+    tried(ATTACK, "sync", KEPT)
 
 
 def test_what_another_machine_sends_leaves_its_credentials_behind(tmp_path: Path):

@@ -5,9 +5,11 @@ from datetime import timedelta
 import pytest
 
 from engram.model.event import Edit, Event
+from engram.model.memory import Citation, Context
 from engram.model.scope import Scope
 from engram.rules import hearing
 from engram.rules.hearing import Trust
+from engram.rules.joining import join
 from engram.rules.merge import states
 from rules.histories import changing, making, relation, said, session, telling
 from rules.world import START, memory
@@ -35,6 +37,39 @@ def test_an_event_may_be_dated_a_day_ahead_of_our_clock_and_no_more():
     assert hearing.is_ahead(event, START - timedelta(days=1, microseconds=1))
     why = hearing.unready(event, START - timedelta(days=1, microseconds=1))
     assert why == "it is dated 2026-01-01, which has not come yet"
+
+
+KEY = "AKIA" + "IOSFODNN7EXAMPLQ"
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        making(memory(text=f"Use {KEY}")),
+        making(memory(citations=(Citation("message", "m", excerpt=f"Use {KEY}"),))),
+        making(session(name=KEY)),
+        making(relation(evidence=f"He said {KEY}")),
+        said("mine", changing("text", "Use the new key", f"Use {KEY}")),
+        said("mine", changing("tags", ["a", KEY])),
+        said("mine", changing("pinned", True), note={"reason": f"because of {KEY}"}),
+        telling(memory(context=Context(repo=KEY)), "mine"),
+    ],
+    ids=["text", "excerpt", "session", "evidence", "old words", "tags", "reason", "told whole"],
+)
+def test_an_event_that_holds_a_secret_waits(event: Event):
+    assert hearing.secrets(event) == "it holds a secret (aws-access-key), to be scrubbed where it comes from"
+    assert [one.why for one in join({}, [event], {}, EVERYBODY, START).waiting] == [hearing.secrets(event)]
+
+
+def test_names_that_programs_give_are_no_secrets_and_no_nesting_is_too_deep_to_be_looked_through():
+    name = "ses_6b2f0c1a4ffe" + "Xk3PqLw9ZtYvBn"
+    deep: object = f"Use {KEY}"
+    for _ in range(900):
+        deep = [deep]
+
+    cited = (Citation("session", name), Citation("message", name, name))
+    assert hearing.secrets(making(memory(session=name, citations=cited), session(id=name, name=name))) == ""
+    assert "aws-access-key" in hearing.secrets(said("mine", changing("text", "x"), note={"reason": deep}))
 
 
 def test_an_event_that_tells_of_more_than_it_says_waits_but_an_erasure_tells_whom_it_frees():

@@ -105,6 +105,32 @@ def test_every_string_is_cleaned_and_what_was_not_said_stays_unsaid():
     assert scrubbed(memory(tags=("a", f"<private>{KEY}</private>")))[0]["tags"] == ("a", "[redacted:private]")
 
 
+def test_a_session_keeps_the_name_that_an_agent_gave_it_and_what_was_said_in_it_its_place():
+    name = "ses_6b2f0c1a4ffe" + "Xk3PqLw9ZtYvBn"
+    talks = (Citation("session", name), Citation("message", name, name, name, f"Use {KEY} now"))
+    said = prepared(session=name, scope=Scope("session", name), citations=(*talks, Citation("url", name)))
+
+    assert (said.session, said.scope.name, said.redacted) == (name, name, ("aws-access-key", "secret"))
+    assert said.citations == (
+        talks[0],
+        Citation("message", name, name, name, "Use [redacted:aws-access-key] now"),
+        Citation("url", "[redacted:secret]"),
+    )
+    assert prepared(session=KEY).session == "[redacted:aws-access-key]"
+
+
+@pytest.mark.parametrize("scope", [Scope("project", "a", run=KEY), Scope("global", workspace=KEY)], ids=str)
+def test_no_part_of_a_scope_is_a_secret(scope: Scope):
+    with pytest.raises(Invalid, match="credential"):
+        prepared(scope=scope)
+
+
+@pytest.mark.parametrize("source", ["WEB:https://example.org", "  Output:curl", "Transcript:codex"])
+def test_where_a_text_is_from_counts_in_any_letters(source: str):
+    assert not prepared(source=source).trusted
+    assert prepared(source=f"tool:{source}").trusted
+
+
 def test_a_scope_may_have_any_name_but_a_secret():
     assert scrubbed(Proposal(text="Some words", scope=Scope("project", "api")))[1] == ()
     with pytest.raises(Invalid, match="scope's name"):

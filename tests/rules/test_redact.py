@@ -284,6 +284,15 @@ def test_kinds_are_listed_in_the_order_of_the_text():
     assert found.kinds == ("password", "github-token", "private", "secret")
 
 
+def test_a_name_that_a_program_gave_may_be_random_but_no_credential():
+    session = word("ses_6b2f0c1a4ffe", "Xk3PqLw9ZtYvBn")
+    token = word("ghp_", some(36))
+
+    assert redact(session, given=True) == (session, ())
+    assert redact(session).kinds == ("secret",)
+    assert redact(f"{session} <private>x</private> {token}", given=True).kinds == ("private", "github-token")
+
+
 def test_the_kinds_keep_their_order_when_a_later_reading_finds_more():
     found = redact(f"{some(32)} and <pri</private>vate>x")
     assert found == Redaction("[redacted:secret] and [redacted:private]", ("secret", "private"))

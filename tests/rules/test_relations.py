@@ -246,6 +246,14 @@ def test_private_spans_and_credentials_leave_the_reason_before_it_is_stored(worl
     assert "diary" not in said.relation.reason
 
 
+def test_credentials_leave_the_names_beside_a_verdict_too(world):
+    new, old = two(world)
+    key = "AKIA" + "IOSFODNN7EXAMPLQ"
+    kept = world.person.relate(new.id, old.id, "related", model=f"judge {key}", session=key).relation
+
+    assert (kept.model, kept.session) == ("judge [redacted:aws-access-key]", "[redacted:aws-access-key]")
+
+
 def test_related_walks_the_chain_of_what_replaced_what_and_shared_tags(world):
     first = world.person.remember("Version one of the plan", tag=["plan"]).memory
     second = world.person.remember("The second version of it all", tag=["plan"]).memory

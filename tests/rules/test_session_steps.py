@@ -2,11 +2,14 @@
 
 from datetime import timedelta
 
+import pytest
+
+from engram.errors import Invalid
 from engram.model.caller import Caller
 from engram.model.memory import NOWHERE, Context
-from engram.model.scope import GLOBAL
-from engram.model.session import Session
-from engram.rules.sessions import begin, end
+from engram.model.scope import GLOBAL, Scope
+from engram.model.session import Session, session_id
+from engram.rules.sessions import begin, called, end
 from rules.world import AGENT, PERSON, START, request
 
 
@@ -29,3 +32,18 @@ def test_a_session_is_of_the_agent_that_asks_else_of_the_one_that_its_context_na
 
     assert (agent_of(AGENT), agent_of(PERSON)) == ("codex", "claude")
     assert begin(None, "monday", GLOBAL, NOWHERE, request(AGENT)).puts[0].agent == "codex"  # type: ignore[union-attr]
+
+
+def test_a_session_is_kept_without_credentials_and_under_the_name_by_which_it_is_found_again():
+    key = "AKIA" + "IOSFODNN7EXAMPLQ"
+    context = Context(agent=f"a {key}", base_dir=f"/home/{key}", branch=key, commit=key)
+    begun = begin(None, f"monday {key}", GLOBAL, context, request())
+    assert begun is not None
+    (made,) = begun.puts
+
+    assert key not in repr(begun)
+    assert isinstance(made, Session)
+    assert made.name == called(f"monday {key}") == "monday [redacted:aws-access-key]"
+    assert made.id == session_id(PERSON.owner, made.name)
+    with pytest.raises(Invalid, match="credential"):
+        begin(None, "monday", Scope("project", key), NOWHERE, request())

@@ -11,7 +11,7 @@ from engram.errors import Unavailable
 from engram.interop.forms import Problem, recognise
 from engram.model.answers_store import Hygiene, HygieneRow, Scrubbed, ScrubRow
 from engram.model.change import Change, Commit, Request
-from engram.model.codec import RECORDS, strings
+from engram.model.codec import RECORDS
 from engram.model.evidence import BROKEN
 from engram.model.filter import ANYTHING, Filter
 from engram.model.memory import Memory
@@ -22,6 +22,7 @@ from engram.operations.erasing import erasure_note
 from engram.rules import lifecycle, scrubbing
 from engram.rules.hygiene import Examination
 from engram.rules.redact import redact
+from engram.rules.saying import texts
 
 GROUP = 200
 UNUSED_FOR = timedelta(days=30)
@@ -94,13 +95,13 @@ def _secrets_in_history(call: Call) -> dict[str, tuple[str, ...]]:
         if event.owner != call.caller.owner or event.payload is None:
             continue
         for edit in event.payload.edits:
-            for text in strings((edit.old, edit.new)):
-                if hash(text) in harmless or edit.id in found:
+            for said in texts(edit.field, (edit.old, edit.new)):
+                if hash(said) in harmless or edit.id in found:
                     continue
-                if kinds := redact(text).kinds:
+                if kinds := redact(said.text, given=said.given).kinds:
                     found[edit.id] = kinds
                 else:
-                    harmless.add(hash(text))
+                    harmless.add(hash(said))
     return found
 
 

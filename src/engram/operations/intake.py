@@ -258,7 +258,12 @@ class Taking:
         known = dict(self.call.engine.get("session", [one.id for one in sessions], self.call.access))
         decided = []
         for thing, session in zip(group, sessions, strict=True):
-            change = intake.take_in_session(session, cast("Session | None", known.get(session.id)), self.request)
+            here = cast("Session | None", known.get(session.id))
+            try:
+                change = intake.take_in_session(session, here, self.request)
+            except EngramError as error:
+                decided.append(_Outcome(thing.name, session, problem=error.message))
+                continue
             known[session.id] = session
             decided.append(_Outcome(thing.name, session, change=change))
         return decided

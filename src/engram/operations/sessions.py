@@ -231,7 +231,7 @@ def the_session(call: Call, ref: str) -> Session:
 
 def _find(call: Call, ref: str) -> Session | None:
     """The caller's session of this name, else the readable one of this id or handle."""
-    for id in (session_id(call.caller.owner, ref), ref):
+    for id in (session_id(call.caller.owner, sessions.called(ref)), ref):
         if found := call.engine.get("session", [id], call.access).values():
             return cast("Session", next(iter(found)))
     return None

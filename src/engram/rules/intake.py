@@ -19,9 +19,10 @@ from engram.model.session import Session, session_id
 from engram.rules.admission import Known, require_not_rejected
 from engram.rules.changes import Step, compose, step
 from engram.rules.likeness import contradiction, same
-from engram.rules.proposals import Policy, require_cited, require_left, scrubbed, unrecalled
+from engram.rules.proposals import Policy, require_cited, require_left, require_public, scrubbed, unrecalled
 from engram.rules.redact import redact
 from engram.rules.relations import pair_id
+from engram.rules.sessions import called, public
 
 STANDARD_DECAY = "180d"
 """What a reader of another system's records leaves where that system has no such thing."""
@@ -206,17 +207,22 @@ def _propose(memory: Memory, target: Memory, here: Here, request: Request, note:
 
 
 def take_in_session(session: Session, known: Session | None, request: Request) -> Change | None:
-    """A session as the caller's own; None where one of this name is here."""
+    """A session as the caller's own; None where one of this name is here.
+
+    Raises:
+        Invalid: when the name of its scope holds a credential.
+    """
     if known is not None:
         return None
+    require_public(session.scope)
     return compose("import", request, [Step(None, session)])
 
 
 def owned(session: Session, request: Request) -> Session:
-    """A session of another store as the caller's own: known by the name it has there."""
-    name = session.name or session.id
+    """A session of another store as the caller's own: known by the name it has there, without its secrets."""
+    name = called(session.name or session.id)
     mine = request.caller.owner
-    return replace(session, id=session_id(mine, name), name=name, owner=mine, revision=1, handle="")
+    return public(replace(session, id=session_id(mine, name), name=name, owner=mine, revision=1, handle=""))
 
 
 def take_in_relation(
@@ -242,6 +248,10 @@ def take_in_relation(
         status="ignored" if relation.status == "ignored" else counts,
         reason=_short(redact(relation.reason).text, "reason"),
         evidence=redact(relation.evidence).text,
+        actor=redact(relation.actor).text,
+        model=redact(relation.model).text,
+        session=called(relation.session),
+        theirs=redact(relation.theirs).text,
         owner=mine,
         revision=1,
         handle="",

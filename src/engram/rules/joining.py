@@ -18,7 +18,7 @@ from engram.model.record import NONE, replace
 from engram.model.relation import Relation
 from engram.rules.changes import CONTENT, claims_of
 from engram.rules.doubts import UNVOUCHED
-from engram.rules.hearing import Trust, distrusted, heard, out_of_turn, told_of, unready
+from engram.rules.hearing import Trust, distrusted, heard, out_of_turn, secrets, told_of, unready
 from engram.rules.merge import COUNTER, STATES, Stamp, State, merge, states, told_whole
 
 
@@ -48,12 +48,12 @@ def join(
     """What becomes of the records that fresh events are about; `known` are the earlier events of each of them.
 
     An event waits that is about a record nobody has told us of yet, that makes a record we cannot read, that a
-    stranger may not say, or whose time has not come. What waits changes nothing.
+    stranger may not say, whose time has not come, or that holds a secret. What waits changes nothing.
     """
     waiting: list[Waiting] = []
     taken: list[Event] = []
     for event in fresh:
-        why = unready(event, now) or distrusted(event, known, trust)
+        why = unready(event, now) or distrusted(event, known, trust) or secrets(event)
         if why:
             waiting.append(Waiting(event, why))
         else:

@@ -17,6 +17,7 @@ from engram.model.scope import Scope
 from engram.model.session import Session
 from engram.rules.access import require_confirmation, require_owner, require_person
 from engram.rules.changes import Step, claims_of, compose, step
+from engram.rules.proposals import require_public
 
 BEST_FIRST: tuple[Standing, ...] = (
     *("live", "stale", "scheduled", "staged", "pending", "expired", "replaced", "forgotten", "rejected"),
@@ -73,8 +74,10 @@ def carry_out(plan: Plan, action: str, request: Request, *, sources: Sequence[Sc
     Raises:
         Forbidden: when an agent asks.
         Unconfirmed: when approved curated memories are among it, and nobody confirmed.
+        Invalid: when the new name holds a credential.
     """
     require_person(request, f"{action} projects")
+    require_public(into)
     if plan.curated:
         which = "1 approved memory moves" if plan.curated == 1 else f"{plan.curated:,} approved memories move"
         require_confirmation(request, f"{which} that a person had confirmed.")

@@ -26,6 +26,7 @@ from engram.rules.access import is_confirmed
 from engram.rules.capture import without_recalled
 from engram.rules.insights import require_wanted
 from engram.rules.redact import redact
+from engram.rules.saying import TALKS
 
 UNTRUSTED = ("web:", "output:", "transcript:")
 """Beginnings of a source whose text nobody vouches for."""
@@ -158,36 +159,53 @@ def scrubbed(said: Proposal | Memory) -> tuple[dict[str, Any], tuple[str, ...]]:
     """Every string that would be stored, without private spans and credentials; and what was taken out."""
     removed: list[str] = []
 
-    def clean(text: str) -> str:
+    def clean(text: str, *, given: bool = False) -> str:
         if not isinstance(text, str):
             raise Invalid(f"{text!r} is not text.", "Give text.")
         if not text:
             return text
-        redaction = redact(text)
+        redaction = redact(text, given=given)
         removed.extend(redaction.kinds)
         return redaction.text
 
-    if said.scope.name and _is_private(said.scope.name):
-        raise Invalid("The scope's name holds something private or a credential.", "Choose another name.")
+    def clean_citation(said: Citation) -> Citation:
+        given = said.kind in TALKS
+        ref, locator, pin = (clean(each, given=given) for each in (said.ref, said.locator, said.pin))
+        return Citation(said.kind, ref, locator, pin, clean(said.excerpt))
+
+    require_public(said.scope)
     changes: dict[str, Any] = {"text": clean(said.text), "key": clean(said.key).strip()}
     for name in ("summary", "source", "session"):
         if value := getattr(said, name):
-            changes[name] = clean(value)
+            changes[name] = clean(value, given=name == "session")
     if said.tags:
         changes["tags"] = clean_tags(clean(tag) for tag in said.tags)
     if said.citations:
-        changes["citations"] = tuple(
-            Citation(each.kind, *map(clean, (each.ref, each.locator, each.pin, each.excerpt)))
-            for each in said.citations
-        )
+        changes["citations"] = tuple(map(clean_citation, said.citations))
     if said.context is not NOWHERE:
         changes["context"] = Context(**{name: clean(value) for name, value in said.context.__dict__.items()})
     return changes, tuple(removed)
 
 
+def clean_context(context: Context) -> Context:
+    """Where something was made, without private spans and credentials."""
+    return Context(**{name: redact(value).text for name, value in context.__dict__.items()})
+
+
+def require_public(scope: Scope) -> None:
+    """The name of a place is kept with everything in it.
+
+    Raises:
+        Invalid: when it holds something private or a credential.
+    """
+    names = ((scope.name, scope.level == "session"), (scope.workspace, True), (scope.run, True))
+    if any(name and _is_private(name, given) for name, given in names):
+        raise Invalid("The scope's name holds something private or a credential.", "Choose another name.")
+
+
 @functools.lru_cache(maxsize=256)
-def _is_private(name: str) -> bool:
-    return bool(redact(name).kinds)
+def _is_private(name: str, given: bool) -> bool:
+    return bool(redact(name, given=given).kinds)
 
 
 def _from_outside(proposal: Proposal, request: Request) -> bool:
@@ -195,7 +213,12 @@ def _from_outside(proposal: Proposal, request: Request) -> bool:
         return True
     if proposal.learned_by == "import":
         return not is_confirmed(request)
-    return (proposal.source or "").startswith(UNTRUSTED)
+    return is_unvouched(proposal.source or "")
+
+
+def is_unvouched(source: str) -> bool:
+    """Whether a source says that nobody vouches for its text, in whatever letters."""
+    return source.lstrip().lower().startswith(UNTRUSTED)
 
 
 def _without_marks(text: str, kinds: tuple[str, ...]) -> list[str]:

@@ -24,14 +24,15 @@ class Redaction(NamedTuple):
     kinds: tuple[str, ...]
 
 
-def redact(text: str) -> Redaction:
+def redact(text: str, *, given: bool = False) -> Redaction:
     """Replace private spans and credentials by marks `[redacted:KIND]`; `kinds` lists them in order.
 
-    Idempotent. A text that still changes after several readings was built to confuse and is withheld whole.
+    Idempotent. A text that still changes after several readings was built to confuse and is withheld whole. A name
+    that a program has `given`, such as a session's, is random by nature: only what has a known form is taken out.
     """
     marks: list[_Span] = []
     for _ in range(_READINGS):
-        found = _found(text)
+        found = _found(text, given=given)
         if not found:
             return Redaction(text, tuple(mark.kind for mark in marks))
         text, marks = _replaced(text, _united([*marks, *found]))
@@ -84,7 +85,7 @@ def _replaced(text: str, spans: list[_Span]) -> tuple[str, list[_Span]]:
     return "".join(pieces), marks
 
 
-def _found(text: str) -> list[_Span]:
+def _found(text: str, *, given: bool) -> list[_Span]:
     """Every span to replace, in no order; the cheap questions come first, for most texts hold nothing."""
     spans: list[_Span] = []
     lowered = text.lower()
@@ -96,7 +97,7 @@ def _found(text: str) -> list[_Span]:
         spans += _by_table(text, lowered, CONTEXTS, _CONTEXT_RANK, re.ASCII | re.IGNORECASE)
     if compiled(_LONG_RUN).search(text):
         spans += _by_table(text, lowered, TOKENS, _TOKEN_RANK, re.ASCII)
-        spans += _random_runs(text)
+        spans += [] if given else _random_runs(text)
     return spans
 
 

@@ -18,7 +18,7 @@ from engram.model.outline import outline
 from engram.rules.changes import Step, compose, step
 from engram.rules.lifecycle import proposed
 from engram.rules.likeness import contradiction
-from engram.rules.proposals import UNTRUSTED, Policy
+from engram.rules.proposals import Policy, is_unvouched
 
 REASONS = (
     *("low_risk", "no_conflict"),  # append: tier 1, and tier 2
@@ -72,7 +72,7 @@ def held(memory: Memory, policy: Policy, now: datetime) -> Route | None:
     """The route of a memory that cannot go live whatever else is known; None where that has to be looked at."""
     # Admission holds what comes from outside too; a record that came by another way, such as a file, is judged
     # the same. What is stale would be out of use in the moment it went live.
-    outside = memory.learned_by in ("harvest", "import") or memory.source.startswith(UNTRUSTED)
+    outside = memory.learned_by in ("harvest", "import") or is_unvouched(memory.source)
     rows = (
         (memory.held_for == "unmerged_branch" or memory.branch, "skip", "unmerged_branch"),
         (memory.valid_until is not None and now >= memory.valid_until, "skip", "expired"),

@@ -87,6 +87,8 @@ def _moved(relation: Relation, old: str, new: str) -> Relation:
         to_id=ends[1],
         reason=redact(relation.reason).text,
         evidence=redact(relation.evidence).text,
+        model=redact(relation.model).text,
+        session=redact(relation.session, given=True).text,
         revision=1,
         handle="",
     )

@@ -7,6 +7,20 @@ from engram.model.record import replace
 from engram.model.scope import Scope
 from engram.model.session import Session, session_id
 from engram.rules.changes import Step, compose
+from engram.rules.proposals import clean_context, require_public
+from engram.rules.redact import redact
+
+
+def called(name: str) -> str:
+    """The name of a session as it may be kept: without private spans and credentials."""
+    return redact(name, given=True).text
+
+
+def public(session: Session) -> Session:
+    """A session without private spans and credentials."""
+    return replace(
+        session, name=called(session.name), agent=redact(session.agent).text, context=clean_context(session.context)
+    )
 
 
 def begin(known: Session | None, name: str, scope: Scope, context: Context, request: Request) -> Change | None:
@@ -14,10 +28,12 @@ def begin(known: Session | None, name: str, scope: Scope, context: Context, requ
 
     Raises:
         Forbidden: when it is someone else's.
+        Invalid: when the name of its scope holds a credential.
     """
     if known is None:
+        require_public(scope)
         made = Session(
-            id=session_id(request.caller.owner, name),
+            id=session_id(request.caller.owner, called(name)),
             name=name,
             scope=scope,
             agent=request.caller.agent or context.agent,
@@ -25,7 +41,7 @@ def begin(known: Session | None, name: str, scope: Scope, context: Context, requ
             owner=request.caller.owner,
             started_at=request.now,
         )
-        return compose("begin", request, [Step(None, made)])
+        return compose("begin", request, [Step(None, public(made))])
     _require_own(known, request)
     if known.ended_at is None:
         return None

@@ -295,11 +295,15 @@ def _opened(asked: "Asked") -> "Engram":
 
 
 def _file(asked: "Asked", fact: str) -> str:
-    """Where a fact about a session is kept. The session's name is data and never a path."""
-    from binascii import crc32  # noqa: PLC0415 - start-up
+    """Where a fact about a session is kept. The session's name is data: never a path, nor to be read off one."""
+    return os.path.join(_folder("hooks"), f"{_hashed(asked.session)}.{fact}")
 
-    name = asked.session.encode(errors="replace")
-    return os.path.join(_folder("hooks"), f"{name[:60].hex()}-{crc32(name):08x}.{fact}")
+
+def _hashed(name: str) -> str:
+    """What a name can be known again by."""
+    from engram.model.hashing import sha256  # noqa: PLC0415 - start-up
+
+    return sha256(name.encode(errors="replace")).hexdigest()[:32]
 
 
 def _folder(*below: str) -> str:
@@ -329,12 +333,12 @@ def _told_before(asked: "Asked") -> bool:
     path = _file(asked, "begun")
     try:
         with open(path, encoding="utf-8") as file:
-            other = file.read(200) != asked.agent
+            other = file.read(200) != _hashed(asked.agent)
         if asked.often or (other and time.time() - os.path.getmtime(path) < SAME_MOMENT):
             return True
     except OSError:
         _forget_old(os.path.dirname(path))
-    _write(path, asked.agent, os.O_TRUNC)
+    _write(path, _hashed(asked.agent), os.O_TRUNC)
     return False
 
 
@@ -376,8 +380,11 @@ def _log(agent: str, event: str, error: BaseException) -> None:
         if isinstance(error, EngramError)
         else f"{type(error).__name__}: {error}{_place(error.__traceback__)}"
     )
-    line = " ".join(f"{time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime())} {agent} {event}: {what}".split())
     try:
+        from engram.operations.quoting import quotable  # noqa: PLC0415 - only when something broke
+
+        line = " ".join(quotable(f"{agent} {event}: {what}").split())
+        line = f"{time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime())} {line}"
         path = os.path.join(_folder(), "hooks.log")
         if os.path.exists(path) and os.path.getsize(path) > MOST_LOG:
             os.replace(path, path + ".1")
