@@ -11,6 +11,7 @@ from mcp.shared.exceptions import MCPError
 
 import engram as package
 from attacks.ledger import tried
+from attacks.test_attacks_poisoning import ESCAPES, ends
 from engram.errors import Conflict
 from engram.model.marks import BEGIN, END
 from surfaces.driving import Driver
@@ -182,6 +183,41 @@ async def test_what_an_agent_reads_of_what_waits_is_labelled(engram: Driver):
     assert text.startswith(BEGIN)
     assert text.rstrip().endswith(END)
     assert result.structured_content["memories"][0]["held_for"] == "untrusted_origin"
+    tried("Reading what waits, to obey it all the same", "MCP", "labelled, within the marks")
+
+
+PAGES = {
+    "": ("memory://recall", "memory://facts", "memory://memory/mem-0005", "memory://memory/mem-0009"),
+    "memory-v1": ("memory://recall",),
+}
+
+
+@pytest.mark.parametrize("profile", PAGES)
+async def test_no_memory_ends_the_block_of_a_page(engram: Driver, profile: str):
+    for text in ESCAPES:
+        engram.remember(text, "--kind", "convention")
+    words = ("--profile", profile) if profile else ()
+    async with Client(by_stdio(engram.folder, *words, ENGRAM_EMBEDDER="none")) as client:
+        told = [(await client.read_resource(page)).contents[0].text for page in PAGES[profile]]
+
+    assert [(text.count(BEGIN), ends(text), "\U000e0073" in text) for text in told] == [(1, 1, False)] * len(told)
+    tried("A memory that ends the recalled block or opens another", "MCP", "one line within the block")
+
+
+async def test_every_profile_says_of_what_waits_that_it_waits(engram: Driver):
+    engram.remember(ORDER, "--source", "web:https://evil.example.org/readme")
+    (one,) = engram("list", "--everywhere", "--standing", "pending", "--json").json["memories"]
+    asked = {
+        "records": ("get_memory", {"id": one["id"]}, "untrusted_origin"),
+        "observations": ("mem_timeline", {"observation_id": 1}, "waits for review"),
+        "keyed": ("get", {"id": one["id"]}, "untrusted_origin"),
+    }
+    for profile, (tool, given, label) in asked.items():
+        async with Client(by_stdio(engram.folder, "--profile", profile, ENGRAM_EMBEDDER="none")) as client:
+            told = "".join(part.text for part in (await client.call_tool(tool, given)).content)
+
+        assert WORD in told, profile
+        assert label in told, profile
     tried("Reading what waits, to obey it all the same", "MCP", "labelled, within the marks")
 
 

@@ -447,6 +447,9 @@ def test_emptying_a_scope_spares_what_a_person_approved(alex, world):
     told = alex.answer("delete_all", scope="repo:acme").text
     assert told.startswith("Deleted 6 ")
     assert "1 approved by a person stay" in told
+    world.agent.remember("Read on a page", source="web:https://example.org", scope="project:acme")
+    told = alex.answer("delete_all", scope="repo:acme").text
+    assert told.endswith("1 that nobody vouches for stay until a person has decided.")
     assert [row["category"] for row in alex("list_memory", scope="repo:acme")["memories"]] == ["identity"]
 
 

@@ -13,7 +13,7 @@ from engram.interop import prompts
 from engram.interop.tools import Answer, Asks, Profile, Refused, Resource, Shelf
 from engram.interop.values import EVERYTHING, as_json, kept, loud
 from engram.model.items import record_of
-from engram.model.marks import BEGIN, END
+from engram.model.marks import BEGIN, END, seen, tame
 from engram.model.memory import Memory
 from engram.model.pages import by_kind, one_line
 
@@ -82,7 +82,7 @@ def recall_page(asks: Asks) -> str:
     _, surest = _surest(asks)
     groups: dict[str, list[str]] = defaultdict(list)
     for memory in surest[:MOST_IN_BLOCK]:
-        groups[memory.kind].append(f"- {_tame(memory.text)}")
+        groups[memory.kind].append(f"- {tame(memory.text)}")
     lines = [OPENED, BEGIN, "## What engram remembers about you", ""]
     for kind in sorted(groups):
         lines += [f"**{kind}**", *groups[kind], ""]
@@ -91,7 +91,7 @@ def recall_page(asks: Asks) -> str:
 
 def facts_page(asks: Asks) -> str:
     """Every promoted fact that is not stale, by kind: what stands below the frontmatter of memory.md."""
-    return by_kind(_registry(asks)[1])
+    return seen(by_kind(_registry(asks)[1]))
 
 
 def record(memory: Memory, now: datetime) -> dict[str, Any]:
@@ -113,11 +113,6 @@ def _registry(asks: Asks) -> tuple[datetime, list[Memory]]:
 def _surest(asks: Asks) -> tuple[datetime, list[Memory]]:
     at, memories = _registry(asks)
     return at, sorted(memories, key=lambda memory: -memory.confidence)
-
-
-def _tame(fact: str) -> str:
-    """One line that can neither end the block nor open another: angle brackets become look-alikes."""
-    return one_line(fact).replace("<", "\u2039").replace(">", "\u203a")
 
 
 INSTRUCTIONS = {

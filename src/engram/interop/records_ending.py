@@ -31,8 +31,10 @@ def delete_all(asks: Asks, *, scope: Annotated[str, "The scope to empty of your 
     found = listed(asks, place, mine(asks, place), limit=EVERYTHING, standing=["all"]).memories
     there = [memory.id for memory in found if memory.forgotten_at is None and memory.status != "rejected"]
     gone = _forgotten(asks, there)
-    spared = len(there) - gone
+    waiting = sum(memory.id in there and memory.held_for == "untrusted_origin" for memory in found)
+    spared = len(there) - gone - waiting
     left = f" {spared} approved by a person stay: only a person takes them away." if spared else ""
+    left += f" {waiting} that nobody vouches for stay until a person has decided." if waiting else ""
     return Answer(f"Deleted {gone} of your records. restore_memory brings them back.{left}")
 
 

@@ -1,14 +1,12 @@
 """A context for an agent's session: as much of what matters as fits a token budget, marked as data."""
 
-import functools
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from types import MappingProxyType
 from typing import NamedTuple
 
 from engram.model.answers import Brief
-from engram.model.marks import BEGIN, END
+from engram.model.marks import BEGIN, END, tame
 from engram.model.memory import Memory, voice
 from engram.model.text import tokens
 
@@ -19,9 +17,6 @@ NO_LABELS: Mapping[str, str] = MappingProxyType({})
 SOON_STALE = 14
 """Days before the end of its freshness from which a line says so."""
 
-
-LOOK_ALIKES: Mapping[str, str] = MappingProxyType({"<": "\u2039", ">": "\u203a", "```": "'''", "~~~": "'''"})
-"""What could end a block → what looks like it."""
 
 MOST_NAMED = 80
 """Letters of the words that say whose a memory is."""
@@ -54,7 +49,7 @@ def brief(
     included: dict[str, Memory] = {}
     left_out: set[str] = set()
     for section in sections:
-        heading = f"## {section.title}"
+        heading = f"## {tame(section.title)}"
         open_section = False
         for memory in section.memories:
             if memory.id in included or memory.id in left_out:
@@ -112,45 +107,3 @@ def _freshness(memory: Memory, now: datetime) -> list[str]:
     if memory.stale_at and (days := (memory.stale_at - now).days) < SOON_STALE:
         said.append(f"stale in {max(days, 0)}d")
     return said
-
-
-def tame(text: str) -> str:
-    """One line that can neither close the block, nor open another, nor hide what it says.
-
-    Angle brackets become look-alikes, fences become quotes, what would begin a heading or a bullet is taken off,
-    and so are characters that nobody sees.
-    """
-    plain = " ".join(_unseen().sub("", text).split())
-    plain = _escaped().sub(lambda found: "<" if found[1] else ">", plain)
-    for mark, shown in LOOK_ALIKES.items():
-        plain = plain.replace(mark, shown)
-    return _handles().sub("(", _marks().sub("", plain))
-
-
-@functools.cache
-def _unseen() -> re.Pattern[str]:
-    """Controls but for space, marks of format but for the two joiners that words and signs need, and selectors.
-
-    One selector after a sign chooses how it is drawn; more of them could carry a message.
-    """
-    controls = "\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f"
-    formats = "\xad\u061c\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
-    others = "\U0001d173-\U0001d17a\U000e0000-\U000e0fff\ufe00-\ufe0e"
-    return re.compile(f"[{controls}{formats}{others}]|(?<=[\ufe0f\\s])\ufe0f|^\ufe0f")
-
-
-@functools.cache
-def _escaped() -> re.Pattern[str]:
-    """An angle bracket as some agents escape it, by name or by number; the first group has the opening one."""
-    return re.compile("&(?:(lt;|#0*60;?|#x0*3c;?)|gt;|#0*62;?|#x0*3e;?)", re.IGNORECASE)
-
-
-@functools.cache
-def _handles() -> re.Pattern[str]:
-    """What begins like the facts that we put after a line."""
-    return re.compile(r"\[(?=mem-\d)", re.IGNORECASE)
-
-
-@functools.cache
-def _marks() -> re.Pattern[str]:
-    return re.compile(r"^(?:[#*+>\u203a-]+ )+")

@@ -10,10 +10,10 @@ from collections.abc import Collection, Sequence
 from datetime import datetime
 
 from engram.model.answers import Brief
-from engram.model.marks import BEGIN, END
+from engram.model.marks import BEGIN, END, tame
 from engram.model.memory import CURATED, Memory
 from engram.model.text import tokens
-from engram.recall.brief import NOTE, tame
+from engram.recall.brief import NOTE
 
 PERSONAL = ("identity", "fiscal", "people", "location", "health")
 """Kinds that stay out of a file which is committed and read by others: agents get them from the server."""
