@@ -41,7 +41,7 @@ LABELS = {
     "IN_TIME": "time asked for",
     "BY_AGE": "newest, oldest",
 }
-SCALES = ("WIDTH", "STRANGE", "FULL", "PINNED", "VERIFIED", "PER_IMPORTANCE", "AMPLE")
+SCALES = ("WIDTH", "LEAST", "STRANGE", "FULL", "PINNED", "VERIFIED", "PER_IMPORTANCE", "AMPLE")
 """Numbers of `weigh` that are no weights, or weigh what no data set has."""
 
 
