@@ -41,7 +41,7 @@ ONE = Memory(
         ({"ids": ("one", "x")}, {"ids": ("x",)}),
         ({"ids": None}, {"ids": ()}),
         ({"scopes": (GLOBAL, ONE.scope)}, {"scopes": (Scope("project", "api"),)}),
-        ({"within": GLOBAL}, {"within": Scope("agent", "x")}),
+        ({"within": Scope("project", "api", run="r")}, {"within": GLOBAL}),
         ({"within": Scope("project", "api")}, {"within": Scope("project", "api", run="q")}),
         ({"kinds": ("fact", "infra")}, {"kinds": ("fact",)}),
         ({"except_kinds": ("fact",)}, {"except_kinds": ("infra",)}),
@@ -86,7 +86,7 @@ def test_what_is_near_is_the_same_text_or_the_same_statement_but_for_a_value():
 def test_sessions_and_relations_answer_the_clauses_they_have_and_no_other():
     session = Session(id="s", scope=Scope("project", "api"), owner="alex", started_at=START)
     relation = Relation(id="r", from_id="a", to_id="b", kind="related", created_at=START, updated_at=START)
-    assert matches_any(session, Filter(within=GLOBAL, owner="alex", since=START))
+    assert matches_any(session, Filter(within=Scope("project", "api"), owner="alex", since=START))
     assert not matches_any(session, Filter(scopes=(GLOBAL,)))
     assert matches_any(relation, Filter(ids=("r",), scopes=(GLOBAL,), until=LATER))
     assert matches_any(ONE, Filter(kinds=("infra",)))

@@ -82,8 +82,8 @@ def test_containing_is_reflexive_and_transitive_and_stays_in_the_workspace(one, 
 
 
 @given(scopes())
-def test_global_contains_all_of_its_workspace(scope):
-    assert Scope(workspace=scope.workspace).contains(scope)
+def test_global_contains_what_holds_everywhere_and_nothing_that_holds_somewhere(scope):
+    assert Scope(workspace=scope.workspace).contains(scope) == (scope.level == "global")
 
 
 def test_a_project_contains_its_runs_and_not_the_other_way_round():

@@ -257,7 +257,7 @@ class TestEvidence:
 
         assert [row.verdict for row in answer.memories] == ["gone", "drifted", "fresh"]
         assert answer.counts == {"fresh": 1, "moved": 0, "drifted": 1, "gone": 1, "unreachable": 1}
-        assert (answer.failed, answer.exit_code) == (("gone",), 10)
+        assert (answer.failed, answer.exit_code) == (("gone",), 11)
         assert memory.evidence(fail_on=["moved"]).exit_code == 0
         assert memory.evidence(fail_on=["any"]).failed == ("drifted", "gone", "unreachable")
 

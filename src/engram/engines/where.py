@@ -93,9 +93,7 @@ def _scopes(asked: Filter) -> list[Clause]:
 
 
 def _within(scope: Scope) -> Clause:
-    clauses: list[tuple[str, str]] = [("workspace = ?", scope.workspace)]
-    if scope.level != "global":
-        clauses.append(("place = ?", scope.place))
+    clauses = [("workspace = ?", scope.workspace), ("place = ?", scope.place)]
     if scope.run:
         clauses.append(("substr(scope, length(scope) - length(?) + 1) = ?", f"@{scope.run}"))
     sql = " AND ".join(part for part, _ in clauses)

@@ -336,9 +336,7 @@ def _passed(view: str) -> models.Filter:
 
 
 def _within(scope: Scope) -> list[Any]:
-    clauses = [_is("workspace", scope.workspace)]
-    if scope.level != "global":
-        clauses.append(_is("place", scope.place))
+    clauses = [_is("workspace", scope.workspace), _is("place", scope.place)]
     if scope.run:
         clauses.append(_is("run", scope.run))
     return clauses

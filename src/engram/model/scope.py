@@ -58,13 +58,8 @@ class Scope(Record):
         return Scope(level, name, workspace, run)
 
     def contains(self, other: "Scope") -> bool:
-        """Whether what is asked of this scope includes the other.
-
-        Global contains its whole workspace; any other scope contains itself and its runs.
-        """
-        if self.workspace != other.workspace:
-            return False
-        return (self.level == "global" or self.place == other.place) and self.run in ("", other.run)
+        """Whether what is asked of this scope includes the other: itself, and its runs."""
+        return (self.workspace, self.place) == (other.workspace, other.place) and self.run in ("", other.run)
 
 
 GLOBAL = Scope()
