@@ -157,7 +157,7 @@ class Story:
         return self.engine.commit(lifecycle.reject(memory, self.request()))
 
     def purge(self, memory: Memory) -> Commit:
-        return self.engine.commit(lifecycle.purge(memory, self.request(confirmed="flag")))
+        return self.engine.commit(lifecycle.purge_all([memory], self.request(confirmed="flag")))
 
     def read(self, id: str) -> Memory:
         record = self.engine.get("memory", [id], self.access)[id]

@@ -150,6 +150,10 @@ def test_a_scrub_is_not_undone_and_stands_in_no_ones_way():
     world.person.scrub(confirm=True)
     with pytest.raises(Conflict):
         world.person.undo()
+    last = world.person.history(limit=1).events[0]
+    assert last.action == "scrub"
+    with pytest.raises(Conflict, match="what held a secret is erased for good"):
+        world.person.undo(str(last.seq))
     made = world.person.remember("Something else").memory
     world.person.undo()
     assert made.id not in {one.id for one in kept(world)}

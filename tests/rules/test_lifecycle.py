@@ -276,7 +276,7 @@ def test_a_reviewer_promotes_and_rejects_by_rule_and_does_neither_reword_nor_for
     for act in (
         lambda: lifecycle.reworded(held, "Other words", request(CHECKER)),
         lambda: lifecycle.forget(held, request(CHECKER)),
-        lambda: lifecycle.purge(held, request(CHECKER, confirmed="flag")),
+        lambda: lifecycle.purge_all([held], request(CHECKER, confirmed="flag")),
     ):
         with pytest.raises(Forbidden):
             act()

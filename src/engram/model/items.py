@@ -138,9 +138,7 @@ def read_record(block: str, style: Style) -> dict[str, Any]:
     Raises:
         Invalid: when a line belongs to no key.
     """
-    lines = block.rstrip("\n").split("\n")
-    lines[0] = lines[0].replace("-", " ", 1)
-    return {name: read_scalar(raw) for name, raw in split_fields(lines, len(style.indent) + 2) if name}
+    return {name: read_scalar(raw) for name, raw in split_fields(_lines_of(block), len(style.indent) + 2) if name}
 
 
 def _print(name: str, value: Any) -> str:  # noqa: ANN401 - one of the twelve

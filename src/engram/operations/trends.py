@@ -17,7 +17,7 @@ from engram.rules.kinds import KINDS
 
 MONTH = timedelta(days=30)
 DAYS = 400
-"""How many days of growth are told; what was made before them is in the first."""
+"""How many days of growth are told; what was made before them is in their totals alone."""
 
 BECAME = ("approved", "rejected", "waiting", "by_itself")
 """What may become of a proposal."""
@@ -87,7 +87,7 @@ def _became(memory: Memory) -> str:
 
 
 def _growth(days: Counter[date]) -> tuple[Growth, ...]:
-    """Each day on which something was made, with how much there was in the end; old ones are told as one."""
+    """The last days on which something was made, each with how much there was at its end."""
     total, rows = 0, []
     for day, made in sorted(days.items()):
         total += made

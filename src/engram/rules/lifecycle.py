@@ -194,22 +194,6 @@ def restore(
     return compose("restore", request, [step(memory, request, **changes), *(superseded if in_use else ())])
 
 
-def purge(
-    memory: Memory,
-    request: Request,
-    *,
-    proposals: Sequence[Memory] = (),
-    replaced: Sequence[Memory] = (),
-    relations: Sequence[Relation] = (),
-) -> Change:
-    """Erase a memory, every proposal to amend it and every verdict on it. It cannot be undone: a person confirms.
-
-    Raises:
-        Unconfirmed: without a person's confirmation.
-    """
-    return purge_all([memory], request, proposals=proposals, replaced=replaced, relations=relations)
-
-
 def purge_all(
     memories: Sequence[Memory],
     request: Request,
@@ -218,7 +202,7 @@ def purge_all(
     replaced: Sequence[Memory] = (),
     relations: Sequence[Relation] = (),
 ) -> Change:
-    """Erase memories at once, as `purge` does one.
+    """Erase memories, every proposal to amend them and every verdict on them, at once. It cannot be undone.
 
     What one of them had replaced is replaced by whatever replaced that one and stays, or by nothing.
 
@@ -353,7 +337,7 @@ def _apply(
 def merge_into(proposal: Memory, other: Memory, text: str, request: Request) -> tuple[Change, Memory]:
     """Approve what waits as a new wording of another memory, with the text the reviewer settled on.
 
-    The other memory keeps its kind and summary, and gains the tags, citations and assets of both.
+    The other memory keeps its kind, and its summary where its words stay; it gains the tags, citations and assets.
     """
     require_owner(request.caller, proposal)
     require_person(request, "merge what waits for review")

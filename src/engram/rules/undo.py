@@ -14,8 +14,9 @@ from engram.rules.changes import Step, compose
 
 VERDICTS = frozenset({"promote", "reject", "verify"})
 
-LASTING = frozenset({"key", "revoke", "assign", "scrub"})
-"""What is done with keys and owners stays done, as does a scrub, and stands in the way of nothing else."""
+_MADE = "owners, keys and workspaces stay as made"
+LASTING = {"key": _MADE, "revoke": _MADE, "assign": _MADE, "scrub": "what held a secret is erased for good"}
+"""Action → why it stays done. It stands in the way of nothing else."""
 
 COUNTERS = frozenset({"seen"})
 """Fields that grow by steps: taking one step back is possible whatever was added since."""
@@ -42,8 +43,8 @@ def undo(
     require_person(request, "undo")
     if all(event.action == EDITED for event in events):
         request = request._replace(confirmed=request.confirmed or "undo")
-    for waiting in dependents:
-        name = waiting.called
+    if dependents:
+        name = dependents[0].called
         raise Conflict(
             f"Cannot undo that: {name} proposes to change it.", f"Decide about {name} first: engram review."
         )
@@ -86,7 +87,7 @@ def _require_passing(events: Sequence[Event]) -> None:
     for event in events:
         if event.action in LASTING:
             raise Conflict(
-                f"Event {event.seq} ({event.action}) cannot be undone: owners, keys and workspaces stay as made.",
+                f"Event {event.seq} ({event.action}) cannot be undone: {LASTING[event.action]}.",
                 "Undo another one by its number: engram history.",
             )
         if event.action == ADOPTED:
