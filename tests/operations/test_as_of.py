@@ -1,13 +1,13 @@
 """Recall as of a moment: what was known then, in the words of then, however it stands now."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
 
 from engram.engines.sqlite import SqliteEngine
-from engram.errors import Invalid
+from engram.errors import Invalid, Unavailable
 from recall.embedders import Concepts
 from rules.world import START, World
 
@@ -258,3 +258,32 @@ def test_asking_about_the_past_changes_nothing(world: World):
 
     assert world.events() == past
     assert world.now(made.id).text == "The harbour is large"
+
+
+class Half(Concepts):
+    """An embedder that still reads questions, and no more texts."""
+
+    def documents(self, texts: Sequence[str]) -> list[bytes]:
+        if self.asked:
+            raise Unavailable("It stumbled.", "Mend it.")
+        return super().documents(texts)
+
+
+def test_where_the_model_cannot_read_the_words_of_then_they_count_as_words():
+    world = World(embedder=Half(SEA))
+    made = world.person.remember("The harbour of Oslo is small").memory
+    moment = later(world)
+    world.person.revise(made.id, text="Lunch is served at noon")
+
+    assert found(world, "harbour of Oslo", moment) == ["The harbour of Oslo is small"]
+
+
+def test_what_a_model_cannot_read_was_not_near_to_anything_then_either():
+    world = World(embedder=Concepts(SEA))
+    world.embedder.latin = True
+    made = world.person.remember("\u6e2f\u306f\u5c0f\u3055\u3044").memory
+    moment = later(world)
+    world.person.revise(made.id, text="Lunch is served at noon")
+    (hit,) = world.person.recall("zanzibar", as_of=moment, weak=True).hits
+
+    assert "meaning" not in hit.reasons

@@ -2,10 +2,12 @@
 
 import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime, timedelta
 from itertools import chain, count, islice
 from typing import NamedTuple
 
+from engram.errors import Unavailable
 from engram.model.answers import Recalled, Recollection
 from engram.model.evidence import BROKEN, Check
 from engram.model.filter import Access, Filter, matches
@@ -233,9 +235,13 @@ def _share(memory: Memory, words: Words, census: Census) -> float:
 
 
 def _closeness(memory: Memory, ask: Asked, meaning: Meaning) -> float | None:
-    if ask.embedder is None or not meaning.vector():
+    """How near a text of then is to the question; None where the model cannot tell, and words alone must do."""
+    embedder = ask.embedder
+    if embedder is None or not meaning.vector() or (embedder.latin and not is_latin(memory.text)):
         return None
-    return _above(ask.embedder.floor, cosine(meaning.vector(), embed(ask.embedder, [memory])[0][2]))
+    with suppress(Unavailable):
+        return _above(embedder.floor, cosine(meaning.vector(), embed(embedder, [memory])[0][2]))
+    return None
 
 
 def _clear(hits: Iterable[Recollection], *, weak: bool) -> Iterator[Recollection]:
