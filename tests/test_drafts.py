@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from engram.drafts import whole_file
+from engram.drafts import private_folder, whole_file
 
 
 def test_a_file_takes_its_name_when_all_of_it_is_written(tmp_path: Path):
@@ -70,3 +70,14 @@ def test_what_can_be_made_again_waits_for_no_disk(tmp_path: Path, monkeypatch: p
         file.write(b"told")
 
     assert len(synced) == 1
+
+
+def test_a_private_folder_is_private_with_all_that_is_made_on_the_way_to_it(tmp_path: Path):
+    deep = tmp_path / "a" / "b" / "c"
+    private_folder(str(deep))
+    private_folder(str(deep))
+
+    assert {stat.S_IMODE(each.stat().st_mode) for each in tmp_path.rglob("*")} == {0o700}
+    (tmp_path / "file").touch()
+    with pytest.raises(OSError, match="file"):
+        private_folder(str(tmp_path / "file"))

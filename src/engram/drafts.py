@@ -32,6 +32,24 @@ def whole_file(path: str, mode: int = 0o600, *, durable: bool = True) -> Iterato
             os.unlink(draft)
 
 
+def private_folder(path: str) -> None:
+    """Make a folder, and those it lies in as far as they are not there, for the owner's eyes alone.
+
+    Raises:
+        OSError: when it cannot be made.
+    """
+    missing = []
+    while path and not os.path.isdir(path):
+        missing.append(path)
+        path = os.path.dirname(path)
+    for each in reversed(missing):
+        try:
+            os.mkdir(each, 0o700)
+        except FileExistsError:  # by another process, meanwhile
+            if not os.path.isdir(each):
+                raise
+
+
 @contextmanager
 def one_at_a_time(path: str, patience: float) -> Iterator[None]:
     """Hold a lock on a file that is there for nothing else; it ends with this process, however that ends.

@@ -9,7 +9,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from time import perf_counter
 
-from engram.drafts import whole_file
+from engram.drafts import private_folder, whole_file
 
 LARGEST = 1024 * 1024
 """After so many bytes single recalls become counts, and after so many more again: counts alone may be as large."""
@@ -83,7 +83,7 @@ class UsageFile:
         try:
             return os.open(self._path, flags, 0o600)
         except FileNotFoundError:  # the first time; to look for the folder at each would take longer than the line
-            os.makedirs(os.path.dirname(self._path), mode=0o700, exist_ok=True)
+            private_folder(os.path.dirname(self._path))
             return os.open(self._path, flags, 0o600)
 
     def _told(self) -> "_Told":

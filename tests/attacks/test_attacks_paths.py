@@ -3,6 +3,7 @@
 import gzip
 import itertools
 import json
+import os
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -242,3 +243,33 @@ def test_a_packed_request_is_not_unpacked(home: House):
 
     assert 400 <= answer.status < 500
     tried("A packed request that unfolds without end", "HTTP", answer.status)
+
+
+def test_nothing_that_is_written_can_be_read_by_others(engram: Driver, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(engram.folder / "cache"))
+    here = set(engram.folder.rglob("*"))
+    umask = os.umask(0o022)
+    try:
+        one = engram.remember("The deploy is on Fridays", "--scope", "project:api/deep")["memory"]["handle"]
+        engram("attach", one, "-", "--name", "notes.txt", stdin=b"plain words")
+        engram("recall", "when is the deploy?", "--everywhere")
+        codes = [
+            engram(*words, str(engram.folder / name), *more).code
+            for words, name, more in (
+                (("backup", "create"), "kept.zip", ()),
+                (("export",), "out.jsonl", ()),
+                (("export",), "vault", ("--form", "obsidian")),
+                (("views",), "AGENTS.md", ("--yes",)),
+            )
+        ]
+        row = json.dumps({"session_id": "s", "cwd": str(engram.folder)})
+        engram("hook", "session-start", stdin=row.encode())
+        engram("hook", "nonsense", stdin=row.encode())
+    finally:
+        os.umask(umask)
+    made = [path for path in engram.folder.rglob("*") if path not in here]
+
+    assert codes == [0, 0, 0, 0]
+    assert len(made) > 10
+    assert [path for path in made if path.stat().st_mode & 0o077] == []
+    tried("Reading as another user what was written", "CLI", "the owner's alone")

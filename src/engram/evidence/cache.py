@@ -5,7 +5,7 @@ import os
 from contextlib import suppress
 from typing import Any
 
-from engram.drafts import whole_file
+from engram.drafts import private_folder, whole_file
 from engram.model.evidence import Check
 
 VERSION = 1
@@ -49,7 +49,7 @@ class Cache:
             self.made.clear()
         with suppress(OSError, ValueError):
             told = json.dumps({"version": VERSION, "known": self._known}, ensure_ascii=True)
-            os.makedirs(os.path.dirname(self._path), mode=0o700, exist_ok=True)
+            private_folder(os.path.dirname(self._path))
             with whole_file(self._path, durable=False) as file:  # half of it is read as nothing
                 file.write(told.encode())
 

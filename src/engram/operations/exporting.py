@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, cast
 
-from engram.drafts import whole_file
+from engram.drafts import private_folder, whole_file
 from engram.errors import Conflict, Invalid, Unavailable
 from engram.model.answers_store import Exported
 from engram.model.filter import Filter, matches
@@ -128,7 +128,7 @@ def _fill(folder: str, files: "Iterable[File]") -> str:
         target = os.path.join(folder, file.path)
         _require_inside(folder, target)
         try:
-            os.makedirs(os.path.dirname(target), mode=0o700, exist_ok=True)
+            private_folder(os.path.dirname(target))
         except OSError as error:
             raise Unavailable(f"{target} cannot be written: {error.strerror}.", "Choose another place.") from None
         seal.update(f"{file.path}\n{_pour(target, file.content)}\n".encode())
@@ -143,7 +143,7 @@ def _require_folder(path: str, *, overwrite: bool) -> str:
     try:
         if not overwrite and os.path.isdir(target) and os.listdir(target):
             raise Conflict(f"{path} is not empty.", "Choose another folder, or add --overwrite.")
-        os.makedirs(target, mode=0o700, exist_ok=True)
+        private_folder(target)
     except OSError as error:
         raise Unavailable(f"{path} cannot be written: {error.strerror}.", "Choose another place.") from None
     return target

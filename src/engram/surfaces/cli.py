@@ -292,13 +292,14 @@ def _logged() -> str:
     import traceback  # noqa: PLC0415 - only when something broke
 
     from engram.config import data_folder  # noqa: PLC0415 - start-up
+    from engram.drafts import private_folder  # noqa: PLC0415 - start-up
     from engram.operations.quoting import quotable  # noqa: PLC0415 - start-up
 
     trace = quotable(traceback.format_exc())
     folder = data_folder(os.environ)
     path = os.path.join(folder, "errors.log")
     try:
-        os.makedirs(folder, exist_ok=True, mode=0o700)
+        private_folder(folder)
         with os.fdopen(os.open(path, os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o600), "a", encoding="utf-8") as log:
             log.write(f"engram {quotable(' '.join(sys.argv[1:2]))}\n{trace}\n")
     except OSError:

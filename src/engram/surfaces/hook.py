@@ -309,11 +309,10 @@ def _hashed(name: str) -> str:
 def _folder(*below: str) -> str:
     """A private folder of ours."""
     from engram.config import data_folder  # noqa: PLC0415 - start-up
+    from engram.drafts import private_folder  # noqa: PLC0415 - start-up
 
-    folder = data_folder(os.environ)
-    for name in ("", *below):
-        folder = os.path.join(folder, name) if name else folder
-        os.makedirs(folder, exist_ok=True, mode=0o700)
+    folder = os.path.join(data_folder(os.environ), *below)
+    private_folder(folder)
     return folder
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, Protocol
 
-from engram.drafts import whole_file
+from engram.drafts import private_folder, whole_file
 from engram.engines.files.folder import TEXTS, Folder, Print, Stamp
 from engram.engines.files.problem import Problem
 from engram.errors import Corrupt, EngramError, Invalid
@@ -88,7 +88,7 @@ class Shelf:
     def _open(self) -> Index:
         """The index as it stands, or an empty one; a damaged one is only replaced under the store's lock."""
         with suppress(OSError, EngramError):
-            os.makedirs(os.path.dirname(self.path), mode=0o700, exist_ok=True)
+            private_folder(os.path.dirname(self.path))
             try:
                 return self._open_at(self.path)
             except (Corrupt, Invalid):
