@@ -304,6 +304,21 @@ def test_what_lies_in_no_workspace_is_not_read_as_if_it_did():
     assert not wrong, "\n".join(wrong)
 
 
+def test_what_a_summary_may_stand_for_is_decided_in_one_place():
+    own_form = ("interop/records_rows.py", "interop/obsidian_folder.py")  # a foreign row, the name of a file
+    not_shown = ("rules/candidates.py", "operations/relations.py")  # what to compare and to search by
+    pattern = re.compile(r"(\w+)\.summary or \1\.text")
+
+    deciding = [
+        str(path.relative_to(SRC / "engram"))
+        for ending in ("py", "html")
+        for path in (SRC / "engram").rglob(f"*.{ending}")
+        if pattern.search(path.read_text(encoding="utf-8"))
+    ]
+
+    assert set(deciding) <= {*own_form, *not_shown}, "ask Memory.gist"
+
+
 def test_every_layer_of_the_source_stands_in_the_table():
     assert {layer_of(module_name(path)) for path in FILES} <= {*MAY_IMPORT, "wiring"}
 

@@ -8,7 +8,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engram.errors import Invalid
-from engram.model.limits import LIMITS, MOST_ASSETS, MOST_CITATIONS, MOST_TAGS, parse_decay, parse_time, print_time
+from engram.model.limits import (
+    LIMITS,
+    LONGEST_SHOWN,
+    MOST_ASSETS,
+    MOST_CITATIONS,
+    MOST_TAGS,
+    parse_decay,
+    parse_time,
+    print_time,
+)
 from engram.model.memory import Asset, Citation, Context, Memory, clean_tags, standing
 from engram.model.record import replace
 
@@ -18,6 +27,33 @@ START = datetime(2026, 1, 1, tzinfo=UTC)
 def memory(**fields: object) -> Memory:
     values = {"id": "m", "text": "words", "status": "promoted", "created_at": START, "updated_at": START} | fields
     return Memory(**values)
+
+
+# --- what is shown of it among others ---
+
+LONG = "A sentence of a text that nobody reads to its end. " * 6
+
+
+@pytest.mark.parametrize(
+    ("text", "summary", "shown"),
+    [
+        ("We deploy on Fridays", "", "We deploy on Fridays"),
+        ("Nightly to S3 at 02:00", "Backups", "Backups: Nightly to S3 at 02:00"),
+        ("Nightly to S3 at 02:00", "Backups.", "Backups. Nightly to S3 at 02:00"),
+        ("Backups go to S3 at 02:00", "backups", "Backups go to S3 at 02:00"),
+        ("All may push except the interns", "All may push…", "All may push except the interns"),
+        ("All may push except the interns", "All may...", "All may push except the interns"),
+        ("Categories are flat", "Cat", "Cat: Categories are flat"),
+        ("Backups", "Backups go to S3", "Backups go to S3"),
+        (LONG, "In short", "In short"),
+        (LONG, "A sentence of a text", "A sentence of a text"),
+        (LONG, "", LONG.strip()),
+        ("x" * LONGEST_SHOWN, "In short", f"In short: {'x' * LONGEST_SHOWN}"),
+        ("x" * (LONGEST_SHOWN + 1), "In short", "In short"),
+    ],
+)
+def test_a_short_text_is_shown_itself_and_only_a_long_one_by_its_summary(text: str, summary: str, shown: str):
+    assert memory(text=text, summary=summary).gist == shown
 
 
 # --- limits ---

@@ -89,7 +89,13 @@ def test_a_line_says_whose_word_it_is_where_it_is_anothers(fields: dict[str, obj
     assert not {"<", "\u202e"} & set("".join(lines(answer)))
 
 
-def test_a_summary_stands_for_its_text():
+def test_a_short_text_is_told_itself_after_its_summary():
+    line, *_ = lines(told(Section("Recent", many("Nightly to S3 at 02:00", summary="Backups"))))
+
+    assert line.startswith("- Backups: Nightly to S3 at 02:00 [")
+
+
+def test_a_summary_stands_for_a_long_text():
     line, *_ = lines(told(Section("Recent", many("A text " * 900, summary="In short"))))
 
     assert line.startswith("- In short [")

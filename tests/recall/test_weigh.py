@@ -495,8 +495,9 @@ def test_the_parts_that_are_told_add_up_to_the_score(rows):
 
 
 def test_what_a_hit_costs_is_what_would_be_read():
-    assert weighed(one("a", "word " * 100))[0].tokens == tokens("word " * 100)
+    assert weighed(one("a", "word " * 100))[0].tokens == tokens("word " * 99 + "word")
     assert weighed(one("a", "word " * 100, summary="short"))[0].tokens == tokens("short")
+    assert weighed(one("a", "word " * 9, summary="short"))[0].tokens == tokens("short: " + "word " * 8 + "word")
 
 
 def test_nothing_is_weighed_of_nothing():

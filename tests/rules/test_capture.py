@@ -2,8 +2,9 @@
 
 import pytest
 
+from engram.model.limits import LONGEST_SHOWN, check_text
 from engram.recall.brief import Section, brief
-from engram.rules.capture import LONGEST_KEY, learnings, suggested_key, title_of, without_recalled
+from engram.rules.capture import LONGEST_KEY, learnings, suggested_key, summary_of, without_recalled
 from rules.world import START, memory
 
 LIST = "- The cache must be warm before the first request\n- Retries need a jitter of their own\n"
@@ -111,16 +112,28 @@ def test_a_sentence_that_names_the_mark_is_a_sentence():
     assert without_recalled(said) == said
 
 
-def test_a_title_is_cut_between_words_and_never_within_a_character():
-    assert title_of("short") == "short"
-    long = title_of("Die Straßenbahn fährt über die Brücke, wenn die Ampel längst wieder grün ist")
-    assert long.endswith("…")
-    assert len(long) <= 61
-    assert long.removesuffix("…") in "Die Straßenbahn fährt über die Brücke, wenn die Ampel längst wieder grün ist"
-    assert title_of("漢" * 70) == "漢" * 60 + "…"
-    whole = "word " * 11 + "words"
-    assert (len(whole), title_of(whole)) == (60, whole)
-    assert title_of(" four" + " word" * 9 + "  " + "x" * 20) == " four" + " word" * 9 + "…"
+LONG = "Force pushes to the main branch are allowed for everybody except the interns"
+
+
+def test_an_item_that_is_short_enough_to_be_shown_gets_no_summary():
+    assert summary_of(LONG) == ""
+    assert summary_of("x" * LONGEST_SHOWN) == ""
+
+
+@pytest.mark.parametrize(
+    ("item", "summary"),
+    [
+        (f"{LONG}. {LONG} of Acme. {LONG}, and more", f"{LONG}. {LONG} of Acme."),
+        (f"{LONG} (e.g. in May), {LONG} vs. all. " + "word " * 60, f"{LONG} (e.g. in May), {LONG} vs. all."),
+        ("Beware. " + "word " * 60, "Beware. " + "word " * 45 + "word…"),
+        ("x" * 300, "x" * LONGEST_SHOWN + "…"),
+        ("漢" * 100 + "。" + "字" * 200, "漢" * 100 + "。"),
+        ("漢" * 300, "漢" * 169 + "…"),
+    ],
+)
+def test_a_long_item_is_summed_up_by_its_first_sentences_and_never_cut_within_a_character(item: str, summary: str):
+    assert summary_of(item) == summary
+    check_text("summary", summary)
 
 
 @pytest.mark.parametrize(

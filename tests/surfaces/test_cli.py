@@ -40,6 +40,14 @@ class TestMemories:
 
         assert engram.remember(DEPLOY)["memory"]["confidence"] == 0.6
 
+    def test_what_was_captured_is_told_to_its_end_at_every_door(self, engram: Driver):
+        said = "Force pushes to the main branch are allowed for everybody except the interns"
+        engram("capture", "-", stdin=f"## Key learnings\n\n- {said}\n".encode())
+        (engram.folder / "AGENTS.md").write_text("# Agents\n", encoding="utf-8")
+
+        for words in (["recall", "may everybody force push to main?"], ["context"], ["list"], ["views"]):
+            assert said in engram(*words).out, words
+
     def test_remember_says_handle_kind_scope_and_text(self, engram: Driver):
         done = engram("remember", DEPLOY, "--kind", "convention")
 

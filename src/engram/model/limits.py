@@ -28,6 +28,9 @@ LIMITS: dict[str, int] = {
 }
 """Field → most UTF-8 bytes. The exact limit is accepted; nothing is ever cut silently."""
 
+LONGEST_SHOWN = 240
+"""Characters up to which a text is shown itself where memories are told in brief; a longer one by its summary."""
+
 MOST_TAGS = 128
 MOST_CITATIONS = 50
 MOST_ASSETS = 50

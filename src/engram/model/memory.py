@@ -10,6 +10,7 @@ from engram.errors import Invalid
 from engram.model import text as words
 from engram.model.hashing import sha256
 from engram.model.limits import (
+    LONGEST_SHOWN,
     MOST_ASSETS,
     MOST_CITATIONS,
     MOST_TAGS,
@@ -301,6 +302,19 @@ class Memory(Record, kw_only=True):
         return self.handle or self.id[:13]
 
     @property
+    def gist(self) -> str:
+        """What it says, wherever it is one of several: the only definition of what a summary may stand for.
+
+        A short text is shown itself, after its summary where that says something else; a long one by its summary.
+        """
+        text, summary = self.text.strip(), self.summary.strip()
+        if not summary or _says(text, summary):
+            return text if len(text) <= LONGEST_SHOWN or not summary else summary
+        if len(text) > LONGEST_SHOWN or _says(summary, text):
+            return summary
+        return f"{summary}{'' if summary[-1] in ':.!?…' else ':'} {text}"
+
+    @property
     def digest(self) -> str:
         """The hash of the normalised text: equal for the same statement, different for any other."""
         return words.digest(self.text)
@@ -329,6 +343,17 @@ class Memory(Record, kw_only=True):
             return self.confidence
         age = max(now - (self.verified_at or self.created_at), timedelta())
         return float(round(self.confidence ** (1 + min(age / lasts, 2.0)), 4))
+
+
+def _says(text: str, other: str) -> bool:
+    """Whether a text has all the words of another in a row, or begins with those of one that was cut."""
+    said, sought = (" ".join(_plain_words().findall(one.casefold())) for one in (text, other))
+    return said.startswith(sought) if other.endswith(("…", "...")) else f" {sought} " in f" {said} "
+
+
+@functools.cache
+def _plain_words() -> re.Pattern[str]:
+    return re.compile(r"\w+")
 
 
 def speaker(memory: Memory, reader: str) -> str:

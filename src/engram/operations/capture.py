@@ -12,7 +12,7 @@ from engram.operations.base import Call, operation
 from engram.operations.memories import admit
 from engram.operations.scopes import scope_named
 from engram.rules.access import require_place
-from engram.rules.capture import learnings, suggested_key, title_of
+from engram.rules.capture import learnings, suggested_key, summary_of
 from engram.rules.proposals import MOST_READ, Proposal
 
 SOURCE = "capture"
@@ -37,7 +37,7 @@ def capture(
     for item in items:
         said = Proposal(
             text=item,
-            summary=title_of(item) if title_of(item) != item else None,
+            summary=summary_of(item) or None,
             kind="learning",
             kind_if_new=True,
             scope=place,

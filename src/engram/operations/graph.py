@@ -138,7 +138,7 @@ class _Drawing:
         whole = True
         for one in memories:
             stands = standing(one, self._call.now, self._call.caller.view)
-            node = Node(one.id, "memory", one.summary or one.text, stands, one)
+            node = Node(one.id, "memory", one.gist, stands, one)
             if one.id not in self.nodes and self._shown >= self._limit:
                 self.left_out += 1
                 whole = False

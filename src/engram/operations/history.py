@@ -69,7 +69,7 @@ def history(
         at=call.now,
         events=tuple(told),
         handles={id: memory.handle for id, memory in known.items()},
-        about={id: (memory.summary or memory.text)[:LONGEST_ABOUT] for id, memory in known.items()},
+        about={id: memory.gist[:LONGEST_ABOUT] for id, memory in known.items()},
         devices={one.replica: str(met[one.replica]["device"]) for one in told if one.replica in met},
         undone=tuple(event.id for event in told if event.id in undone),
         final=tuple(event.seq for event in told if event.id not in undone and _is_final(call, event)),

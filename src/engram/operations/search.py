@@ -101,7 +101,7 @@ def _listed(call: Call, where: Filter, limit: int, after: str | None, *, unused:
         page = call.engine.scan("memory", where, call.access, after=after, limit=limit - len(hits))
         after = page.next
         fresh = (one for one in cast("tuple[Memory, ...]", page.records) if not (unused and one.id in uses))
-        hits += (Recollection(one, 0.0, 0.0, {}, tokens(one.text)) for one in fresh)
+        hits += (Recollection(one, 0.0, 0.0, {}, tokens(one.gist)) for one in fresh)
         if after is None or len(hits) >= limit:
             break
     evidence = checked(call, [hit.memory for hit in hits])

@@ -85,7 +85,7 @@ def _line(memory: Memory, now: datetime, label: str, reader: str) -> str:
         *_freshness(memory, now),
         *([f"what it cites is {label}"] if label else []),
     ]
-    return f"- {tame(memory.summary or memory.text)} [{', '.join(facts)}]"
+    return f"- {tame(memory.gist)} [{', '.join(facts)}]"
 
 
 def _one_fact(text: str) -> str:

@@ -74,7 +74,7 @@ def _in_order(chosen: Sequence[tuple[Memory, str]]) -> list[tuple[Memory, str]]:
 
 
 def _line(memory: Memory) -> str:
-    return f"- {_inert(tame(memory.summary or memory.text))}"
+    return f"- {_inert(tame(memory.gist))}"
 
 
 def _inert(line: str) -> str:

@@ -233,7 +233,7 @@ def _recollection(
         score=round(max(min(score, 1.0), 0.0), 4),
         relevance=relevance(one.words, one.meaning, strange=asking.strange, german=is_german(asking.question)),
         reasons={name: rounded for name, value in reasons if value and (rounded := round(value, 3))},
-        tokens=tokens(one.memory.summary or one.memory.text),
+        tokens=tokens(one.memory.gist),
         ranks=one.ranks,
     )
 

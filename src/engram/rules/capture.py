@@ -9,14 +9,16 @@ import re
 from collections.abc import Iterator
 
 from engram.model.hashing import sha256
-from engram.model.limits import size
+from engram.model.limits import LIMITS, LONGEST_SHOWN, size
 from engram.model.marks import BEGIN, END
 
 SHORTEST = 20
 """Bytes and words that an item has at least: less is a heading or a tick."""
 
 FEWEST_WORDS = 4
-LONGEST_TITLE = 60
+SHORTEST_SUMMARY = 60
+"""Characters that the first sentences of a long item have at least to stand for it."""
+
 LONGEST_KEY = 120
 LONGEST_SEGMENT = 100
 MOST_ITEMS = 50
@@ -61,12 +63,17 @@ def learnings(text: str) -> list[str]:
     return []
 
 
-def title_of(item: str) -> str:
-    """The beginning of an item as its summary, cut between words and never within a character."""
-    if len(item) <= LONGEST_TITLE:
-        return item
-    head = item[:LONGEST_TITLE]
-    return (head.rpartition(" ")[0] or head).rstrip() + "…"
+def summary_of(item: str) -> str:
+    """The sentences that an item begins with, as its summary; none for an item that is shown itself.
+
+    Where the first sentence is too long, it is cut between words and never within a character.
+    """
+    if len(item) <= LONGEST_SHOWN:
+        return ""
+    room = LIMITS["summary"] - size("…")
+    head = item[:LONGEST_SHOWN].encode()[:room].decode(errors="ignore")
+    ends = [found.end() for found in _sentence_ends().finditer(head) if found.end() >= SHORTEST_SUMMARY]
+    return head[: ends[-1]] if ends else (head.rpartition(" ")[0] or head).rstrip() + "…"
 
 
 def suggested_key(text: str, summary: str, kind: str) -> str:
@@ -124,6 +131,12 @@ def _plain(item: str) -> str:
     for pattern in _emphasis():
         item = pattern.sub(r"\1", item)
     return " ".join(item.split())
+
+
+@functools.cache
+def _sentence_ends() -> re.Pattern[str]:
+    # Not after what is shortened, such as "e.g." and "vs.".
+    return re.compile("(?<=\\w\\w)(?<!\\bvs)(?<!etc)[.!?](?=\\s)|[\u3002\uff01\uff1f]")
 
 
 @functools.cache

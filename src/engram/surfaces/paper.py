@@ -167,7 +167,7 @@ def rows(memories: Iterable[Memory], at: datetime, paper: Paper) -> Iterator[str
         state = "" if stands == "live" else stands
         pin = "★ " if memory.pinned else ""
         whose = "" if memory.owner == paper.reader else f"({paper.voice(memory)}) "
-        text = pin + whose + (memory.summary or memory.text)
+        text = pin + whose + memory.gist
         lines.append([memory.handle, memory.kind, state, ago(memory.created_at, at), text])
     if not any(line[2] for line in lines):
         lines = [[*line[:2], *line[3:]] for line in lines]

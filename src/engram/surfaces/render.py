@@ -95,7 +95,7 @@ def _remembered(answer: a.Remembered, paper: Paper) -> Iterator[str]:
     mark = paper.warn(sign) if waits else paper.good(sign)
     again = "  (same token: nothing done again)" if answer.replayed else ""
     yield f"{mark} {words}: {paper.bold(memory.handle)}  {paper.dim(f'{memory.kind} · {memory.scope}')}{again}"
-    yield f"  {cut(memory.summary or memory.text, paper.width - 2)}"
+    yield f"  {cut(memory.gist, paper.width - 2)}"
     if answer.outcome == "repeated":
         yield paper.dim(f"  Said {times(memory.seen)} now; nothing was stored twice.")
     if answer.redacted:
@@ -106,7 +106,7 @@ def _remembered(answer: a.Remembered, paper: Paper) -> Iterator[str]:
         text = cut(other.text, paper.width - 40)
         yield f"  Against {paper.bold(other.handle)}: {text}  {paper.dim(answer.why)}"
     for rival in answer.candidates:
-        text = cut(rival.memory.summary or rival.memory.text, paper.width - 50)
+        text = cut(rival.memory.gist, paper.width - 50)
         yield f"  May be at odds with {paper.bold(rival.memory.handle)}: {text}  {paper.dim(rival.why)}"
     if answer.hint:
         yield paper.dim(f"  {answer.hint}")
@@ -118,7 +118,7 @@ def _recalled(answer: a.Recalled, paper: Paper) -> Iterator[str]:
     for number, hit in enumerate(answer.hits, 1):
         memory = hit.memory
         pin = " ★" if memory.pinned else ""
-        text = cut(memory.summary or memory.text, ANSWER_LINES * paper.width - 16)
+        text = cut(memory.gist, ANSWER_LINES * paper.width - 16)
         yield f"{paper.dim(f'{number}.')} {paper.bold(memory.handle)}{pin}  {text}"
         facts = f"{memory.kind} · {memory.scope} · {paper.voice(memory)} · {ago(memory.created_at, answer.at)}"
         yield paper.dim(f"   {facts} · {hit.relevance:.0%} relevant")

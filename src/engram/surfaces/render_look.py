@@ -15,7 +15,7 @@ def found(answer: a.Found, paper: Paper) -> Iterator[str]:
     for hit, used in zip(answer.hits, answer.uses, strict=True):
         memory = hit.memory
         relevant = f"{hit.relevance:.0%}" if answer.query else ago(memory.created_at, answer.at)
-        text = memory.summary or memory.text
+        text = memory.gist
         rows.append([memory.handle, relevant, memory.kind, f"used {used}" if used else "never used", text])
     yield from table(rows, paper)
     if not rows:

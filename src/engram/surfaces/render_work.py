@@ -171,7 +171,7 @@ def _conflicts(answer: a.Conflicts, paper: Paper) -> Iterator[str]:
         said = f"{_of_a_pair(each)}{model}{sure}"
         yield f"{paper.bold(each.pair)}  {paper.dim(said)}  {cut(each.why, max(paper.width - 70, 20))}"
         for one in (each.first, each.second):
-            yield f"  {one.handle}  {cut(one.summary or one.text, paper.width - 14)}"
+            yield f"  {one.handle}  {cut(one.gist, paper.width - 14)}"
     if not answer.pairs:
         yield "Nothing was settled yet." if answer.settled else paper.says(NOTHING_OPEN)
     yield from (paper.warn(problem) for problem in answer.problems)
@@ -204,10 +204,7 @@ def _what_next(answer: a.Conflicts) -> Iterator[str]:
 
 
 def _relatives(answer: a.Relatives, paper: Paper) -> Iterator[str]:
-    lines = [
-        [each.memory.handle, ", ".join(each.edges), each.memory.summary or each.memory.text]
-        for each in answer.relatives
-    ]
+    lines = [[each.memory.handle, ", ".join(each.edges), each.memory.gist] for each in answer.relatives]
     yield from table(lines, paper)
     if not lines:
         yield f"Nothing has to do with {answer.memory.handle} yet."
@@ -339,7 +336,7 @@ def _cited(answer: a.Cited, paper: Paper) -> Iterator[str]:
     if not answer.memories:
         yield f"No memory cites {place}."
     for row in answer.memories:
-        text = cut(row.memory.summary or row.memory.text, paper.width - 16)
+        text = cut(row.memory.gist, paper.width - 16)
         yield f"{paper.bold(row.memory.handle)}  {paper.dim(row.memory.kind)}  {text}"
         yield from verdicts(row.evidence, paper, every=True)
 
@@ -348,7 +345,7 @@ def _settled(answer: a.Settled, paper: Paper) -> Iterator[str]:
     done = ("Would bring in", "Would hold for review") if answer.dry_run else ("Brought in", "Held for review")
     for words, memories in zip(done, (answer.promoted, answer.held), strict=True):
         for memory in memories:
-            text = cut(memory.summary or memory.text, paper.width - 30)
+            text = cut(memory.gist, paper.width - 30)
             yield f"{paper.good('✓')} {words} {paper.bold(memory.handle)}  {text}"
     if not answer.promoted and not answer.held:
         yield "Nothing to settle."
@@ -403,7 +400,7 @@ def _assigned(answer: a.Assigned, paper: Paper) -> Iterator[str]:
     verb = "Gave" if answer.applied else "Would give"
     yield f"{sign} {verb} {paper.bold(answer.to)}: {_records(answer.records)}"
     for memory in answer.memories[:MOST_SHOWN]:
-        yield f"  {memory.id[:13]}  {cut(memory.summary or memory.text, paper.width - 18)}"
+        yield f"  {memory.id[:13]}  {cut(memory.gist, paper.width - 18)}"
     if answer.kept_back:
         yield paper.warn(f"  {answer.kept_back} kept back: {answer.to} has the same key or text already.")
     if not answer.applied and any(answer.records.values()):

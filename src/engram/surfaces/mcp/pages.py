@@ -48,9 +48,7 @@ def cited_page(asks: Asks, path: str) -> str:
     rows = []
     for row in answer.memories:
         said = "; ".join(f"{check.cite} is {check.said}" for check in row.evidence)
-        rows.append(
-            f"- {one_line(row.memory.summary or row.memory.text)} [{row.memory.handle}, {row.memory.kind}; {said}]"
-        )
+        rows.append(f"- {one_line(row.memory.gist)} [{row.memory.handle}, {row.memory.kind}; {said}]")
     return marked("\n".join([f"# {path}", "", *(rows or ["No memory cites it."]), ""]))
 
 

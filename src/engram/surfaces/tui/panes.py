@@ -392,7 +392,7 @@ def _line(memory: Memory, mark: str) -> Text:
     """A memory in one line: its handle, a mark, and what it says."""
     line = Text(no_wrap=True, overflow="ellipsis")
     line.append(f"{'★ ' if memory.pinned else ''}{memory.handle} ", style="bold").append(f"{mark} ", style="dim")
-    return line.append(cut(memory.summary or memory.text, 200))
+    return line.append(cut(memory.gist, 200))
 
 
 def _why(hit: Recollection, paper: Paper) -> Iterator[str]:
