@@ -56,6 +56,26 @@ def test_a_short_text_is_shown_itself_and_only_a_long_one_by_its_summary(text: s
     assert memory(text=text, summary=summary).gist == shown
 
 
+# --- times ---
+
+
+@pytest.mark.parametrize(
+    ("said", "meant"),
+    [
+        ("2026-05-01", "2026-05-01T23:59:59.999999Z"),
+        (" 20260501 ", "2026-05-01T23:59:59.999999Z"),
+        ("2026-05-01T00:00", "2026-05-01T00:00:00.000000Z"),
+        ("2026-05-01T12:00:00+02:00", "2026-05-01T10:00:00.000000Z"),
+    ],
+)
+def test_a_date_alone_may_mean_all_of_its_day_and_a_time_means_just_that(said: str, meant: str):
+    assert print_time(parse_time("x", said, whole_day=True)) == meant
+
+
+def test_a_date_alone_is_the_beginning_of_its_day_elsewhere():
+    assert print_time(parse_time("x", "2026-05-01")) == "2026-05-01T00:00:00.000000Z"
+
+
 # --- limits ---
 
 SIZED = [

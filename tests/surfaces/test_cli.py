@@ -4,6 +4,7 @@ import json
 import os
 import re
 import subprocess
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -39,6 +40,35 @@ class TestMemories:
         engram.set(ENGRAM_AGENT="bot")
 
         assert engram.remember(DEPLOY)["memory"]["confidence"] == 0.6
+
+    def test_what_is_valid_until_today_is_live_today_and_a_past_day_says_that_it_is_not(self, engram: Driver):
+        today = datetime.now(UTC).date()
+        yesterday = today - timedelta(days=1)
+
+        last = engram.remember("The sale ends", "--valid-until", str(today))
+        gone = engram("remember", "The fair ends", "--valid-until", str(yesterday))
+        ahead = engram("remember", "The market begins", "--valid-from", "2199-01-01")
+        moved = engram("revise", "mem-0001", "--valid-until", str(yesterday))
+
+        assert last["memory"]["standing"] == "live"
+        assert last["memory"]["valid_until"] == f"{today}T23:59:59.999999Z"
+        assert f"It is not in use: it held until {yesterday} 23:59 UTC. Without an end: engram revise" in gone.out
+        assert "It is not in use yet: it holds from 2199-01-01 00:00 UTC on." in ahead.out
+        assert "It is not in use: it held until" in moved.out
+
+    def test_emptying_a_date_is_named_where_a_word_stands_for_none(self, engram: Driver):
+        engram.remember(DEPLOY)
+
+        assert "To empty it: --clear valid_until." in engram("revise", "mem-0001", "--valid-until", "none").err
+        assert "--clear" not in engram("remember", "x", "--valid-until", "none").err
+
+    def test_as_of_a_date_is_the_end_of_that_day_and_of_today_now(self, engram: Driver):
+        engram.remember(DEPLOY)
+        today = datetime.now(UTC).date()
+
+        assert DEPLOY in engram("recall", "when do we deploy", "--words", "--as-of", str(today)).out
+        assert DEPLOY not in engram("recall", "deploy", "--words", "--as-of", str(today - timedelta(days=1))).out
+        assert engram("recall", "deploy", "--as-of", f"{today + timedelta(days=1)}").code == 2
 
     def test_what_was_captured_is_told_to_its_end_at_every_door(self, engram: Driver):
         said = "Force pushes to the main branch are allowed for everybody except the interns"

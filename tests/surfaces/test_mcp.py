@@ -207,6 +207,22 @@ async def test_a_list_never_gives_more_rows_than_a_model_should_pay_for(engram: 
     assert [len(first["memories"]), len(rest["memories"])] == [MOST, 2]
 
 
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [
+        ("2199-01-01", "2199-01-01T23:59:59.999999Z"),
+        ("2199-01-01T12:00:00Z", "2199-01-01T12:00:00.000000Z"),
+        ("2199-01-01T12:00:00+02:00", "2199-01-01T10:00:00.000000Z"),
+    ],
+)
+async def test_an_agent_gives_a_date_or_a_time_of_any_zone(engram: Driver, given: str, kept: str):
+    async with connected("memory", "auto", engram.folder) as client:
+        made = await said(client, "remember", text="The sale ends", valid_until=given)
+        shown = await said(client, "get", memory=made["memory"]["id"])
+
+    assert shown["memories"][0]["valid_until"] == kept
+
+
 async def test_an_answer_of_nothing_still_says_what_it_is_about(engram: Driver):
     async with connected("memory", "auto", engram.folder) as client:
         assert await said(client, "list") == {"memories": []}

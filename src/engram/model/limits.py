@@ -140,14 +140,25 @@ def parse_decay(decay: str) -> timedelta | None:
     return timedelta(hours=hours)
 
 
-def parse_time(field: str, value: str) -> datetime:
-    """Read an RFC 3339 time or a plain date (midnight UTC).
+WHOLE_DAY = "whole day"
+"""What the type of a parameter carries beside its prose where a plain date means all of that day."""
+
+
+def end_of_day(day: datetime) -> datetime:
+    """The last moment of a day in UTC."""
+    return day.replace(hour=23, minute=59, second=59, microsecond=999_999)
+
+
+def parse_time(field: str, value: str, *, whole_day: bool = False) -> datetime:
+    """Read an RFC 3339 time or a plain date: midnight UTC, or with `whole_day` the end of that day.
 
     Raises:
         Invalid: when it is neither, or absurd.
     """
     try:
         time = datetime.fromisoformat(value.strip())
+        if whole_day and len(value.strip()) <= len("2026-05-01"):
+            time = end_of_day(time)
     except ValueError:
         raise Invalid(f"{field} cannot be {value!r}.", "Write 2026-05-01 or 2026-05-01T12:00:00Z.") from None
     try:

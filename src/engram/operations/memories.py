@@ -1,6 +1,6 @@
 """Making, reading and ending memories: remember, get, list, revise, verify, forget, restore."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import cast
 
 from engram.errors import Conflict, Invalid
@@ -9,7 +9,7 @@ from engram.model.change import Change, Request
 from engram.model.event import Event
 from engram.model.filter import Filter
 from engram.model.limits import LIMITS, MOST_TAGS, check_choice, check_text
-from engram.model.memory import CURATED, STANDINGS, Memory, Standing
+from engram.model.memory import CURATED, STANDINGS, Memory, Standing, standing
 from engram.model.relation import Relation
 from engram.operations import parameters as p
 from engram.operations.base import MOST_KINDS, Call, each, every, operation, require_between
@@ -99,7 +99,19 @@ def remember(
     cited = filled(call, cite, proposal.scope)
     proposal = proposal._replace(citations=cited.citations or None, context=cited.made_in(proposal.context))
     admitted = admit(call, proposal, confirm=confirm, replaces=tuple(each(replaces)))
-    return _noted(with_candidates(call, admitted), cited.warnings)
+    return _noted(with_candidates(call, admitted), (*cited.warnings, *_not_in_use(call, admitted.memory)))
+
+
+def _not_in_use(call: Call, memory: Memory) -> Iterator[str]:
+    """What is to be said of a memory that was saved and is not live at once, for its dates."""
+    stands = standing(memory, call.now, call.caller.view)
+    if stands == "scheduled":
+        yield f"It is not in use yet: it holds from {memory.valid_from:%Y-%m-%d %H:%M} UTC on."
+    elif stands == "expired":
+        yield (
+            f"It is not in use: it held until {memory.valid_until:%Y-%m-%d %H:%M} UTC."
+            f" Without an end: engram revise {memory.called} --clear valid_until"
+        )
 
 
 def _noted(answer: Remembered, warnings: Sequence[str]) -> Remembered:
@@ -286,7 +298,7 @@ def revise(
     said = staged(call, said, kind or old.kind) if cited or text is not None else said
     revised = _revised(call, old, said, revision, request)
     revised = with_candidates(call, revised) if text or summary or key else revised
-    return _noted(revised, cited.warnings) if cited else revised
+    return _noted(revised, (*(cited.warnings if cited else ()), *_not_in_use(call, revised.memory)))
 
 
 def _revised(call: Call, old: Memory, said: Proposal, revision: int | None, request: Request) -> Remembered:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Annotated, Literal
 
+from engram.model.limits import WHOLE_DAY
 from engram.model.memory import Citation, Origin, Visibility
 from engram.model.relation import RelationKind
 from engram.model.scope import Scope
@@ -35,7 +36,7 @@ Confidence = Annotated[float | None, "0 to 1; default 1 for a person and 0.6 for
 Shared = Annotated[Visibility | None, "private, or shared with whoever is in reach of the scope."]
 Decay = Annotated[str | None, "How long it stays fresh: 12h, 30d, 8w, 6m, 1y or none."]
 ValidFrom = Annotated[datetime | None, "When it begins to hold."]
-ValidUntil = Annotated[datetime | None, "When it stops holding."]
+ValidUntil = Annotated[datetime | None, "When it stops holding; a date alone: at the end of that day.", WHOLE_DAY]
 Clear = Annotated[
     Sequence[Literal["summary", "tag", "valid_from", "valid_until"]],
     "Empty this field: summary, tag, valid_from or valid_until.",
@@ -94,7 +95,9 @@ Confirm = Annotated[bool, "Confirm as a person: needed for what is curated or ca
 Token = Annotated[str, "Any string that names this request: a retry with it returns the first answer."]
 Reason = Annotated[str, "Why; kept in history."]
 Question = Annotated[str, "What you want to know, in any words."]
-AsOf = Annotated[datetime | None, "Answer with what was known at that moment."]
+AsOf = Annotated[
+    datetime | None, "Answer with what was known at that moment; a date alone: at the end of that day.", WHOLE_DAY
+]
 WordsAlone = Annotated[bool, "Look for words only: quicker to start, and needs no model."]
 Weak = Annotated[bool, "Also show what came near but is hardly relevant."]
 ModelAction = Annotated[Literal["list", "install"], "list them, or install one from its publisher."]

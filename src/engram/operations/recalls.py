@@ -8,7 +8,7 @@ from engram.errors import Invalid
 from engram.model.answers import Brief, Recalled
 from engram.model.evidence import BROKEN, verdict_of
 from engram.model.filter import Filter
-from engram.model.limits import MOST_TAGS, check_text, check_time
+from engram.model.limits import MOST_TAGS, check_text, check_time, end_of_day
 from engram.model.memory import Memory, Standing
 from engram.operations import parameters as p
 from engram.operations.absent import Unwatched
@@ -157,6 +157,8 @@ def asked_by(
     Raises:
         Invalid: when it is empty or too long, or the moment is still to come.
     """
+    if as_of is not None and as_of == end_of_day(call.now):  # today has no end yet
+        as_of = call.now
     _check_question(call, question, as_of)
     embedder = None if words else call.embedder
     begun = begin(embedder, question) if embedder else None

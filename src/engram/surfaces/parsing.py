@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Annotated, Any, Literal, NamedTuple, NoReturn, Union, get_args, get_origin, get_type_hints
 
 from engram.errors import Invalid
-from engram.model.limits import parse_time
+from engram.model.limits import WHOLE_DAY, parse_time
 from engram.operations.base import Operation
 
 RENDERING = {
@@ -40,6 +40,8 @@ class Parameter(NamedTuple):
     positional: (
         bool  # whether it stands alone, as it may in Python: what is required, and what the operation is about
     )
+    whole_day: bool = False  # a date alone means all of that day
+    clears: bool = False  # the operation can empty it by --clear
 
     @property
     def flag(self) -> str:
@@ -151,7 +153,13 @@ def parameters(operation: Operation) -> list[Parameter]:
         **dict(zip(placed[len(placed) - len(said) :], said, strict=True)),
         **(function.__kwdefaults__ or {}),
     }
-    return [_parameter(name, hints[name], defaults.get(name, REQUIRED), placed=name in placed) for name in names]
+    cleared = get_args(get_args(get_args(hints["clear"])[0])[0]) if "clear" in hints else ()
+    return [
+        _parameter(name, hints[name], defaults.get(name, REQUIRED), placed=name in placed)._replace(
+            clears=name in cleared
+        )
+        for name in names
+    ]
 
 
 def _parameter(name: str, hint: Any, default: Any, *, placed: bool) -> Parameter:  # noqa: ANN401 - a type, and a value
@@ -164,8 +172,9 @@ def _parameter(name: str, hint: Any, default: Any, *, placed: bool) -> Parameter
     choices = tuple(get_args(base)) if get_origin(base) is Literal else ()
     read = str if choices else base
     return Parameter(
-        name, about, read, optional, many, choices, default, default is REQUIRED, placed or default is REQUIRED
-    )
+        name, about, read, optional, many, choices, default, default is REQUIRED, placed or default is REQUIRED,
+        WHOLE_DAY in get_args(hint)[2:],
+    )  # fmt: skip
 
 
 def _prose(docstring: str) -> str:
@@ -227,7 +236,11 @@ def _reader(parameter: Parameter) -> Callable[[str], Any]:
             raise Invalid(f"{name} cannot be {text!r}.", "Give a number.") from None
 
     def moment(text: str) -> datetime:
-        return parse_time(name, text)
+        try:
+            return parse_time(name, text, whole_day=parameter.whole_day)
+        except Invalid as error:
+            emptied = f" To empty it: --clear {parameter.name}." if parameter.clears else ""
+            raise Invalid(error.message, error.hint + emptied) from None
 
     return {int: number, float: number, datetime: moment}.get(parameter.type, str)
 

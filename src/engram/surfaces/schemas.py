@@ -1,13 +1,15 @@
 """The JSON schema of a typed function, and the check of arguments against it."""
 
 from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
 from functools import cache
 from types import UnionType
 from typing import Annotated, Any, NamedTuple, Union, get_args, get_origin, get_type_hints
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, create_model
 
 from engram.errors import Invalid
+from engram.model.limits import WHOLE_DAY, parse_time
 from engram.model.record import Record
 
 MOST_TOLD = 3
@@ -54,7 +56,7 @@ def arguments(
     for name in all_names if names is None else names:
         if name not in all_names:
             raise LookupError(f"{inner.__name__} has no parameter {name}.")
-        typed = _typed(hints[name], told=name not in plain)
+        typed = _typed(name, hints[name], told=name not in plain)
         called = Annotated[typed, Field(alias=name.removesuffix("_"))] if name.endswith("_") else typed
         fields[name] = (called, defaults.get(name, ...))
     model = create_model(inner.__name__, __config__=ConfigDict(extra="forbid"), **fields)
@@ -68,11 +70,18 @@ def _defaults(function: Callable[..., Any]) -> dict[str, Any]:
     return {**dict(zip(placed[len(placed) - len(said) :], said, strict=True)), **(function.__kwdefaults__ or {})}
 
 
-def _typed(hint: Any, *, told: bool) -> Any:  # noqa: ANN401 - a type
+def _typed(name: str, hint: Any, *, told: bool) -> Any:  # noqa: ANN401 - a type
     """The type a client may give, with its prose where that is told."""
     kind, about = (get_args(hint)[0], get_args(hint)[1]) if get_origin(hint) is Annotated else (hint, "")
     given = _given(kind)
+    if datetime in get_args(kind):
+        given = Annotated[given, BeforeValidator(_moments(name, whole_day=WHOLE_DAY in get_args(hint)[2:]))]
     return Annotated[given, Field(description=about)] if about and told else given
+
+
+def _moments(name: str, *, whole_day: bool) -> Callable[[Any], Any]:
+    """Reads a time as the command line does; what is no text is nobody's to read here."""
+    return lambda said: parse_time(name, said, whole_day=whole_day) if isinstance(said, str) else said
 
 
 def _given(kind: Any) -> Any:  # noqa: ANN401 - a type
