@@ -110,6 +110,23 @@ def test_approving_makes_it_live_and_replaces_what_it_contradicts(memory: Engram
     assert standing(memory, "mem-0001") == "replaced"
 
 
+@pytest.mark.parametrize("key", ["b", "both"])
+def test_both_can_be_kept(memory: Engram, key: str):
+    hold_conflict(memory)
+    reviewed(memory, key)
+
+    assert [standing(memory, each) for each in ("mem-0001", "mem-0002")] == ["live", "live"]
+
+
+def test_what_it_contradicted_and_is_out_of_use_is_no_reason_any_more(memory: Engram):
+    hold_conflict(memory)
+    memory.forget("mem-0001")
+    person = reviewed(memory, "q")
+
+    assert "Why it waits: it contradicted something that is out of use now." in person.screen
+    assert "it contradicts" not in person.screen
+
+
 def test_a_curated_memory_needs_its_handle_typed(memory: Engram):
     memory.remember(NAME, kind="identity")
     person = reviewed(memory, "a", "mem-0001")
@@ -427,7 +444,7 @@ class TestTerminal:
         child(tmp_path, "remember", "My tax number is 12", "--kind", "fiscal")
         script = tmp_path / "editor.sh"
         script.write_text('echo "My legal name is Kim" > "$1"\n')
-        keys = {"[a/e/x/m/s/u/q/?] ": "e\n", "to confirm: ": "mem-0001\n", "] ": "x\n", "Why?": "wrong\n"}
+        keys = {"[a/b/e/x/m/s/u/q/?] ": "e\n", "to confirm: ": "mem-0001\n", "] ": "x\n", "Why?": "wrong\n"}
         code, shown = at_terminal(tmp_path, "review", keys=keys, EDITOR=f"sh {script}")
 
         assert code == 0

@@ -226,6 +226,13 @@ def _changed(answer: a.Changed, paper: Paper) -> Iterator[str]:
         yield paper.way(f"  Take it back: engram undo {answer.event}")
 
 
+def why_it_waits(candidate: a.Candidate) -> str:
+    """Why a memory is held, as things are now: what it contradicted may be out of use since."""
+    if candidate.memory.held_for == "conflict" and not candidate.conflicts:
+        return "it contradicted something that is out of use now"
+    return HELD[candidate.memory.held_for]
+
+
 def _waiting(answer: a.Waiting, paper: Paper) -> Iterator[str]:
     if not answer.candidates:
         yield "Nothing waits for review."
@@ -236,7 +243,7 @@ def _waiting(answer: a.Waiting, paper: Paper) -> Iterator[str]:
         yield f"  {cut(memory.text, paper.width - 2)}"
         beside = besides_text(memory, attached=each.amends is None)  # else what would come and go is told below
         yield from (f"  {cut(line, paper.width - 2)}" for line in beside)
-        yield paper.dim(f"  Why it waits: {HELD[memory.held_for]}.")
+        yield paper.dim(f"  Why it waits: {why_it_waits(each)}.")
         if each.amends:
             yield f"  Instead of {paper.bold(each.amends.handle)}: {cut(each.amends.text, paper.width - 24)}"
             came, went = assets.moved(each.amends.assets, memory.assets)

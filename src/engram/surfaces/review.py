@@ -1,4 +1,4 @@
-"""Reviewing at a terminal, one memory after the other: approve, edit, reject, merge, skip, undo."""
+"""Reviewing at a terminal, one memory after the other: approve, keep both, edit, reject, merge, skip, undo."""
 
 import difflib
 import os
@@ -15,11 +15,23 @@ from engram.model.answers import Candidate, Changed
 from engram.model.memory import Memory
 from engram.service import Engram
 from engram.surfaces.paper import Paper, ago, at_hand, cut, plain
-from engram.surfaces.render import HELD, besides_text
+from engram.surfaces.render import besides_text, why_it_waits
 
-KEYS = "a approve · e edit, then approve · x reject · m merge · s skip · u undo · q quit · ? help"
+KEYS = (
+    "a approve · b keep both · e edit, then approve · x reject · m merge · s skip · u undo · q quit · ? help"
+    " (each with Enter)"
+)
 
-WORDS = {"approve": "a", "edit": "e", "reject": "x", "merge": "m", "skip": "s", "undo": "u", "quit": "q"}
+WORDS = {
+    "approve": "a",
+    "both": "b",
+    "edit": "e",
+    "reject": "x",
+    "merge": "m",
+    "skip": "s",
+    "undo": "u",
+    "quit": "q",
+}
 
 Ask = Callable[[str], str]
 Say = Callable[[str], None]
@@ -42,7 +54,7 @@ def told(candidate: Candidate, now: datetime, paper: Paper) -> Iterator[str]:
     yield f"{paper.bold(memory.handle)}  {paper.dim(facts)}"
     yield from (f"  {plain(line)}" for line in memory.text.splitlines())
     yield from (f"  {line}" for line in besides_text(memory))
-    yield paper.dim(f"  Why it waits: {HELD[memory.held_for]}.")
+    yield paper.dim(f"  Why it waits: {why_it_waits(candidate)}.")
     if old := candidate.amends:
         yield f"  It would change {paper.bold(old.handle)}:"
         was, becomes = ("\n".join((one.text, *besides_text(one))) for one in (old, memory))
@@ -107,11 +119,12 @@ class _Walk:
     def _decide(self, candidate: Candidate) -> bool:
         """One answer for one memory; False ends the walk."""
         while True:
-            said = self._ask("[a/e/x/m/s/u/q/?] ").strip().lower()
+            said = self._ask("[a/b/e/x/m/s/u/q/?] ").strip().lower()
             key = WORDS.get(said, said)
             if key == "q":
                 return False
-            act = {"a": self._approve, "e": self._edit, "x": self._reject, "m": self._merge}.get(key)
+            acts = {"a": self._approve, "b": self._keep, "e": self._edit, "x": self._reject, "m": self._merge}
+            act = acts.get(key)
             try:
                 if key == "s":
                     self._skipped.add(candidate.memory.id)
@@ -137,9 +150,9 @@ class _Walk:
         self._say(f"Took back {', '.join(event.action for event in undone.events)}.")
         return True
 
-    def _approve(self, memory: Memory, text: str | None = None) -> int:
+    def _approve(self, memory: Memory, **how: Any) -> int:  # noqa: ANN401 - options of promote
         """The number of the event that approved it, or 0. So are the answers of all decisions."""
-        done = self._promoted(memory, text=text)
+        done = self._promoted(memory, **how)
         if done is None:
             return 0
         live = done.memories[0]
@@ -148,12 +161,15 @@ class _Walk:
             self._say(f"It replaces {other.handle}: {cut(other.text, 60)}")
         return done.event
 
+    def _keep(self, memory: Memory) -> int:
+        return self._approve(memory, keep=True)
+
     def _edit(self, memory: Memory) -> int:
         text = _edited(memory.text)
         if text == memory.text:
             self._say("Unchanged; nothing was approved.")
             return 0
-        return self._approve(memory, text)
+        return self._approve(memory, text=text)
 
     def _reject(self, memory: Memory) -> int:
         reason = self._ask("Why? (may be empty) ").strip()

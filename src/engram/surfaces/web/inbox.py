@@ -12,7 +12,7 @@ from engram.model.memory import Citation, Memory
 from engram.model.session import Session
 from engram.service import Engram
 from engram.surfaces.paper import count, cut
-from engram.surfaces.render import HELD
+from engram.surfaces.render import why_it_waits
 from engram.surfaces.steps import worded
 from engram.surfaces.web.frame import HEADERS, Asked, Page, Tab, address
 from engram.surfaces.web.sessions import sessions_of
@@ -55,7 +55,7 @@ def show(asked: Asked) -> Response:
         after=after,
         mode="",
         error=None,
-        held=HELD,
+        why=why_it_waits,
         changes=changes,
     )
 
@@ -96,7 +96,7 @@ def _card(asked: Asked, candidate: Candidate, mode: str, error: EngramError | No
         others=others,
         other=asked.engram.get(into).memories[0] if into else next(iter(others), None),
         error=error,
-        held=HELD,
+        why=why_it_waits,
         changes=changes,
     )
 
@@ -235,7 +235,6 @@ def preview(asked: Asked) -> Response:
         candidates=candidates,
         act=act,
         stale=stale,
-        held=HELD,
         changes=changes,
     )
 
