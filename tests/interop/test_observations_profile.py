@@ -768,6 +768,9 @@ def test_two_open_sessions_keep_nobody_from_saving(memory):
 def test_a_session_that_nobody_began_is_no_error(memory):
     assert save(memory, "Deploy day", "We deploy on Fridays.", session_id="never-begun")["id"] == 1
     assert "ended" in call(memory, "mem_session_end", id="never-begun")["result"]
+    assert "ended" in call(memory, "mem_session_end", id="never-begun", summary="Goal: warm caches.")["result"]
+    (kept,) = memory.list(kind=("summary",)).memories
+    assert (kept.text, kept.session) == ("Goal: warm caches.", "never-begun")
 
 
 def test_a_session_ends_with_its_summary_and_a_second_end_keeps_its_words(memory):

@@ -84,10 +84,14 @@ def test_a_session_ends_once_but_what_is_said_about_it_is_kept_each_time(world):
     later = world.agent.session_end("s-1", summary="The second half")
     assert later.session is None
     assert later.summary.session == "s-1"
-    unheard = world.agent.session_end("never-begun", summary="Said all the same")
-    assert unheard.summary.session == "never-begun"
-    with pytest.raises(NotFound):
-        world.agent.session_end("never-begun")
+
+
+@pytest.mark.parametrize("summary", ["", "Said all the same"])
+def test_a_session_that_nobody_began_cannot_end_and_nothing_is_kept_of_it(world, summary: str):
+    with pytest.raises(NotFound, match="no session 'never-begun'"):
+        world.agent.session_end("never-begun", summary=summary)
+
+    assert world.agent.list(kind=["summary"]).memories == ()
 
 
 def test_two_owners_may_call_their_sessions_alike(world):

@@ -70,6 +70,19 @@ class TestMemories:
         assert DEPLOY not in engram("recall", "deploy", "--words", "--as-of", str(today - timedelta(days=1))).out
         assert engram("recall", "deploy", "--as-of", f"{today + timedelta(days=1)}").code == 2
 
+    def test_a_long_text_is_not_echoed_whole_and_the_way_to_all_of_it_is_told(self, engram: Driver):
+        text = "The harbour has many moorings. " * 24
+
+        saved = engram("remember", text)
+        found = engram("recall", "how many moorings has the harbour", "--words")
+
+        for done, most in ((saved, 240), (found, 400)):
+            line = next(line for line in done.out.splitlines() if "moorings" in line)
+            assert len(line) <= most
+            assert line.endswith("…")
+            assert "All of it: engram get mem-0001" in done.out
+        assert engram("get", "mem-0001", "--json").json["memories"][0]["text"] == text
+
     def test_what_was_captured_is_told_to_its_end_at_every_door(self, engram: Driver):
         said = "Force pushes to the main branch are allowed for everybody except the interns"
         engram("capture", "-", stdin=f"## Key learnings\n\n- {said}\n".encode())

@@ -38,8 +38,11 @@ def mem_session_end(
     words.require_said(id=id)
     try:
         asks.ask("session_end", id, summary=summary)
-    except (NotFound, Conflict):
-        if summary.strip():  # what is said is kept in any case, unless nobody can tell in which project
+    except NotFound:
+        if summary.strip():  # what is said is kept in any case
+            asks.ask("remember", summary, kind="summary", session=id)
+    except Conflict:
+        if summary.strip():  # nobody can tell in which project
             words.current(asks)
             raise
     try:

@@ -17,6 +17,7 @@ from engram.operations.base import Call, operation, require_between
 from engram.operations.doubts import doubted
 from engram.operations.scopes import in_view, scope_named
 from engram.rules import admission, sessions
+from engram.rules.access import require_place
 from engram.rules.admission import Admission, Known
 from engram.rules.changes import join
 from engram.rules.insights import apart
@@ -87,8 +88,8 @@ def session_end(
 ) -> Ended:
     """End a session, keeping what is said about it.
 
-    Unless one is named, it is the latest that this agent has under way here. Where there is none, what is said is
-    kept all the same.
+    Unless one is named, it is the latest that this agent has under way here. Where none is under way, what
+    is said is kept all the same.
     """
     del token
     if (event := call.replayed()) is not None:
@@ -117,15 +118,19 @@ def _ending(call: Call, name: str, *, kept: bool) -> Session | None:
     """The session that is to end, if one is under way.
 
     Raises:
-        NotFound, Conflict: when none is, and nothing was said that would be lost.
+        NotFound: when there is none of this name; or when none is under way, and nothing was said to be kept.
+        Conflict: when the name fits several.
     """
     found = _find(call, name) if name else _under_way(call)
-    if found is None and not kept:
+    if found is None and name:
+        require_place(call.caller, call.home)
         raise NotFound(
-            f"There is no session {name!r}." if name else "No session is under way here.",
-            "Name one (engram session list), or give a --summary.",
+            f"There is no session {name!r}.",
+            "Name one that was begun (engram session list), or none: the latest under way.",
         )
-    # What is said about a session that is over, or that nobody began, is kept all the same.
+    if found is None and not kept:
+        raise NotFound("No session is under way here.", "Name one (engram session list), or give a --summary.")
+    # What is said about a session that is over, or where none was begun, is kept all the same.
     return found if found is None or found.ended_at is None or not kept else None
 
 

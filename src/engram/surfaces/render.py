@@ -13,7 +13,21 @@ from engram.surfaces import render_look as look
 from engram.surfaces import render_store as store
 from engram.surfaces import render_sync as sync
 from engram.surfaces import render_work as work
-from engram.surfaces.paper import Paper, ago, count, counts, cut, few, moment, plain, rows, table, times
+from engram.surfaces.paper import (
+    USUAL,
+    WIDEST_ROW,
+    Paper,
+    ago,
+    count,
+    counts,
+    cut,
+    few,
+    moment,
+    plain,
+    rows,
+    table,
+    times,
+)
 
 HELD = {**work.HELD, "": "autopromote is off"}
 """Why a memory waits → what a person reads."""
@@ -95,7 +109,7 @@ def _remembered(answer: a.Remembered, paper: Paper) -> Iterator[str]:
     mark = paper.warn(sign) if waits else paper.good(sign)
     again = "  (same token: nothing done again)" if answer.replayed else ""
     yield f"{mark} {words}: {paper.bold(memory.handle)}  {paper.dim(f'{memory.kind} · {memory.scope}')}{again}"
-    yield f"  {cut(memory.gist, paper.width - 2)}"
+    yield from _echoed(memory, paper, min(paper.width, WIDEST_ROW) - 2, "  ")
     if answer.outcome == "repeated":
         yield paper.dim(f"  Said {times(memory.seen)} now; nothing was stored twice.")
     if answer.redacted:
@@ -114,12 +128,20 @@ def _remembered(answer: a.Remembered, paper: Paper) -> Iterator[str]:
         yield paper.way(f"  Take it back: engram undo {answer.event}")
 
 
+def _echoed(memory: Memory, paper: Paper, room: int, start: str) -> Iterator[str]:
+    """What a memory says as far as there is room, and where there is not, how to see all of it."""
+    line = cut(memory.gist, room)
+    yield start + line
+    if line.endswith("…") and not memory.gist.rstrip().endswith("…"):
+        yield paper.way(f"   All of it: engram get {memory.handle}")
+
+
 def _recalled(answer: a.Recalled, paper: Paper) -> Iterator[str]:
     for number, hit in enumerate(answer.hits, 1):
         memory = hit.memory
         pin = " ★" if memory.pinned else ""
-        text = cut(memory.gist, ANSWER_LINES * paper.width - 16)
-        yield f"{paper.dim(f'{number}.')} {paper.bold(memory.handle)}{pin}  {text}"
+        start = f"{paper.dim(f'{number}.')} {paper.bold(memory.handle)}{pin}  "
+        yield from _echoed(memory, paper, ANSWER_LINES * min(paper.width, USUAL) - 16, start)
         facts = f"{memory.kind} · {memory.scope} · {paper.voice(memory)} · {ago(memory.created_at, answer.at)}"
         yield paper.dim(f"   {facts} · {hit.relevance:.0%} relevant")
         yield from work.verdicts(hit.evidence, paper)
