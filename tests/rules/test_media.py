@@ -85,6 +85,15 @@ def test_a_lie_and_what_a_program_would_run_are_refused(content, name, claimed):
         settled(looked(content), name, claimed, TAKEN)
 
 
+@pytest.mark.parametrize(
+    ("name", "claimed", "hint"), [("a.png", "", "Its name says otherwise"), ("", "image/png", "Leave its type out")]
+)
+def test_what_belies_the_bytes_is_named(name: str, claimed: str, hint: str):
+    with pytest.raises(Unsupported) as refused:
+        settled(looked(b"plain words"), name, claimed, TAKEN)
+    assert hint in refused.value.hint
+
+
 def test_the_settings_may_take_other_types():
     assert settled(looked(LOOKS["image/svg+xml"]), "a.svg", "", ("image/svg+xml",)) == "image/svg+xml"
     with pytest.raises(Unsupported):

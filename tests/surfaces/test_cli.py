@@ -83,6 +83,49 @@ class TestMemories:
             assert "All of it: engram get mem-0001" in done.out
         assert engram("get", "mem-0001", "--json").json["memories"][0]["text"] == text
 
+    def test_a_file_of_another_form_than_named_is_an_error_with_the_next_step(self, engram: Driver):
+        engram.remember(DEPLOY)
+        engram("export", "ours.jsonl")
+        (engram.folder / "other.json").write_text('{"results": [{"memory": "Likes tea"}]}', encoding="utf-8")
+
+        ours, other = (engram("import", name, "--form", "server-memory") for name in ("ours.jsonl", "other.json"))
+
+        assert (ours.code, other.code) == (2, 2)
+        assert "reads as server-memory" in ours.err
+        assert "It looks like jsonl: leave --form out." in ours.err
+        assert "Leave --form out, or name another form." in other.err
+
+    def test_an_empty_note_of_a_vault_is_passed_over_and_an_undo_counts_what_it_took_back(self, engram: Driver):
+        vault = engram.folder / "vault"
+        (vault / ".obsidian").mkdir(parents=True)
+        for name, text in (("Empty", ""), ("Backups", "Nightly to S3"), ("Deploys", "On Fridays")):
+            (vault / f"{name}.md").write_text(text, encoding="utf-8")
+
+        done = engram("import", str(vault))
+        assert "2 held, 1 skipped" in done.out
+        assert "Empty.md: the note is empty" in done.out
+        assert "2 records, such as " in engram("undo").out
+
+    @pytest.mark.parametrize(
+        ("words", "told", "not_told"),
+        [
+            (["fetch", "mem-0001", "x", "--to", "y"], "See engram fetch --help", "Did you mean"),
+            (["list", "--as-of", "2026-01-01"], "an option of engram recall and engram search", "--json"),
+            (["list", "--limt", "3"], "Did you mean --limit?", "option of"),
+            (["judge", "A", "supersedes", "B"], "For example: engram judge", "in quotes"),
+            (["remember", "two", "words"], "Put a text of several words in quotes.", "For example"),
+            (["reject", "mem-0001"], "Take it out of use: engram forget mem-0001.", "engram review"),
+        ],
+    )
+    def test_a_hint_names_only_what_is_really_near(
+        self, engram: Driver, words: list[str], told: str, not_told: str
+    ):
+        engram.remember(DEPLOY)
+        done = engram(*words)
+
+        assert told in done.err
+        assert not_told not in done.err
+
     def test_what_was_captured_is_told_to_its_end_at_every_door(self, engram: Driver):
         said = "Force pushes to the main branch are allowed for everybody except the interns"
         engram("capture", "-", stdin=f"## Key learnings\n\n- {said}\n".encode())

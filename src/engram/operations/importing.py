@@ -46,11 +46,31 @@ def import_memories(
         try:
             for thing in found.read(source):
                 taking.take(thing)
-            return taking.finish()
+            done = taking.finish()
         except OSError as error:
             raise Unavailable(f"{path} cannot be read: {error.strerror or error}.", "Check the path.") from None
         except Unavailable as error:
             raise taking.stopped_by(error) from None
+        if form and set(done.outcomes) == {"skipped"} and not (done.sessions or done.relations):
+            _require_fitting(file, form, done)
+        return done
+
+
+def _require_fitting(file: str, form: str, done: Imported) -> None:
+    """Check that a file of which nothing was taken in does not look like another form than the one named.
+
+    Raises:
+        Invalid: when it does, or like none.
+    """
+    from engram.interop.forms import recognise  # noqa: PLC0415 - start-up
+
+    try:
+        looks = recognise(file, "")[1].name
+    except Invalid:
+        looks = ""
+    if looks != form:
+        hint = f"It looks like {looks}: leave --form out." if looks else "Leave --form out, or name another form."
+        raise Invalid(f"Nothing in {done.path} reads as {form}. {done.problems[0]}", hint)
 
 
 @contextmanager

@@ -397,6 +397,8 @@ def _require_waiting(memory: Memory, act: str) -> None:
         "rejected": f"If the rejection was a mistake, undo it: engram history {memory.called}.",
         "forgotten": f"Restore it first: engram restore {memory.called}.",
     }.get(_state(memory), "See what waits: engram review --list.")
+    if act == "reject" and _state(memory) == "promoted":
+        hint = f"Take it out of use: engram forget {memory.called}."
     raise Conflict(f"Cannot {act} {memory.called}: it is {_state(memory)}, not pending.", hint)
 
 

@@ -156,7 +156,12 @@ def settled(look: Look, name: str, claimed: str, taken: Collection[str]) -> str:
     said = [each for each in (claim if claim != UNKNOWN else "", named) if each]
     for each in said:
         if each != seen and each not in FAMILIES.get(seen, ()):
-            raise Unsupported(f"This is not {each}: by its bytes it is {seen}.", "Say what it is, or leave it out.")
+            hint = (
+                "Leave its type out, and it is told by its bytes."
+                if each == claim
+                else "Its name says otherwise: give it one that fits what it is."
+            )
+            raise Unsupported(f"This is not {each}: by its bytes it is {seen}.", hint)
     type = said[0] if said else seen
     if wrong := [each for each in (type, *said) if each not in taken]:
         raise Unsupported(

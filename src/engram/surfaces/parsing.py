@@ -22,6 +22,14 @@ RENDERING = {
 """Options that change how an answer is shown, not what is asked."""
 
 
+FREE_TEXT = ("text", "question", "query", "words")
+"""Positional parameters that take a sentence."""
+
+NEAR_OPTION = 0.75
+"""How alike two options are at least: two dashes and some letters are in all of them."""
+
+LONG_OPTION = 6
+
 REQUIRED: Any = object()
 """The default of a parameter that has none."""
 
@@ -67,18 +75,30 @@ class _Parser(argparse.ArgumentParser):
         """What was probably meant by words that nothing takes."""
         flags = [flag for action in self._actions for flag in action.option_strings]
         if words.startswith("-"):
-            return did_you_mean(words.split(maxsplit=1)[0], flags)
+            word = words.split(maxsplit=1)[0].partition("=")[0]
+            return did_you_mean(word, flags, NEAR_OPTION) or _elsewhere(word)
         if "--text" in flags:
             return f'Say it with an option: --text "{words}". '
-        placed = [each for each in self.taken if each.positional and each.type is str]
-        return "Put a text of several words in quotes. " if placed else ""
+        if any(each.positional and each.name in FREE_TEXT for each in self.taken):
+            return "Put a text of several words in quotes. "
+        return f"For example: {self.example}. " if self.example else ""
 
 
-def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """The known word that was probably meant, as a question; "" where none is near."""
+def _elsewhere(flag: str) -> str:
+    """Which commands have an option; "" for a short one, which means something else in each."""
+    from engram.service import OPERATIONS  # noqa: PLC0415 - only where something is wrong
+
+    if len(flag) < LONG_OPTION:
+        return ""
+    named = [each.command for each in OPERATIONS.values() if any(one.flag == flag for one in parameters(each))]
+    return f"It is an option of {' and '.join(f'engram {one}' for one in named)}. " if 0 < len(named) < 3 else ""
+
+
+def did_you_mean(word: str, known: Iterable[str], least: float = 0.6) -> str:
+    """The known word that was probably meant, as a question; "" where none is as near as `least`."""
     from difflib import get_close_matches  # noqa: PLC0415 - only where something is wrong
 
-    close = get_close_matches(word, list(known), 1)
+    close = get_close_matches(word, list(known), 1, least)
     return f"Did you mean {close[0]}? " if close else ""
 
 

@@ -350,7 +350,12 @@ def _told_by_note(action: str, note: Mapping[str, Any]) -> str:
 
 def _undone(answer: a.Undone, paper: Paper) -> Iterator[str]:
     for event in answer.events[:MOST_LINES]:
-        did = cut(told(event), paper.width - 40)
+        many = (
+            f"{len(event.subjects)} records, such as "
+            if event.action == "import" and len(event.subjects) > 1
+            else ""
+        )
+        did = cut(many + told(event), paper.width - 40) if told(event) else many.removesuffix(", such as ")
         yield f"{paper.good('↶')} Took back {paper.bold(event.action)} (event {event.seq}){did and f': {did}'}"
     for memory in answer.memories[:MOST_LINES]:
         text = cut(memory.text, paper.width - 30)

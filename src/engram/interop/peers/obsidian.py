@@ -145,6 +145,9 @@ def told_by_sections(
     note: notes.Note, store: str, their_id: str, title: str, fields: Mapping[str, Any]
 ) -> Iterator[Foreign | Problem]:
     """A note under its own id, and its further sections under ids made of their headings."""
+    if not note.prose and not note.properties:
+        yield Problem(note.path, "the note is empty")
+        return
     seen: Counter[str] = Counter()
     for n, (heading, said) in enumerate(notes.sections(note, title)):
         seen[heading] += 1
