@@ -492,9 +492,20 @@ def test_two_records_are_the_same_whenever_they_were_touched():
 
 
 def test_what_is_erased_replaces_nothing_and_no_verdict_is_about_it():
-    assert joining.freed(memory(replaced_by="gone"), ["gone"]).replaced_by == ""
-    assert joining.freed(memory(replaced_by="there"), ["gone"]).replaced_by == "there"
-    assert joining.freed(relation("gone", "b"), ["gone"]) is None
-    assert joining.freed(relation("a", "gone"), ["gone"]) is None
-    assert joining.freed(relation("a", "b"), ["gone"]) == relation("a", "b")
-    assert encode(joining.freed(session(), ["gone"])) == encode(session())
+    assert joining.freed(memory(replaced_by="gone"), ["gone"], list).replaced_by == ""
+    assert joining.freed(memory(replaced_by="there"), ["gone"], list).replaced_by == "there"
+    assert joining.freed(relation("gone", "b"), ["gone"], list) is None
+    assert joining.freed(relation("a", "gone"), ["gone"], list) is None
+    assert joining.freed(relation("a", "b"), ["gone"], list) == relation("a", "b")
+    assert encode(joining.freed(session(), ["gone"], list)) == encode(session())
+
+
+def test_the_twin_of_what_is_erased_stands_for_itself_again_unless_words_that_stay_say_it_stands_apart():
+    twin = memory(apart=True, replaced_by="gone")
+    made_so, made_plain = making(replace(twin, replaced_by="")), making(memory())
+    edits = [changing("apart", new=True), changing("replaced_by", "gone")]
+    settled = said("b", *edits, action="join", subjects=(twin.id, "gone"))
+
+    assert joining.freed(twin, ["gone"], lambda: [made_so, settled]).apart
+    assert not joining.freed(twin, ["gone"], lambda: [made_plain, settled]).apart
+    assert joining.freed(twin, ["other"], lambda: [made_plain]).apart

@@ -5,7 +5,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from engram.errors import EngramError, NotFound
@@ -152,8 +152,19 @@ class World:
             assert type(error) is not EngramError, error  # noqa: PT017 - any refusal is fine, a bug is not
 
 
+# What makes one memory the twin of another is told, and the other purged, in one exchange: the words go with it.
+TWIN_OF_WHAT_IS_PURGED = [
+    ("purge", 1, 2),
+    ("rule", 0, "We deploy on Mondays"),
+    ("session", 2, "monday"),
+    ("say", 1, "We deploy on Fridays", ""),
+    ("reword", 2, 6, "We deploy on Mondays"),
+]
+
+
 @settings(max_examples=25)
 @given(st.lists(STEPS, max_size=25))
+@example(TWIN_OF_WHAT_IS_PURGED)
 def test_three_machines_end_up_equal_and_nothing_acknowledged_is_lost(steps):
     with tempfile.TemporaryDirectory() as folder:
         world = World(Path(folder))

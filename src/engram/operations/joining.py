@@ -145,7 +145,7 @@ class Joining:
             more |= {each.id: each for each in every(self._call, Filter(replaced_by=id))}
         current |= {id: record for id, record in more.items() if id not in current}
         after = {**{id: record for id, record in more.items() if id not in joined.after}, **joined.after}
-        after = {id: self._freed(record) for id, record in after.items()}
+        after = {id: self._freed(record, joined.taken) for id, record in after.items()}
         joined = joined._replace(after=after)
         counting = {id: self._counting(id, joined, known, trust) for id in joined.after}
         settled, why, around, counts = self._settled(joined, known, counting)
@@ -162,7 +162,7 @@ class Joining:
         )
         return _Prepared(change, waits)
 
-    def _freed(self, record: Record | None) -> Record | None:
+    def _freed(self, record: Record | None, taken: Sequence[Event]) -> Record | None:
         if record is None:
             return None
         names = (
@@ -172,7 +172,8 @@ class Joining:
             if isinstance(record, Relation)
             else []
         )
-        return joining.freed(record, [id for id in names if id and self.is_erased(id)])
+        erased = [id for id in names if id and self.is_erased(id)]
+        return joining.freed(record, erased, lambda: (*self.events_of(record.id), *taken))
 
     def _settled(
         self, joined: Joined, known: Mapping[str, Sequence[Event]], counting: Mapping[str, Sequence[Event]]

@@ -372,10 +372,19 @@ def same(before: Record | None, after: Record | None) -> bool:
     }
 
 
-def freed(record: Record, erased: Collection[str]) -> Record | None:
-    """A record without what was erased: nothing is replaced by it, and no verdict is about it."""
+def freed(record: Record, erased: Collection[str], history: Callable[[], Iterable[Event]]) -> Record | None:
+    """A record without what was erased: nothing is replaced by it, and no verdict is about it.
+
+    A twin of it stands for itself again, unless its own `history` says that it stands apart: the words that made it
+    a twin may go with what was erased, and whoever has not heard them never will.
+    """
     if isinstance(record, Memory) and record.replaced_by in erased:
-        return replace(record, replaced_by="")
+        return replace(record, replaced_by="", apart=record.apart and _stands_apart(record.id, erased, history()))
     if isinstance(record, Relation) and (record.from_id in erased or record.to_id in erased):
         return None
     return record
+
+
+def _stands_apart(id: str, erased: Collection[str], history: Iterable[Event]) -> bool:
+    left = (event for event in history if not any(subject in erased for subject in event.subjects))
+    return bool(states(left).get(id, State()).values().get("apart"))
