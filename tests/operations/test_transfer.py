@@ -226,3 +226,38 @@ def test_a_memory_that_the_rules_refuse_is_skipped_and_named(world, exported):
 def test_every_memory_of_an_export_stands_as_its_document(exported):
     for line in exported.read_text(encoding="utf-8").splitlines()[1:-1]:
         assert set(json.loads(line)["memory"]) <= set(Memory.FIELDS) - {"handle"}
+
+
+@pytest.mark.parametrize("kind", ["fact", "rule"])
+def test_a_trusted_import_holds_what_contradicts_something_known_here(world, tmp_path, kind):
+    source, path = World(name="source"), tmp_path / "mine.jsonl"
+    source.person.remember("The gateway listens on port 7000", kind=kind, confirm=True)
+    source.person.export(str(path))
+    world.person.remember("The gateway listens on port 7001")
+    answer = world.person.import_(str(path), trust=True)
+
+    assert answer.outcomes == {"held": 1}
+    assert [(one.text, one.held_for, one.approved_by) for one in world.everything().values() if one.held_for] == [
+        ("The gateway listens on port 7000", "conflict", "")
+    ]
+
+
+def test_a_trusted_import_leaves_what_was_kept_side_by_side_there(world, tmp_path):
+    source, path = World(name="source"), tmp_path / "mine.jsonl"
+    source.person.remember("The gateway listens on port 7000")
+    late = source.person.remember("The gateway listens on port 7001").memory
+    source.person.promote(late.id, keep=True)
+    source.person.export(str(path))
+
+    assert world.person.import_(str(path), trust=True).outcomes == {"new": 2}
+    assert known(world) == known(source)
+
+
+def test_a_trusted_import_of_what_is_out_of_use_there_is_as_it_was(world, tmp_path):
+    source, path = World(name="source"), tmp_path / "mine.jsonl"
+    source.person.forget(source.person.remember("The gateway listens on port 7000").memory.id)
+    source.person.export(str(path))
+    world.person.remember("The gateway listens on port 7001")
+
+    assert world.person.import_(str(path), trust=True).outcomes == {"new": 1}
+    assert {one.held_for for one in world.everything().values()} == {""}

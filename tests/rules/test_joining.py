@@ -11,6 +11,7 @@ from engram.model.event import Edit, Event, Payload, edits_between
 from engram.model.limits import print_time
 from engram.model.memory import Memory
 from engram.model.record import replace
+from engram.model.scope import Scope
 from engram.rules import joining
 from engram.rules.hearing import Trust
 from engram.rules.merge import STATES, Stamp, State
@@ -509,3 +510,72 @@ def test_the_twin_of_what_is_erased_stands_for_itself_again_unless_words_that_st
     assert joining.freed(twin, ["gone"], lambda: [made_so, settled]).apart
     assert not joining.freed(twin, ["gone"], lambda: [made_plain, settled]).apart
     assert joining.freed(twin, ["other"], lambda: [made_plain]).apart
+
+
+# --- memories that contradict each other ---
+
+PORT, OTHER_PORT = "The gateway listens on port 7000", "The gateway listens on port 7001"
+
+
+def early(**fields: Any) -> Memory:
+    return memory("early", **({"text": PORT, "created_at": START} | fields))
+
+
+def late(**fields: Any) -> Memory:
+    return memory("late", **({"text": OTHER_PORT, "created_at": later(seconds=1)} | fields))
+
+
+def test_of_two_that_contradict_each_other_the_later_waits_whichever_is_asked_about():
+    assert joining.at_odds(early(), late()) == joining.at_odds(late(), early()) == (late(), early())
+
+
+def test_a_private_one_gives_way_to_a_shared_one_and_of_two_private_ones_the_later():
+    mine, shared = early(visibility="private"), late(visibility="shared")
+
+    assert joining.at_odds(shared, mine) == joining.at_odds(mine, shared) == (mine, shared)
+    both = early(visibility="private"), late(visibility="private")
+    assert joining.at_odds(*both) == (both[1], both[0])
+
+
+@pytest.mark.parametrize(
+    "other", [{"owner": "bob"}, {"scope": Scope("project", "other")}, {"text": "Ask Ada first"}]
+)
+def test_nothing_waits_for_what_is_said_elsewhere_or_does_not_contradict(other: dict[str, Any]):
+    assert joining.at_odds(early(), late(**other)) is None
+
+
+def promoted(replica: str, *, seconds: int, position: int = 1, action: str = "promote") -> Event:
+    edit = changing("status", "promoted", "pending", id="late")
+    return said(replica, edit, seconds=seconds, position=position, action=action)
+
+
+def against(*ids: str, seconds: int) -> Event:
+    edit = changing("held_for", "conflict", id="late")
+    return said("c", edit, seconds=seconds, action="join", note={"conflicts": list(ids)})
+
+
+def test_what_was_held_against_a_memory_and_came_into_use_since_is_decided():
+    def decided(*events: Event) -> bool:
+        return joining.is_decided(late(), early(), events, [])
+
+    assert decided(against("early", seconds=2), promoted("b", seconds=3))
+    assert not decided(against("another", seconds=2), promoted("b", seconds=3))
+    assert not decided(promoted("b", seconds=1), against("early", seconds=2))
+    assert not decided(against("early", seconds=2)._replace(payload=None), promoted("b", seconds=3))
+
+
+def test_what_was_approved_where_the_other_had_been_dealt_with_before_is_decided():
+    def decided(approval: Event, replica: str = "b", position: int = 1) -> bool:
+        other = said(replica, changing("pinned", new=True, id="early"), position=position)
+        return joining.is_decided(late(), early(), [approval], [other])
+
+    assert decided(promoted("b", seconds=5, position=2))
+    assert not decided(promoted("b", seconds=5, position=2), replica="a")
+    assert not decided(promoted("b", seconds=5, position=2), position=3)
+    assert not decided(promoted("b", seconds=5, position=2, action="remember"))
+
+
+def test_a_memory_that_waits_for_a_conflict_is_approved_by_nobody():
+    waits = joining.held_for_conflict(late(status="promoted", approved_by="alex"))
+
+    assert (waits.status, waits.held_for, waits.approved_by) == ("pending", "conflict", "")

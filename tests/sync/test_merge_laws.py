@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from engram.errors import EngramError, NotFound
 from sync.devices import Device, exchange, trusting
 
-TEXTS = ["We deploy on Fridays", "We deploy on Mondays", "The cache lives in Redis", "Tabs, not spaces", "Ask Ada"]
+TEXTS = ["We deploy on Fridays", "The port is 8000", "The port is 9000", "The cache lives in Redis", "Ask Ada"]
 POINTING = ("from_id", "to_id", "replaced_by", "amends")
 NAMES = st.integers(0, 2)
 WHICH = st.integers(0, 7)
@@ -29,7 +29,7 @@ STEPS = st.one_of(
     st.tuples(st.just("relate"), NAMES, WHICH, WHICH, st.sampled_from(["supersedes", "related", "conflicts"])),
     st.tuples(st.just("undo"), NAMES),
     st.tuples(st.just("rule"), NAMES, st.sampled_from(TEXTS)),
-    st.tuples(st.just("promote"), NAMES, WHICH),
+    st.tuples(st.just("promote"), NAMES, WHICH, st.booleans()),
     st.tuples(st.just("reject"), NAMES, WHICH),
     st.tuples(st.just("session"), NAMES, st.sampled_from(["monday", "tuesday"])),
     st.tuples(st.just("sync"), NAMES),
@@ -108,8 +108,8 @@ class World:
     def undo(self, device):
         self.undone.update(device.memory.undo(confirm=True).gone)
 
-    def promote(self, device, which):
-        device.memory.promote(self._one(device, which), confirm=True)
+    def promote(self, device, which, keep):
+        device.memory.promote(self._one(device, which), confirm=True, keep=keep)
 
     def reject(self, device, which):
         device.memory.reject(self._one(device, which))

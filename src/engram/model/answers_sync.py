@@ -35,6 +35,7 @@ class Synced(Answer):
     uncounted: int = 0  # changes made here to memories that are others': they do not count
     files: int = 0  # files of chunks that went to a server, with those that a push before left
     left_files: int = 0  # attachments that a repository is told of by their names, and that stay here
+    held: int = 0  # memories that wait for review now: they contradict what is in use
 
 
 class ReplicaRow(Answer):
@@ -55,6 +56,7 @@ class ReplicaList(Answer):
     live: int = 0  # memories that came into use by it
     uncounted: int = 0  # changes made here to memories that are others': they count no longer
     hint: str = ""
+    held: int = 0  # memories that wait for review now: they contradict what is in use
 
 
 class RemoteRow(Answer):

@@ -122,6 +122,7 @@ class Exchange:
             read=tally.read,
             applied=self._joining.applied,
             uncounted=len(self._joining.uncounted),
+            held=self._joining.held,
             erased=tally.erased,
             waiting=tuple(f"{n:,} {what}: {why}." for what, n, why in waits),
             problems=tuple(tally.problems[:MOST_TOLD]),

@@ -64,6 +64,7 @@ class Taking:
         self.groups: dict[type[Traveller], list[Foreign]] = {}
         self.aliases: dict[str, str] = {}
         self.coming: dict[str, Memory] = {}
+        self.came: set[str] = set()  # the memories that this import made
         self.foreseen: set[str] = set()
         self.outcomes: Counter[str] = Counter()
         self.kinds: Counter[str] = Counter()
@@ -226,6 +227,7 @@ class Taking:
             return _Outcome(name, memory, problem=error.message)
         if done.change is not None:
             put = cast("Memory", done.change.puts[0])
+            self.came.add(put.id)
             self.coming |= {put.id: put, **dict.fromkeys(claims_of(put), put)}
         return _Outcome(name, memory, done, done.change)
 
@@ -238,10 +240,13 @@ class Taking:
         keyed: tuple[Memory, ...] = ()
         if memory.key:
             where = Filter(owner=owner, scopes=(memory.scope,), key=memory.key)
-            found = cast("tuple[Memory, ...]", call.engine.scan("memory", where, call.access).records)
-            keyed = tuple(one for one in (*claimed, *found) if one.status != "rejected" and not one.apart)
-        unsure = self.trust and not own and memory.status == "pending" and not memory.held_for
-        rivals = rivals_of(call, mine) if unsure else ()
+            named = cast("tuple[Memory, ...]", call.engine.scan("memory", where, call.access).records)
+            keyed = tuple(one for one in (*claimed, *named) if one.status != "rejected" and not one.apart)
+        unsure = not own and memory.status == "pending" and not memory.held_for
+        counts = memory.status == "promoted" and memory.forgotten_at is None and not memory.replaced_by
+        # What comes in together was so in one store: only what was here before is held against it.
+        found = rivals_of(call, mine) if self.trust and (unsure or counts) else ()
+        rivals = [one for one in found if unsure or one.id not in self.came]
         return Known(keyed[0] if keyed else None, (*claimed, *twins), tuple(rivals))
 
     def _kindred(self, memory: Memory) -> Callable[[Memory], bool]:

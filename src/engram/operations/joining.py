@@ -11,11 +11,13 @@ from engram.model.change import Change
 from engram.model.codec import RECORDS, Record, type_of
 from engram.model.event import Event
 from engram.model.filter import Filter
-from engram.model.memory import Memory
+from engram.model.memory import Memory, standing
+from engram.model.outline import outline
 from engram.model.relation import Relation
 from engram.model.scope import Scope
 from engram.model.session import Session
 from engram.operations.base import PAGE, TRIES, Call, every
+from engram.operations.bearing import rivals_of
 from engram.operations.blobs import named_by, tidy
 from engram.rules import carrying, hearing, joining
 from engram.rules.carrying import Reach
@@ -23,6 +25,7 @@ from engram.rules.changes import claims_of
 from engram.rules.hearing import Trust
 from engram.rules.joining import Joined
 from engram.rules.merge import Stamp, State
+from engram.rules.relations import pair_id
 
 
 class Joining:
@@ -34,6 +37,7 @@ class Joining:
         self._erased: dict[str, bool] = {}
         self.applied = 0
         self.uncounted: set[str] = set()  # changes of this store's own to what turned out to be somebody else's
+        self.held = 0  # memories that wait now, because they contradict what is in use
 
     def expect_erased(self, ids: Iterable[str]) -> None:
         """Say that an erasure of these records is among what comes: their words are not waited for."""
@@ -55,6 +59,7 @@ class Joining:
             for owner, hashes in attached.items():
                 tidy(self._call, owner, hashes)
             self.applied += len(prepared.change.past.events) if prepared.change.past else 0
+            self.held += prepared.held
             return prepared.waits
         return []
 
@@ -148,19 +153,20 @@ class Joining:
         after = {id: self._freed(record, joined.taken) for id, record in after.items()}
         joined = joined._replace(after=after)
         counting = {id: self._counting(id, joined, known, trust) for id in joined.after}
-        settled, why, around, counts = self._settled(joined, known, counting)
+        settled = self._settled(joined, known, counting, current)
         gone = erased | {id for id, record in after.items() if record is None and id in more}
         change = joining.change_of(
             joined,
-            current | around,
-            settled,
+            current | settled.around,
+            settled.moved,
             self._call.request(),
-            why=why,
+            why=settled.why,
             erase=sorted(gone),
             action=action,
-            counts=counts,
+            counts=settled.counts,
+            against=settled.against,
         )
-        return _Prepared(change, waits)
+        return _Prepared(change, waits, settled.held)
 
     def _freed(self, record: Record | None, taken: Sequence[Event]) -> Record | None:
         if record is None:
@@ -176,9 +182,16 @@ class Joining:
         return joining.freed(record, erased, lambda: (*self.events_of(record.id), *taken))
 
     def _settled(
-        self, joined: Joined, known: Mapping[str, Sequence[Event]], counting: Mapping[str, Sequence[Event]]
-    ) -> tuple[dict[str, Memory], list[str], dict[str, Record], dict[str, dict[str, Any]]]:
-        """What this store has to settle beside: two memories in one place, rings, and words nobody approved."""
+        self,
+        joined: Joined,
+        known: Mapping[str, Sequence[Event]],
+        counting: Mapping[str, Sequence[Event]],
+        current: Mapping[str, Record],
+    ) -> "_Settled":
+        """What this store has to settle beside.
+
+        Two memories in one place, rings, words nobody approved, and what contradicts a memory in use.
+        """
         memories = {id: record for id, record in joined.after.items() if isinstance(record, Memory)}
         around: dict[str, Record] = {}
         for memory in list(memories.values()):
@@ -198,9 +211,66 @@ class Joining:
             if id in memories and joining.unapproved(memory, counting[id])
         }
         now |= held
+        fresh = [now[id] for id, memory in memories.items() if not self._was_in_use(current.get(id), memory)]
+        odd = self._at_odds(fresh, now, joined, known)
+        around |= {late.id: late for late, _ in odd if late.id not in joined.after}
+        waits = {late.id: joining.held_for_conflict(now.get(late.id, late)) for late, _ in odd}
+        now |= waits
         twins, counts = joining.counted({**chain, **now}, lambda each: self._state(each, joined, known))
-        settled = {**alike.moved, **ring.moved, **held, **twins}
-        return settled, [*alike.why, *ring.why, *(["unapproved"] if held else [])], around, counts
+        why = [*alike.why, *ring.why, *(["unapproved"] if held else []), *(["conflict"] if waits else [])]
+        against = tuple(dict.fromkeys(early.id for _, early in odd))
+        moved = {**alike.moved, **ring.moved, **held, **waits, **twins}
+        return _Settled(moved, why, around, counts, against, len(waits))
+
+    def _was_in_use(self, before: Record | None, after: Memory) -> bool:
+        """Whether a memory counted here before, in these words: then it was compared with the others already."""
+        return isinstance(before, Memory) and before.text == after.text and self._is_live(before)
+
+    def _is_live(self, memory: Memory) -> bool:
+        return standing(memory, self._call.now, self._call.caller.view) == "live"
+
+    def _at_odds(
+        self,
+        fresh: Sequence[Memory],
+        now: Mapping[str, Memory],
+        joined: Joined,
+        known: Mapping[str, Sequence[Event]],
+    ) -> list[tuple[Memory, Memory]]:
+        """Pairs of which one comes into use and both cannot hold, unless somebody decided about them.
+
+        Each has the one that waits first. One's own alone: what others' memories are is theirs to settle.
+        """
+        mine = [one for one in fresh if one.owner == self._call.caller.owner and self._is_live(one)]
+        coming: dict[str, list[Memory]] = {}
+        for memory in mine:
+            coming.setdefault(outline(memory.text), []).append(memory)
+        found: dict[str, tuple[Memory, Memory]] = {}
+        for memory in sorted(mine, key=lambda one: (one.created_at, one.id)):
+            if not (told := outline(memory.text)):
+                continue
+            here = (now.get(one.id, one) for one in rivals_of(self._call, memory))
+            rivals = {one.id: one for one in (*here, *coming[told]) if self._is_live(one)}
+            for rival in sorted(rivals.values(), key=lambda one: (one.created_at, one.id)):
+                pair = joining.at_odds(memory, rival)
+                if (
+                    pair
+                    and not ({memory.id, rival.id} & found.keys())
+                    and not self._is_judged(*pair, joined, known)
+                ):
+                    found[pair[0].id] = pair
+        return list(found.values())
+
+    def _is_judged(self, late: Memory, early: Memory, joined: Joined, known: Mapping[str, Sequence[Event]]) -> bool:
+        """Whether somebody has said of two that are at odds that both count: by a verdict, or by approving."""
+        pair = pair_id(self._call.caller.owner, late.id, early.id)
+        judged = joined.after.get(pair) or self._call.engine.get("relation", [pair], self._call.access).get(pair)
+        if isinstance(judged, Relation) and judged.status != "proposed":
+            return True
+        told = [
+            [*(known.get(one.id) or self.events_of(one.id)), *(e for e in joined.taken if one.id in e.subjects)]
+            for one in (late, early)
+        ]
+        return joining.is_decided(late, early, *told)
 
     def _counting(self, id: str, joined: Joined, known: Mapping[str, Sequence[Event]], trust: Trust) -> list[Event]:
         """What was said of a record by those who may; what this store said without is noted."""
@@ -291,7 +361,8 @@ class Joining:
                 self._call.engine.commit(prepared.change)
                 puts = prepared.change.puts
                 live = [one for one in puts if _is_promoted(one) and not _is_promoted(before.get(one.id))]
-                done = Refolded(done.changed + len(puts) + len(prepared.change.drops), done.live + len(live))
+                changed = done.changed + len(puts) + len(prepared.change.drops)
+                done = Refolded(changed, done.live + len(live), held=done.held + prepared.held)
         return done._replace(uncounted=len(self.uncounted))
 
 
@@ -301,12 +372,25 @@ class Refolded(NamedTuple):
     changed: int = 0
     live: int = 0
     uncounted: int = 0  # changes of this store's own to what is somebody else's
+    held: int = 0  # memories that wait now, because they contradict what is in use
 
 
 def _is_promoted(record: Record | None) -> bool:
     return isinstance(record, Memory) and record.status == "promoted"
 
 
+class _Settled(NamedTuple):
+    """Memories as this store settles them and why, what it read for that, and what those that wait contradict."""
+
+    moved: dict[str, Memory]
+    why: list[str]
+    around: dict[str, Record]
+    counts: dict[str, dict[str, Any]]
+    against: tuple[str, ...]
+    held: int
+
+
 class _Prepared(NamedTuple):
     change: Change | None
     waits: list[joining.Waiting]
+    held: int = 0

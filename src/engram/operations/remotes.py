@@ -392,6 +392,7 @@ def _summed(call: Call, done: list[Synced]) -> Synced:
         read=sum(one.read for one in done),
         applied=sum(one.applied for one in done),
         uncounted=sum(one.uncounted for one in done),
+        held=sum(one.held for one in done),
         erased=sum(one.erased for one in done),
         waiting=tuple(each for one in done for each in one.waiting),
         problems=tuple(each for one in done for each in one.problems),

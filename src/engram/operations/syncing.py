@@ -176,10 +176,11 @@ def _decided(call: Call, ref: str, state: str, *, confirm: bool) -> ReplicaList:
         same = [id for id, facts in known.items() if facts["key"] == key]
         done = [_let_count(call, id, state) for id in same]
         done += [_heard_anew(call, id) for id, facts in known.items() if facts.get("vouched_by") in same]
-    changed, live, uncounted = (sum(numbers) for numbers in zip(*done, strict=True))
+    changed, live, uncounted, held = (sum(numbers) for numbers in zip(*done, strict=True))
     now = "What it says from now on waits." if state == DROPPED else "What waited for this"
     later = "" if state == DROPPED else " is taken in by the next engram sync --git or remote pull."
-    return _listed(call)._replace(changed=changed, live=live, uncounted=uncounted, hint=now + later)
+    told = _listed(call)._replace(changed=changed, live=live, uncounted=uncounted, held=held)
+    return told._replace(hint=now + later)
 
 
 def _let_count(call: Call, replica: str, state: str) -> "Refolded":

@@ -14,7 +14,7 @@ from engram.model.filter import Filter
 from engram.model.hashing import sha256
 from engram.model.memory import Memory
 from engram.model.scope import GLOBAL, Scope
-from engram.rules.merge import STATES, State, told_whole
+from engram.rules.merge import AGAINST, STATES, State, told_whole
 
 POINTERS = frozenset({"replaced_by", "amends"})
 """Fields that name another memory: they stay home while that one does."""
@@ -230,6 +230,8 @@ def _note(event: Event, note: Mapping[str, Any], goes: Callable[[str], bool]) ->
         kept = {name: value for name, value in note.items() if name == "confirmed"}
         if "digest" in note and goes(event.subjects[0]):
             kept["digest"] = note["digest"]
+        if against := [id for id in note.get(AGAINST, ()) if goes(id)]:
+            kept[AGAINST] = against
     if STATES in note:
         kept[STATES] = {id: _pointing(told, goes) for id, told in note[STATES].items() if goes(id)}
     return kept

@@ -148,13 +148,16 @@ def _judged(memory: Memory, here: Here, request: Request, *, own: bool) -> Memor
     """The memory with the status it gets here."""
     status: Status = memory.status
     held_for: HeldFor = memory.held_for
-    if own and request.confirmed:
-        return memory
+    against = request.confirmed and any(contradiction(each.text, memory.text) for each in here.known.rivals)
     if not request.confirmed:
         status, held_for = "pending", "untrusted_origin"
+    elif against and status == "promoted":
+        # A person vouches that it was so there; that it holds beside what is known here, nobody has said.
+        return replace(memory, status="pending", held_for="conflict", approved_by="")
+    elif own:
+        return memory
     elif status == "pending" and not held_for:
         # Nobody says whether it counts: a person vouches, unless it conflicts.
-        against = any(contradiction(each.text, memory.text) for each in here.known.rivals)
         status, held_for = ("pending", "untrusted_origin") if against else ("promoted", "")
     approved = memory.approved_by
     if status == "promoted" and memory.tier == CURATED:

@@ -1,8 +1,9 @@
 """Taking in what other stores did: events become records again, the same ones whatever their order.
 
 A record is what all known events say of it together (`rules.merge`). Where that leaves two memories in one place,
-a ring of memories that hide one another, or words that nobody approved, the store settles it with an event of its
-own, which travels like any other: so all stores end up equal once everything has been everywhere.
+a ring of memories that hide one another, two that contradict each other, or words that nobody approved, the store
+settles it with an event of its own, which travels like any other: so all stores end up equal once everything has
+been everywhere.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -19,7 +20,9 @@ from engram.model.relation import Relation
 from engram.rules.changes import CONTENT, claims_of
 from engram.rules.doubts import UNVOUCHED
 from engram.rules.hearing import Trust, distrusted, heard, out_of_turn, secrets, told_of, unready
-from engram.rules.merge import COUNTER, STATES, Stamp, State, merge, states, told_whole
+from engram.rules.likeness import contradiction
+from engram.rules.merge import AGAINST, COUNTER, STATES, Stamp, State, merge, states, told_whole
+from engram.rules.relations import newcomer
 
 
 class Waiting(NamedTuple):
@@ -283,6 +286,42 @@ def held_again(memory: Memory) -> Memory:
     return replace(memory, status="pending", held_for="curated_kind", approved_by="")
 
 
+def at_odds(one: Memory, other: Memory) -> tuple[Memory, Memory] | None:
+    """Two memories that plainly contradict each other, the one that has to wait first; None where both may stand.
+
+    The later one waits, as if both had been said to one store: every store picks the same one, whichever of the
+    two it knew first, so two that meet never take both out of use. A private one gives way to a shared one: what
+    nobody else knows of holds nothing of theirs.
+    """
+    private = [each for each in (one, other) if each.visibility == "private"]
+    late = private[0] if len(private) == 1 else newcomer(one, other)
+    early = one if late is other else other
+    same_place = (one.owner, one.scope) == (other.owner, other.scope) and one.id != other.id
+    return (late, early) if same_place and contradiction(early.text, late.text) else None
+
+
+def is_decided(late: Memory, early: Memory, told: Sequence[Event], beside: Sequence[Event]) -> bool:
+    """Whether somebody let the later of two that are at odds count, knowing of the earlier one.
+
+    `told` are the events of the later one, `beside` those of the earlier. It was held against that one and came
+    into use since, or was approved where that one had been dealt with before.
+    """
+    used = [event for event in told if _wrote(event, late.id, ("status",), "promoted")]
+    held = [event for event in told if early.id in ((event.payload and event.payload.note) or {}).get(AGAINST, ())]
+    if any(since.time >= event.time for event in held for since in used):
+        return True
+    return any(
+        event.action == "promote" and each.replica == event.replica and each.position < event.position
+        for event in used
+        for each in beside
+    )
+
+
+def held_for_conflict(memory: Memory) -> Memory:
+    """A memory that contradicts an earlier one, in review."""
+    return replace(memory, status="pending", held_for="conflict", approved_by="")
+
+
 def change_of(
     joined: Joined,
     current: Mapping[str, Record],
@@ -293,11 +332,13 @@ def change_of(
     action: str = "",
     erase: Collection[str] = (),
     counts: Mapping[str, Any] = NONE,
+    against: Collection[str] = (),
 ) -> Change | None:
     """The Change that takes everything in at once; None where nothing changes.
 
     `settled` are memories as this store settles them, told by an event of its own that comes after the others;
-    `counts` is what it tells of how often they were said (see `counted`).
+    `counts` is what it tells of how often they were said (see `counted`), and `against` which memories those that
+    it holds contradict.
     """
     after: dict[str, Record | None] = {**joined.after}
     after |= {id: replace(memory, updated_at=request.now) for id, memory in settled.items()}
@@ -310,7 +351,8 @@ def change_of(
             puts.append(replace(record, revision=before.revision + 1 if before else 1))
     moved = {record.id: record for record in puts if isinstance(record, Memory)}
     taken = tuple(_without_words(event, erase) for event in joined.taken)
-    draft = _settled_by(joined, settled, current, request, why=why, action=action, counts=counts)
+    noted = {"why": list(why), STATES: dict(counts), AGAINST: list(against)}
+    draft = _settled_by(joined, settled, current, request, noted=noted, action=action)
     if not (puts or drops or taken or draft):
         return None
     if not taken and draft is None:
@@ -333,9 +375,8 @@ def _settled_by(
     current: Mapping[str, Record],
     request: Request,
     *,
-    why: Sequence[str],
+    noted: Mapping[str, Any],
     action: str,
-    counts: Mapping[str, Any],
 ) -> Draft | None:
     edits = [
         edit
@@ -343,9 +384,9 @@ def _settled_by(
         for edit in edits_between(joined.after.get(id, current.get(id)), memory)
         if edit.field != COUNTER
     ]
-    if not (edits or action or counts):
+    if not (edits or action or noted[STATES]):
         return None
-    note = {**({"why": list(why)} if why else {}), **({STATES: dict(counts)} if counts else {})}
+    note = {name: told for name, told in noted.items() if told}
     return Draft(
         action or "join",
         request.caller.name,

@@ -14,6 +14,9 @@ COUNTER = "seen"
 STATES = "states"
 """The note of an event that tells records whole: what was known of each, with the stamps it had."""
 
+AGAINST = "conflicts"
+"""The note of an event that lets memories wait: which others they contradict."""
+
 
 class Stamp(NamedTuple):
     """When and where a value was written: what last means. Ties on time go to the greater replica, then event."""

@@ -57,6 +57,7 @@ JOINED = {
     "same place": "the same was said on two machines: one is kept, the other leads to it",
     "ring": "each was said to supersede the other: the later word counts",
     "unapproved": "it waits again: nobody approved these words",
+    "conflict": "it waits: it contradicts what another machine said",
 }
 
 TOLD: dict[str, Any] = {

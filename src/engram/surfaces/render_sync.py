@@ -36,6 +36,7 @@ def _synced(answer: a.Synced, paper: Paper) -> Iterator[str]:
     if also:
         yield paper.dim(f"  Sent from here as well: {' and '.join(also)} memories.")
     yield from _uncounted(answer.uncounted, paper)
+    yield from _held(answer.held, paper)
     yield from (paper.warn(f"  {line}") for line in (*answer.waiting, *answer.problems))
     if answer.hint:
         yield paper.dim(f"  {answer.hint}")
@@ -47,6 +48,15 @@ def _uncounted(number: int, paper: Paper) -> Iterator[str]:
         yield paper.warn(f"  {count(number, 'change')} of yours to what is somebody else's {does} not count.")
 
 
+def _held(number: int, paper: Paper) -> Iterator[str]:
+    if number:
+        wait, contradict = ("waits", "it contradicts") if number == 1 else ("wait", "they contradict")
+        yield paper.warn(
+            f"  {count(number, 'memory', 'memories')} {wait} for review: {contradict} what is in use. Decide:"
+            " engram review"
+        )
+
+
 def _replicas(answer: a.ReplicaList, paper: Paper) -> Iterator[str]:
     rows = [[row.replica[:13], row.device or "-", row.state, row.fingerprint] for row in answer.replicas]
     yield from table([["replica", "device", "state", "fingerprint"], *rows], paper)
@@ -54,6 +64,7 @@ def _replicas(answer: a.ReplicaList, paper: Paper) -> Iterator[str]:
         live = count(answer.live, "memory came", "memories came")
         yield f"{paper.good('✓')} {live} into use by it; {count(answer.changed, 'record')} changed"
     yield from _uncounted(answer.uncounted, paper)
+    yield from _held(answer.held, paper)
     if answer.hint:
         yield paper.dim(f"  {answer.hint}")
 
