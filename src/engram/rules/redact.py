@@ -177,6 +177,8 @@ def _by_table(text: str, lowered: str, shapes: tuple[Shape, ...], rank: int, fla
     for place, shape in enumerate(shapes):
         if _any(shape.anchors, lowered):
             for start, end in _matches(compiled(shape.pattern, flags), shape.judge, text):
+                while end < len(text) and text[end] in shape.tail:
+                    end += 1  # noqa: PLW2901 - as far as the secret may reach
                 yield _Span(start, end, rank + place, shape.kind)
 
 

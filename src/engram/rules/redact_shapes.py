@@ -21,7 +21,7 @@ _PIECE = r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+"
 
 _STAND_IN = (
     r"^(?:\$[A-Za-z_]\w*$|\$[{(]|<|\{|%\w+%|\*{3}|\[redacted:[a-z0-9-]+\]|\.\.\.|xxx|arn:|op:/|env[.:\[(]|process\.|os\."
-    r"|(?:sha-?\d+|md5|bcrypt|scrypt|argon2i?d?|pbkdf2|oauth-?2|base64|utf-?8|1password|lastpass|bitwarden)$"
+    r"|(?:sha-?\d+|md5|bcrypt|scrypt|argon2i?d?|pbkdf2|oauth-?2|base64|utf-?8|x?ed25519|[ehpr]s(?:256|384|512)|1password|lastpass|bitwarden)$"
     r"|(?:[a-z]+[_-])*(?:password|passwd|secret|token|key)[_-]?\d?$)"
     r"|your|example|placeholder|change[_-]?me|redacted|dummy|sample|\*\*\*|xxxx|\.\.\.|://"
 )
@@ -90,6 +90,41 @@ def _is_secret_phrase(value: str) -> bool:
     return all(len(word) > 2 and not binding.fullmatch(word) for word in words) and _is_secret_word(words[0])
 
 
+def _is_spoken_in_pieces(value: str) -> bool:
+    """For `the password is …` with spaces in it: no piece is a plain word, and together they are long enough."""
+    pieces = value.split()
+    return len(value) > 7 and all(_is_piece(piece) for piece in pieces)
+
+
+def _is_piece(piece: str) -> bool:
+    """Whether letters have digits or signs among them, and are no words that hold a place or are joined."""
+    marked = compiled(r"[A-Za-z][0-9!@#$%^&*+=?]|[0-9!@#$%^&*+=?][A-Za-z]").search(piece)
+    return bool(marked) and not _stands_in(piece) and not _joined_words(piece)
+
+
+def _is_quoted_password(value: str) -> bool:
+    """For `password = "…"` with spaces in it: what no sentence is, or holds a piece that is a password."""
+    if " " not in value.strip() or _stands_in(value):
+        return False
+    words = value.lower().split()
+    if any(_is_spoken_password(word) for word in value.split()):
+        return True
+    return not any(compiled(rf"{_BINDING}|{_SMALL}|.*{_SPEAKING_OF}.*").fullmatch(word) for word in words)
+
+
+def _is_quoted_phrase(value: str) -> bool:
+    """For `password: "…"` and `the password is "…"`, which prose writes too: no word says what it is like."""
+    return _is_quoted_password(value) and (
+        all(_is_secret_word(word) for word in value.split())
+        or any(_is_spoken_password(word) for word in value.split())
+    )
+
+
+def _is_quoted_credential(value: str) -> bool:
+    """For `token: "…"` with spaces in it: where one piece is a credential, all of it goes."""
+    return " " in value.strip() and any(_is_credential(piece) for piece in value.split())
+
+
 def _is_credential(value: str) -> bool:
     """For `token: …` and its like, words with many uses: digits among letters, and no joined words."""
     if len(value) < 8:
@@ -138,6 +173,9 @@ _BINDING = (
     r"you|your"
 )
 
+_SMALL = r"an|as|at|be|by|if|in|is|it|no|of|on|or|to|was"
+_SPEAKING_OF = r"(?:pass|secret|token|character|letter|digit)"
+
 
 # --- The tables ---
 
@@ -149,6 +187,7 @@ class Shape(NamedTuple):
     anchors: tuple[str, ...]
     pattern: str
     judge: Callable[[str], bool] = _any_value
+    tail: str = ""  # signs that go with the secret where they follow it: they may be its end
 
 
 # `\b` would count CJK characters as letters and miss a key that stands beside them.
@@ -231,15 +270,20 @@ _SUFFIX = r"(?:[_-]?(?:\d{1,3}|prod|dev|staging|test|live|value))?"
 # In quotes a value may hold any sign; bare it ends where a list, a query or a sentence goes on.
 _VALUE = (
     r"(?:[\"'`]([!#-&(-_a-~]{3,512})[\"'`]?"
-    r"|([!#-%(-:=?-_a-~]{3,512}(?<![.,:)\]}!?])))"
+    r"|((?:[!#-%(-:=?-_a-~]|&(?!&|[\w.%\[\]-]{1,64}=)){3,512}(?<![.,:)\]}!?&])))"
 )
+_END = "!?"  # of a password; a judge reads it without them, or every word that is called out would be one
+
+# Words in quotes, to the quote that closes them.
+_QUOTED = r"(?:\"([^\"\n]{3,256})\"|'([^'\n]{3,256})'(?!\w)|`([^`\n]{3,256})`)"
 _WORD = (
-    r"(?:password|passwd|passphrase|passwort|pwd|[_-]pass|mot de passe|contraseña|senha|[Пп]ароль"
-    r"|密码|密碼|口令|パスワード|비밀번호|암호)"
+    r"(?:password|passwd|passphrase|passwort|pwd|(?<![A-Za-z0-9])pw|[_-]pass|mot de passe|contraseña|senha"
+    r"|[Пп]ароль|密码|密碼|口令|パスワード|비밀번호|암호)"
 )
 _WORD_ANCHORS = (
     "pass",
     "pwd",
+    "pw",
     "contraseña",
     "senha",
     "пароль",
@@ -271,11 +315,12 @@ _KEY_ANCHORS = (
 )
 
 # How a password is spoken of: "the wifi password is …", "my passphrase for the backup is now …".
-_SAID = (
-    r"(?:password|passphrase|passcode|passwort|kennwort|contraseña)"
+_SPOKEN_OF = (
     r"(?: (?:for|to|of|für|zum|de) (?:[\w.'-]{1,30} ){1,4}?| )"
     r"(?:is|was|ist|lautet|es)(?: (?:now|still|currently|jetzt|ahora))?:? "
 )
+_SAID = r"(?:password|passphrase|passcode|passwort|kennwort|contraseña)" + _SPOKEN_OF
+_SAID_SHORT = _L + r"(?:pw|secret)" + _SPOKEN_OF  # words with other uses: only what looks like a password is one
 _OF_ONES_OWN = _L + r"(?:my|our|his|her|their|wi-?fi|meine?|unser|mi|nuestra) (?:[\w-]{1,20} ){0,2}?"
 _CLAUSE_ENDS = r"(?=[ \t]{0,3}(?:[.,;!?)\n]|\Z|[ \t](?:and|but|for|on|so|und|aber|für|y|pero|para)(?![\w])))"
 
@@ -288,11 +333,14 @@ SPOKEN = (
     "passcode ",
     "kennwort ",
     "contraseña ",
+    "pw ",
+    "secret ",
     "pin ",
     "--",
     "<pass",
 )
 _SAID_ANCHORS = ("password", "passwort", "passphrase", "passcode", "kennwort", "contraseña")
+_PIECES = r"([!#-%(-:=?-_a-~]{3,64}(?: [!#-%(-:=?-_a-~]{3,64}){1,3}(?<![.,:)\]}!?]))" + _CLAUSE_ENDS
 
 # Shapes that their surroundings give away; read without regard to case.
 CONTEXTS = (
@@ -335,10 +383,16 @@ CONTEXTS = (
         r"(?<=://)[^\s/:@?#\"'`<>]{0,256}+:((?:(?![/?\"'`<>])[!-~]){1,256})@(?=[A-Za-z0-9\[$])",
         _is_url_password,
     ),
-    Shape("password", _WORD_ANCHORS, _WORD + _SUFFIX + _ASSIGN + _VALUE, _is_password),
-    Shape("password", _WORD_ANCHORS, _WORD + _SUFFIX + _COLON + _VALUE, _is_named_password),
+    Shape("password", _WORD_ANCHORS, _WORD + _SUFFIX + _ASSIGN + _QUOTED, _is_quoted_password),
+    Shape("password", _WORD_ANCHORS, _WORD + _SUFFIX + _COLON + _QUOTED, _is_quoted_phrase),
+    Shape("password", _WORD_ANCHORS, _WORD + _SUFFIX + _ASSIGN + _VALUE, _is_password, _END),
+    Shape("password", _WORD_ANCHORS, _WORD + _SUFFIX + _COLON + _VALUE, _is_named_password, _END),
     Shape("password", ("<pass",), r"<(?:password|passphrase)>([^\s<>]{6,256})</", _is_password),
-    Shape("password", _SAID_ANCHORS, _SAID + _VALUE, _is_spoken_password),
+    Shape("password", _SAID_ANCHORS, _SAID + _QUOTED, _is_quoted_phrase),
+    Shape("password", _SAID_ANCHORS, _SAID + _VALUE, _is_spoken_password, _END),
+    Shape("password", _SAID_ANCHORS, _SAID + _PIECES, _is_spoken_in_pieces, _END),
+    Shape("password", ("pw ", "secret "), _SAID_SHORT + _VALUE, _is_spoken_password, _END),
+    Shape("password", ("pw ", "secret "), _SAID_SHORT + _PIECES, _is_spoken_in_pieces, _END),
     Shape("password", _SAID_ANCHORS, _SAID + r"[\"'`]([^\"'`\s]{4,128})[\"'`]", _is_secret_word),
     Shape("password", _SAID_ANCHORS, _SAID + r"(\d{4,64})" + _CLAUSE_ENDS),
     Shape("password", _SAID_ANCHORS, _OF_ONES_OWN + _SAID + r"([a-z]{4,64})" + _CLAUSE_ENDS, _is_secret_word),
@@ -357,6 +411,7 @@ CONTEXTS = (
         + r")[\"'`]?(\d{4,12})(?![\w.,:-]?\d)",
     ),
     Shape("password", ("--pass",), r"--pass(?:word|wd|phrase)? " + _VALUE, _is_named_password),
+    Shape("credential", _KEY_ANCHORS, _KEY_LABEL + _SUFFIX + _EITHER + _QUOTED, _is_quoted_credential),
     Shape("credential", _KEY_ANCHORS, _KEY_LABEL + _SUFFIX + _EITHER + _VALUE, _is_credential),
     Shape("credential", ("--",), r"--(?:[a-z]{1,12}-)?(?:token|secret|key) " + _VALUE, _is_credential),
 )
