@@ -392,3 +392,29 @@ def test_nobody_elses_verdict_is_shown(world):
     world.person.relate(new.id, old.id, "conflicts")
 
     assert world.other.get(old.id).marks == {}
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("Use Redis for the queue", "Use RabbitMQ for the queue"),
+        ("Deploy on Fridays", "Deploy on Mondays"),
+        ("Ada owns the parser", "Bob owns the parser"),
+    ],
+)
+def test_a_save_names_a_short_statement_that_differs_in_one_word(world, old, new):
+    world.person.remember(old)
+    for number in range(20):  # many that have one of its words
+        world.person.remember(f"The queue of parsers deploys {number} tons of work, as many owners say")
+
+    assert old in named(world.person.remember(new))
+
+
+@pytest.mark.parametrize(
+    ("old", "new"), [("We always use pnpm", "We never use pnpm"), ("We use Python 3.11", "We use Python 3.12")]
+)
+def test_opposites_and_other_values_of_a_short_statement_wait(world, old, new):
+    world.person.remember(old)
+    answer = world.person.remember(new)
+
+    assert (answer.outcome, [one.text for one in answer.conflicts]) == ("held", [old])

@@ -3,7 +3,7 @@
 import pytest
 
 from engram.model.scope import Scope
-from engram.rules.candidates import is_statement, suspicion, topic
+from engram.rules.candidates import is_brief, is_statement, suspicion, topic
 from rules.world import memory as made
 
 
@@ -30,6 +30,12 @@ def against(old: str, new: str, near: float | None = None):
             "The ledger stores backups in Bergen",
             "both about ledger",
         ),
+        ("Use Redis for the queue", "Use RabbitMQ for the queue", "Redis → RabbitMQ"),
+        ("Deploy on Fridays", "Deploy on Mondays", "Fridays → Mondays"),
+        ("Ada owns the parser", "Bob owns the parser", "Ada → Bob"),
+        ("Ada owns the parser", "Ada owns the lexer", "parser → lexer"),
+        ("Ada leitet das Lager", "Mara leitet das Lager", "Ada → Mara"),
+        ("Caching is enabled", "Caching is disabled", "value: enabled → disabled"),
         ("Deploying to staging needs a ticket", "Deployments to staging need no ticket", "both about staging"),
     ],
 )
@@ -50,6 +56,13 @@ def test_the_same_subject_said_otherwise_is_suspected_with_its_reason(old, new, 
         ("The search box is cached at the edge", "The basket is cached at the edge"),
         ("Mara reviews pull requests on Mondays", "Piet reviews pull requests on Mondays"),
         ("Le panier est testé dans le navigateur", "Le paiement est testé dans le navigateur"),
+        ("The basket is cached", "The profile is cached"),
+        ("Ada likes tea", "Bob likes tea"),
+        ("We use pnpm", "We use ruff"),
+        ("Deploy on Fridays", "Ship by Fridays"),
+        ("Deploy on Fridays", "Deploy late on Mondays"),
+        ("It is to be on the Redis of the queue", "It is to be on the Rabbit of the queue"),
+        ("Parser", "Lexer"),
         ("", "The lobby has plants"),
     ],
 )
@@ -202,3 +215,8 @@ def test_a_subject_that_only_one_of_the_two_says_more_exactly_is_the_same():
     assert against("Staging gateway keeps tokens", "The gateway keeps tokens") is not None
     assert against("The gateway keeps tokens", "Staging gateway keeps tokens") is not None
     assert against("The proxy keeps tokens nightly", "The gateway keeps tokens nightly") is None
+
+
+def test_two_telling_words_are_brief_however_many_small_ones_stand_between_and_three_are_not():
+    assert is_brief(memory("Use RabbitMQ for the queue"))
+    assert not is_brief(memory("Use RabbitMQ for the queue of mails"))

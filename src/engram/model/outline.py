@@ -18,12 +18,14 @@ class Statement(NamedTuple):
 
     ``words`` are lower-cased words, the signs of assignment (``= : ->``) and one ``MASK`` for each run of
     values; ``values`` are those runs as written, in order; ``negated`` tells whether negation words, which
-    are not in ``words``, turn the meaning round.
+    are not in ``words``, turn the meaning round. Of two opposites, such as *allowed* and *forbidden*, ``words``
+    have the first word of their scale; ``poles`` tell which it was: where it stands, and as it was written.
     """
 
     words: tuple[str, ...]
     values: tuple[tuple[str, ...], ...]
     negated: bool
+    poles: tuple[tuple[int, str], ...] = ()
 
 
 @functools.lru_cache(maxsize=RECENT)
@@ -31,8 +33,8 @@ def outline(text: str) -> str:
     """The statement with values masked and negations removed, as a key for equality; "" if there is none.
 
     Texts with equal outlines and different digests make the same statement but for a number, date, time,
-    name, version or negation. There is no outline for questions, for texts over 600 characters or two
-    sentences, and where fewer than three words are left.
+    name, version, negation or opposite. There is no outline for questions, for texts over 600 characters or two
+    sentences, and where fewer than three words are left; a number, a switch and a negation count as one here.
     """
     found = statement(text)
     if found is None:
@@ -73,6 +75,7 @@ class _Reader:
         "_kept",
         "_run",
         "negated",
+        "poles",
         "values",
         "words",
     )
@@ -81,6 +84,7 @@ class _Reader:
         self.words: list[str] = []
         self.values: list[list[str]] = []
         self.negated = False
+        self.poles: list[tuple[int, str]] = []
         self._kept: list[str] = []  # quotations, read as one value each
         self._count = 0  # words that carry meaning
         self._ends = 0  # sentence ends seen
@@ -94,7 +98,7 @@ class _Reader:
         sentences = self._ends + (not self._ended)
         if sentences > 2 or self._count < 3:
             return None
-        return Statement(tuple(self.words), tuple(map(tuple, self.values)), self.negated)
+        return Statement(tuple(self.words), tuple(map(tuple, self.values)), self.negated, tuple(self.poles))
 
     def keep(self, match: re.Match[str]) -> str:
         """Puts a quotation aside, so that its words are not read."""
@@ -154,6 +158,15 @@ class _Reader:
             self._run = self._fresh = False
         elif kind == "value":
             self._value(written)
+            self._count += word in SWITCH_WORDS
+        elif kind == "pole":
+            self.poles.append((len(self.words), word))
+            self.words.append(SCALES[word])
+            self._count += 1
+            self._run = self._fresh = False
+        elif kind == "ever":  # always, as the opposite of never: what is said without it is said of always too
+            self._count += 1
+            self._run = self._fresh = False
         elif kind == "not":
             if word == "cannot":
                 self._word("can", "can")
@@ -165,6 +178,7 @@ class _Reader:
 
     def _negate(self) -> None:
         self.negated, self._fresh, self._run = True, False, False
+        self._count += 1
         if self.words and self.words[-1] in _DO:
             self.words.pop()
             self._count -= 1
@@ -195,6 +209,7 @@ class _Reader:
         lower = core.lower()
         if _digit().search(core):
             self._value(core)
+            self._count += 1
         elif ("'" in core or "’" in core) and self._apostrophe(core):
             return
         elif core == lower and core.replace("-", "").isalpha():
@@ -312,6 +327,31 @@ _NUMBERS = (
     "two three four five six seven eight nine ten eleven twelve twenty thirty forty fifty sixty hundred"
     " thousand zwei drei vier fünf sechs sieben acht neun zehn"
 )
+_OPPOSITES = (
+    "on / off",
+    "allowed permitted erlaubt gestattet / forbidden prohibited disallowed banned verboten untersagt",
+    "required mandatory obligatory erforderlich verpflichtend / optional voluntary freiwillig",
+    "after / before",
+    "nach / vor",
+    "aktiviert eingeschaltet / deaktiviert ausgeschaltet",
+    "open offen / closed geschlossen",
+    "public öffentlich / private privat",
+    "internal intern / external extern",
+    "synchronous synchron / asynchronous asynchron",
+    "ascending aufsteigend / descending absteigend",
+    "up / down",
+)
+"""Scales, each with the words of either end: a statement with the one contradicts that with the other."""
+
+_EVER = "always immer siempre toujours sempre altijd alltid всегда"
+_NEAR_AND_FAR = tuple(tuple(end.split() for end in scale.split("/")) for scale in _OPPOSITES)
+
+SCALES = {word: near[0] for near, far in _NEAR_AND_FAR for word in (*near, *far)}
+"""Each word of a scale → the first word of it."""
+
+FAR = frozenset(word for _, far in _NEAR_AND_FAR for word in far)
+"""The words at the second end of their scales."""
+
 _LEFTOVERS = "longer mehr plus más mais"  # no longer, nicht mehr, ne ... plus: only behind their negation
 DATE_WORDS = frozenset(_DATES.split())
 NUMBER_WORDS = frozenset(_NUMBERS.split())
@@ -320,5 +360,7 @@ _SPECIAL = {
     **dict.fromkeys(_NEGATIONS.split(), "not"),
     **dict.fromkeys(_LEFTOVERS.split(), "after"),
     **dict.fromkeys(("any", "anymore"), "aside"),
+    **dict.fromkeys(_EVER.split(), "ever"),
+    **dict.fromkeys(SCALES, "pole"),
     **dict.fromkeys(DATE_WORDS | NUMBER_WORDS | SWITCH_WORDS, "value"),
 }

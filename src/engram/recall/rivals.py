@@ -11,7 +11,7 @@ from engram.model.query import NO_VARIANTS, Hit, Query
 from engram.model.text import is_latin
 from engram.ports import Embedder, Engine
 from engram.recall.meaning import embed
-from engram.rules.candidates import Suspicion, is_statement, suspicion, topic
+from engram.rules.candidates import Suspicion, is_brief, is_statement, suspicion, topic
 
 MOST_READ = 8
 """So many of what words find are looked at beside a save: reading one takes half as long as finding it."""
@@ -89,6 +89,9 @@ def _queries(about: Gathering, memory: Memory, vector: bytes) -> Iterable[Query]
             yield Query(
                 terms[:MOST_RANKED], every=False, vector=vector, space=space, where=about.where, limit=THOROUGH
             )
+    elif terms and is_brief(memory):
+        # Who says so little may have one word in common with what says otherwise: the nearest come first.
+        yield Query(terms, every=False, where=about.where, limit=MOST_READ)
     elif is_statement(memory):
         groups = _groups(terms)
         yield Query(tuple(groups), variants=groups or NO_VARIANTS, where=about.where, limit=MOST_READ, ranked=False)

@@ -49,6 +49,9 @@ LONGEST_TOPIC, LONGEST_IN_PAIRS = 8, 24
 MOST_SPACES = 16
 """So many in a sentence tell as much without a look at its words."""
 
+FEW_WORDS = 8
+"""Statements of so many words at most are asked about where a single one differs."""
+
 SURE = 0.95
 SAME_KEY = 0.9
 
@@ -76,11 +79,12 @@ def suspicion(new: Memory, other: Memory, near: float | None = None) -> Suspicio
         return Suspicion(why, SURE)
     changed = _changed_value(other.text, new.text)
     by_words = _enough(common, share, len(mine | theirs), changed=bool(changed)) and not _apart(new, other)
+    other_word = "" if by_words or not common else _other_word(_title(other), _title(new))
     together = 0.0 if near is None else near + WORDS_COUNT * share
-    if not by_words and together < NEAR:
+    if not by_words and not other_word and together < NEAR:
         return None
     score = share if near is None else (share + near) / 2
-    return Suspicion(changed or _told(common, new) or "near in meaning", round(min(score, SURE), 2))
+    return Suspicion(changed or other_word or _told(common, new) or "near in meaning", round(min(score, SURE), 2))
 
 
 @functools.lru_cache(maxsize=256)
@@ -109,6 +113,17 @@ def is_statement(memory: Memory) -> bool:
         return False
     terms = _topic(title)
     return bool(terms) and len(terms) <= (LONGEST_IN_PAIRS if cjk().match(terms[-1]) else LONGEST_TOPIC)
+
+
+def is_brief(memory: Memory) -> bool:
+    """Whether so few words tell what a memory says that another may have only one of them in common with it."""
+    title = _title(memory)
+    return sum(_tells(word, title) for word in _words().findall(title)) <= FEWEST
+
+
+def _tells(word: str, title: str) -> bool:
+    """Whether a word of a title is one that says what it is about."""
+    return not set(_telling(title)).isdisjoint(query_terms(word))
 
 
 def _title(memory: Memory) -> str:
@@ -142,6 +157,23 @@ def _apart(new: Memory, other: Memory) -> bool:
         return False
     mine, theirs = map(_telling, titles)
     return not (_says(theirs, mine[0]) or _says(mine, theirs[0]))
+
+
+def _other_word(old: str, new: str) -> str:
+    """The one word that two short statements do not share, as "Redis → RabbitMQ"; "" where more or less differs.
+
+    Of what is said of two things nobody is asked, unless only one can do it: a parser has one owner.
+    """
+    before, after = _words().findall(old), _words().findall(new)
+    if len(before) != len(after) or len(after) > FEW_WORDS:
+        return ""
+    places = [at for at, pair in enumerate(zip(before, after, strict=True)) if len({*map(str.casefold, pair)}) > 1]
+    if len(places) != 1 or not (_tells(before[at := places[0]], old) and _tells(after[at], new)):
+        return ""
+    subject = all(word.casefold() in _articles() for word in after[:at])
+    if subject and not (at + 1 < len(after) and after[at + 1].casefold() in _by_one()):
+        return ""
+    return f"{before[at]} → {after[at]}"
 
 
 def _says(terms: Sequence[str], word: str) -> bool:
@@ -184,10 +216,25 @@ def _all_or_none() -> frozenset[str]:
 
 
 @functools.cache
+def _articles() -> frozenset[str]:
+    return frozenset(_ARTICLES.split())
+
+
+@functools.cache
+def _by_one() -> frozenset[str]:
+    """What one does and no other: of two who do it, somebody is asked."""
+    return frozenset(_BY_ONE.split())
+
+
+@functools.cache
 def _small_words() -> frozenset[str]:
     """Words that any two texts may share, as they come out of `terms`: chores, small words of some languages."""
     return frozenset(_SMALL.split())
 
+
+_ARTICLES = "the a an our my der die das unser unsere mein meine el la los las le les"
+
+_BY_ONE = "owns leads maintains manages heads besitzt leitet betreut verantwortet"
 
 _ALL_OR_NONE = """
     all any each every everybody everyone everything no nobody none nothing only

@@ -1,9 +1,9 @@
 """When two texts are the same, and when they contradict each other.
 
 Sameness is equal normal form and nothing weaker. A contradiction is a *suspicion worth a person's minute*, so
-precision comes first: both texts make the same statement (equal outline), exactly one value or only the
-negation differs, and the value is what the statement says *about* its subject, not the subject itself. Whatever
-may be true beside the other (lists, events, abilities, examples) is no contradiction.
+precision comes first: both texts make the same statement (equal outline), exactly one value, only the negation
+or one of two opposites differs, and the value is what the statement says *about* its subject, not the subject
+itself. Whatever may be true beside the other (lists, events, abilities, examples) is no contradiction.
 """
 # ruff: noqa: RUF001 - marks of other scripts are the subject here, not typing errors
 
@@ -12,7 +12,17 @@ import itertools
 import re
 from collections.abc import Collection
 
-from engram.model.outline import DATE_WORDS, MASK, NUMBER_WORDS, SWITCH_WORDS, Statement, outline, statement
+from engram.model.outline import (
+    DATE_WORDS,
+    FAR,
+    MASK,
+    NUMBER_WORDS,
+    SCALES,
+    SWITCH_WORDS,
+    Statement,
+    outline,
+    statement,
+)
 from engram.model.text import digest, normalise, terms
 
 _QUANTITIES = frozenset(("number", "version", "date", "time"))
@@ -26,7 +36,7 @@ def same(a: str, b: str) -> bool:
 
 
 def contradiction(old: str, new: str) -> str | None:
-    """Why both texts can hardly hold at once ("number: 8080 → 9090", "negation"), or None."""
+    """Why both texts can hardly hold at once ("number: 80 → 90", "negation", "opposites: on → off"), or None."""
     frame = outline(new)
     if not frame or frame != outline(old) or digest(old) == digest(new):
         return None
@@ -35,9 +45,17 @@ def contradiction(old: str, new: str) -> str | None:
         return None
     if before.negated == after.negated and not _ABLE.isdisjoint(after.words):
         return None  # what can be one thing can be another; but can and cannot do contradict
+    return _said_otherwise(before, after)
+
+
+def _said_otherwise(before: Statement, after: Statement) -> str | None:
+    """The one thing that two statements of one outline say otherwise, where only one of them can be so."""
     changed = [at for at, pair in enumerate(zip(before.values, after.values, strict=True)) if _differ(*pair)]
+    turned = _turned(before, after)
     if before.negated != after.negated:
-        return None if changed else "negation"
+        return None if changed or turned else "negation"
+    if turned:
+        return None if changed or len(turned) > 1 else _opposed(before, after, turned[0])
     if len(changed) != 1 or after.negated:  # "is not 1" and "is not 2" are both true of 3
         return None
     return _changed_value(before, after, changed[0])
@@ -93,6 +111,30 @@ def _is_beside_others(said: Statement) -> bool:
     if words[0].endswith("ed") and len(words[0]) > 4:
         return True
     return any(not word.isascii() and _beside_cjk().search(word) for word in words)
+
+
+# --- opposites ---
+
+
+def _turned(before: Statement, after: Statement) -> list[int]:
+    """Which of their opposites two statements of one outline have at other ends."""
+    ends = zip(before.poles, after.poles, strict=True)
+    return [number for number, ((_, old), (_, new)) in enumerate(ends) if (old in FAR) != (new in FAR)]
+
+
+def _opposed(before: Statement, after: Statement, number: int) -> str | None:
+    """What two statements say otherwise, where that is what they say of their subject."""
+    (_, old), (at, new) = before.poles[number], after.poles[number]
+    words = after.words
+    if SCALES[new] in _ORDER:
+        # "Before lunch we walk" and "We met before lunch" leave room for the other; so does what is past.
+        past = any(word in _EVENTS or word in _PAST or (word.endswith("ed") and len(word) > 4) for word in words)
+        return None if at == 0 or past else f"opposites: {old} → {new}"
+    verb = next((word for word in reversed(words[:at]) if word not in _ADVERBS), "")
+    # "Public keys live there": one kind of keys is the subject, and says nothing of the other.
+    if verb not in _BE and verb not in _STAYS:
+        return None
+    return f"opposites: {old} → {new}"
 
 
 # --- what changed ---
@@ -246,6 +288,8 @@ def _marker(words: tuple[str, ...], place: int) -> int | None:
 def _holds(words: tuple[str, ...], at: int) -> frozenset[str] | None:
     """The kinds of which the verb at this place holds one value at a time; None if it is no such verb."""
     word = words[at]
+    if word == "out":
+        return _QUANTITIES if words[at - 1 : at] in (("time",), ("times",)) else None
     if word == "set":
         return _ANY if words[at + 1 : at + 2] == ("to",) else None
     if not word.isascii() and word not in _STATES:
@@ -333,9 +377,10 @@ _TOOLED = _words("""
 """)
 _DONE = _words("runs run läuft laufen corre")
 _EMPLOYED = _words("works work arbeitet trabaja")
+_SPEAKING = _words("speaks speak")  # gRPC beside HTTP, but on one port
 _HELD_TOGETHER = _words("""
     supports support includes include contains contain accepts accept allows allow depends depend knows know
-    likes like loves love speaks speak offers offer provides provide unterstützt enthält soporta admite incluye
+    likes like loves love offers offer provides provide unterstützt enthält soporta admite incluye
     contient accepte
 """)
 
@@ -345,7 +390,7 @@ _HELD_TOGETHER = _words("""
 _STATES: dict[str, frozenset[str]] = {
     **dict.fromkeys(_BE | _ONE, _ANY),
     **dict.fromkeys(_MEASURES | _TIMED | _BOUND, _QUANTITIES),
-    **dict.fromkeys(_COUNTED, frozenset(("number",))),
+    **dict.fromkeys(_COUNTED | _SPEAKING, frozenset(("number",))),
     **dict.fromkeys(_TOOLED, frozenset(("number", "version"))),
     **dict.fromkeys(_DONE, frozenset(("number", "time", "date"))),
     **dict.fromkeys(_EMPLOYED, frozenset(("number", "time", "date", "name"))),
@@ -386,4 +431,7 @@ _LEADS = {
     **dict.fromkeys(_EMPLOYED, _words("at for bei en para")),
 }
 _TRAILING = _words("now since in at on for from as because currently jetzt seit ahora desde maintenant depuis")
+_ADVERBS = _words("now currently still always strictly explicitly generally usually jetzt derzeit immer")
+_STAYS = _words("stays stay remains remain defaults bleibt bleiben turned switched left kept")
+_ORDER = _words("after nach")
 _LINKS = _words("at on port to until till from version um bis a las à hasta")
