@@ -62,6 +62,13 @@ def test_another_number_day_or_name_is_no_near_repeat_wherever_it_stands():
         assert examined(ours, other_words.replace("billing", "Billing"))[0] == {}, other
 
 
+def test_a_short_statement_with_one_other_word_is_no_junk_but_one_that_says_a_word_more_is():
+    found, looking = examined("Our main branch is called trunk", "Our main branch is called main")
+    assert (found, looking.junk) == ({}, 0)
+    found, looking = examined("Our main branch is called trunk", "Our main branch is called trunk now")
+    assert (found, looking.junk) == ({"near repeats": 1}, 1)
+
+
 def test_a_proposal_is_no_repeat_of_what_it_would_change():
     proposal = memory(GROUND, status="pending", amends="m-0")
     assert examined(GROUND, proposal, replace(proposal, text=GROUND.replace("nightly ", "")))[0] == {}

@@ -2,6 +2,7 @@
 
     topic       the words that say what a memory is about
     suspicion   why two memories may not both hold, and how surely; None where nothing speaks for it
+    other_word  the one word in which two short statements differ
 
 Nothing is held or hidden by a suspicion: somebody is asked. So it may be wrong where `likeness.contradiction`,
 which holds a memory, may not; but a question about every second memory would soon be answered without a look.
@@ -79,12 +80,12 @@ def suspicion(new: Memory, other: Memory, near: float | None = None) -> Suspicio
         return Suspicion(why, SURE)
     changed = _changed_value(other.text, new.text)
     by_words = _enough(common, share, len(mine | theirs), changed=bool(changed)) and not _apart(new, other)
-    other_word = "" if by_words or not common else _other_word(_title(other), _title(new))
+    differing = "" if by_words or not common else other_word(_title(other), _title(new))
     together = 0.0 if near is None else near + WORDS_COUNT * share
-    if not by_words and not other_word and together < NEAR:
+    if not by_words and not differing and together < NEAR:
         return None
     score = share if near is None else (share + near) / 2
-    return Suspicion(changed or other_word or _told(common, new) or "near in meaning", round(min(score, SURE), 2))
+    return Suspicion(changed or differing or _told(common, new) or "near in meaning", round(min(score, SURE), 2))
 
 
 @functools.lru_cache(maxsize=256)
@@ -159,7 +160,7 @@ def _apart(new: Memory, other: Memory) -> bool:
     return not (_says(theirs, mine[0]) or _says(mine, theirs[0]))
 
 
-def _other_word(old: str, new: str) -> str:
+def other_word(old: str, new: str) -> str:
     """The one word that two short statements do not share, as "Redis → RabbitMQ"; "" where more or less differs.
 
     Of what is said of two things nobody is asked, unless only one can do it: a parser has one owner.

@@ -17,6 +17,7 @@ from engram.errors import Invalid
 from engram.model.marks import BEGIN
 from engram.model.memory import Memory, standing
 from engram.model.text import digest, terms
+from engram.rules.candidates import other_word
 from engram.rules.likeness import contradiction, other_values
 from engram.rules.proposals import scrubbed
 from engram.rules.redact import redact
@@ -204,13 +205,16 @@ def near(seen: Sequence[Seen]) -> Iterator[tuple[Seen, Seen]]:
 
 
 def _is_near(one: Seen, other: Seen) -> bool:
-    """Whether two texts say nearly the same; one with another number, day or name does not, nor one that denies."""
+    """Whether two texts say nearly the same; another number, day, name or denial says otherwise.
+
+    So does the one word in which two short statements differ: which of them holds is asked by `engram conflicts`.
+    """
     if _share(one.words, other.words) < NEAR:
         return False
     pairs = (frozenset(pairwise(each.said)) for each in (one, other))
     if _share(*pairs) < IN_ORDER or other_values(other.text, one.text):
         return False
-    return contradiction(other.text, one.text) is None
+    return contradiction(other.text, one.text) is None and not other_word(other.text, one.text)
 
 
 def _share(a: frozenset[Any], b: frozenset[Any]) -> float:
