@@ -143,6 +143,19 @@ def test_undo_of_what_makes_a_curated_memory_live_needs_a_confirmation(world):
         world.person.undo(str(undone.event))
 
 
+def test_undo_of_an_approval_needs_no_word_and_what_it_brings_back_was_confirmed_before(world):
+    first = world.person.remember("The team lead is Ada", kind="people", confirm=True).memory
+    second = world.agent.remember("The team lead is Bob", kind="people").memory
+    world.person.promote(second.id, confirm=True)
+    assert world.everything()[first.id].replaced_by == second.id
+    undone = world.person.undo()
+
+    assert (world.everything()[second.id].status, world.everything()[second.id].approved_by) == ("pending", "")
+    assert (world.everything()[first.id].status, world.everything()[first.id].replaced_by) == ("promoted", "")
+    with pytest.raises(Unconfirmed):
+        world.person.undo(str(undone.event))
+
+
 def test_undo_is_a_persons_alone_and_only_of_what_is_his(world):
     world.agent.remember("A thing", visibility="shared")
     with pytest.raises(Forbidden):
