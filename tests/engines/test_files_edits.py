@@ -441,9 +441,9 @@ def test_two_copies_joined_line_by_line_keep_the_memories_of_both(folder):
     """As git's union merge does: both wrote a memory under one id, and one text was said in both."""
     other = folder.parent / "other"
     shutil.copytree(folder, other)
-    for each, text in ((folder, "From here"), (other, "From there")):
+    for each, text, start in ((folder, "From here", 100), (other, "From there", 200)):
         engine = open_files(each, each.name, clock=lambda: NOW)
-        story = Story(engine, name=each.name, start=100)
+        story = Story(engine, name=each.name, start=start)
         story.remember(text)
         story.remember("Said in both")
         engine.close()

@@ -1,7 +1,9 @@
 """The command on a store of plain files: what the store has to say is said, and hand edits are taken back."""
 
+import gzip
 import json
 import subprocess
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -212,19 +214,126 @@ def git(folder: Path, *words: str) -> None:
     subprocess.run(["git", *plain, "-C", folder, *words], check=True, capture_output=True)
 
 
-@pytest.mark.parametrize("attributes", ["", "audit.jsonl merge=union\nevents.jsonl merge=union\n"])
+UNION = "audit.jsonl merge=union\nevents.jsonl merge=union\n"
+
+
+def cloned(ours: Path, theirs: Path, attributes: str = UNION) -> None:
+    """Put a store under git as the guide says, and clone it."""
+    (ours / ".gitignore").write_text(".lock\n.bak/\nqueue/\n.*.new\n")
+    (ours / ".gitattributes").write_text(attributes)
+    git(ours, "init", "-q", "-b", "main")
+    git(ours, "add", "-A")
+    git(ours, "commit", "-qm", "one")
+    git(ours, "clone", "-q", str(ours), str(theirs))
+    private(theirs)
+
+
+def private(store: Path) -> None:
+    for path in (store, *store.rglob("*")):
+        path.chmod(0o700 if path.is_dir() else 0o600)
+
+
+def pulled(ours: Path, theirs: Path) -> None:
+    """Merge theirs into ours, whatever of it conflicts."""
+    git(ours, "fetch", "-q", str(theirs), "main")
+    with suppress(subprocess.CalledProcessError):
+        git(ours, "merge", "-q", "FETCH_HEAD")
+    private(ours)
+
+
+@pytest.mark.parametrize("pulls", ["the one who spoke first", "the one who spoke later"])
+def test_the_later_wording_counts_whoever_merges(
+    engram: Driver, registry: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pulls: str
+):
+    ours, theirs = registry.parent, tmp_path / "theirs"
+    cloned(ours, theirs)
+    for folder, text in ((theirs, "We deploy on Mondays"), (ours, "We deploy on Sundays")):
+        monkeypatch.setenv("ENGRAM_STORE", f"files:{folder}")
+        assert engram("revise", "mem-0002", "--text", text).code == 0
+        git(folder, "commit", "-qam", "two")
+    first, second = (ours, theirs) if pulls == "the one who spoke later" else (theirs, ours)
+    pulled(first, second)
+    monkeypatch.setenv("ENGRAM_STORE", f"files:{first}")
+    told = engram("doctor", "--fix").out
+    assert "the sides of the merge word mem-0002 differently; the later wording counts." in told
+    assert "✓ Healthy" in told
+    git(first, "add", "-A")
+    git(first, "commit", "-qm", "merged")
+    trail = (first / "audit.jsonl").read_text().splitlines()
+    assert len(trail) == len(set(trail)) == 4
+
+    pulled(second, first)
+    texts = []
+    for folder in (first, second):
+        monkeypatch.setenv("ENGRAM_STORE", f"files:{folder}")
+        assert "✓ Healthy" in engram("doctor").out
+        texts.append([each["text"] for each in json.loads(engram("list", "--json").out)["memories"]])
+        told = engram("history", "mem-0002").out
+        assert told.index("We deploy on Sundays") < told.index("We deploy on Mondays")
+    assert texts == [["We deploy on Sundays", "I pay in euros"]] * 2
+
+
+def test_two_that_merged_one_another_have_the_same_memory(
+    engram: Driver, registry: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    ours, theirs, copy = registry.parent, tmp_path / "theirs", tmp_path / "copy"
+    cloned(ours, theirs)
+    for folder in (theirs, ours):
+        monkeypatch.setenv("ENGRAM_STORE", f"files:{folder}")
+        engram.remember(f"Written in {folder.name}")
+        assert engram("revise", "mem-0002", "--text", f"We deploy as {folder.name} says").code == 0
+        git(folder, "commit", "-qam", "two")
+    git(ours, "clone", "-q", str(ours), str(copy))
+    told = []
+    for folder, other in ((ours, theirs), (theirs, copy)):
+        pulled(folder, other)
+        monkeypatch.setenv("ENGRAM_STORE", f"files:{folder}")
+        assert "✓ Healthy" in engram("doctor", "--fix").out
+        told.append(json.loads(engram("list", "--json").out)["memories"])
+
+    assert told[0] == told[1]
+    assert {each["handle"]: each["text"] for each in told[0]} == {
+        "mem-0001": "I pay in euros",
+        "mem-0002": "We deploy as store says",
+        "mem-0003": "Written in theirs",
+        "mem-0004": "Written in store",
+    }
+
+
+@pytest.mark.parametrize("pulls", ["the one who purged", "the other one"])
+def test_what_one_side_of_a_merge_purged_is_gone_from_both(
+    engram: Driver, registry: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pulls: str
+):
+    ours, theirs = registry.parent, tmp_path / "theirs"
+    cloned(ours, theirs)
+    assert engram("purge", "mem-0002", "--confirm").code == 0
+    git(ours, "commit", "-qam", "purged")
+    monkeypatch.setenv("ENGRAM_STORE", f"files:{theirs}")
+    engram.remember("Written over there")
+    assert engram("revise", "mem-0002", "--text", "We deploy on Fridays at noon").code == 0
+    git(theirs, "commit", "-qam", "two")
+    here, there = (ours, theirs) if pulls == "the one who purged" else (theirs, ours)
+    pulled(here, there)
+    monkeypatch.setenv("ENGRAM_STORE", f"files:{here}")
+
+    assert "✓ Healthy" in engram("doctor", "--fix").out
+    texts = [each["text"] for each in json.loads(engram("list", "--json").out)["memories"]]
+    assert texts == ["Written over there", "I pay in euros"]
+    held = [path for path in here.rglob("*") if ".git" not in path.parts and path.is_file()]
+    assert not [path.name for path in held if "Fridays" in unpacked(path)]
+
+
+def unpacked(path: Path) -> str:
+    content = path.read_bytes()
+    return (gzip.decompress(content) if content[:2] == b"\x1f\x8b" else content).decode()
+
+
+@pytest.mark.parametrize("attributes", ["", UNION])
 def test_a_merge_of_git_that_kept_our_side_forgets_nothing_of_the_other(
     engram: Driver, registry: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, attributes: str
 ):
     ours, theirs = registry.parent, tmp_path / "theirs"
-    (ours / ".gitignore").write_text(".lock\n.bak/\nqueue/\n.*.new\n")
-    (ours / ".gitattributes").write_text(attributes)
-    git(tmp_path, "init", "-q", "-b", "main", str(ours))
-    git(ours, "add", "-A")
-    git(ours, "commit", "-qm", "one")
-    git(tmp_path, "clone", "-q", str(ours), str(theirs))
-    for path in (theirs, *theirs.glob("*")):
-        path.chmod(0o700 if path.is_dir() else 0o600)
+    cloned(ours, theirs, attributes)
     for folder, text in ((theirs, "Written over there"), (ours, "Written over here")):
         monkeypatch.setenv("ENGRAM_STORE", f"files:{folder}")
         engram.remember(text)

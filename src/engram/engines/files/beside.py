@@ -14,6 +14,7 @@ from engram.model.items import record_of
 from engram.model.limits import print_time
 from engram.model.memory import CURATED, Memory
 from engram.model.pages import one_line
+from engram.model.refs import print_handle
 
 LOG_TITLE = "# Memory log\n\nNewest first. Auto-captured, low-risk facts.\n\n"
 LOG_HEAD = "---\nschema: memory.v1\ngenerated: {date}\n---\n\n"
@@ -99,10 +100,18 @@ def unlogged(text: str, steps: Iterable[Step], whose: Mapping[str, str]) -> str:
 
 
 def owners(lines: Iterable[Line]) -> dict[str, str]:
-    """The id of the memory that each entry of the log tells of, by the entry's end."""
-    state = State()
-    told = [(line, step) for line in lines for step in state.steps(line)]
-    return {_end(entry): step.id for line, step in told for entry in log_entries(line, [step])}
+    """The id of the memory that each entry of the log tells of, by the entry's end.
+
+    An entry has the handle that its memory had when it was written, or the one it got when two copies were joined.
+    """
+    state, found = State(), dict[str, str]()
+    for line in lines:
+        given = {id: print_handle("memory", put["n"]) for id, put in line.memories.items() if put}
+        for step in state.steps(line):
+            for handle in {step.handle, given.get(step.id, step.handle)}:
+                entries = log_entries(line, [step._replace(handle=handle)])
+                found |= {_end(entry): step.id for entry in entries}
+    return found
 
 
 def _end(entry: str) -> str:
@@ -282,12 +291,13 @@ def last_audited(content: bytes) -> str:
 
 
 def followed(lines: Sequence[Line], content: bytes) -> int:
-    """How many lines the other files have followed, by the trail: up to its last one that is not lost."""
-    last = last_audited(content)
-    at = next((n for n, line in enumerate(lines, 1) if line.event.id == last), 0)
-    if at or not last:
-        return at
-    known = audited(content)
+    """How many lines the other files have followed, by the trail: up to its last one that is not lost.
+
+    Where git joined two trails, the last line of the trail need not be the latest that is told there.
+    """
+    if lines and lines[-1].event.id == last_audited(content):
+        return len(lines)
+    known = audited(whole_lines(content))
     return max((n for n, line in enumerate(lines, 1) if line.event.id in known), default=0)
 
 

@@ -49,8 +49,8 @@ class Line(NamedTuple):
         return {id: {} if put.get("gone") else put for id, put in puts.items()} | {id: {} for id in drops}
 
 
-def parse(content: bytes, seq: int) -> Line:
-    """Read a line; its place in the file is its `seq`.
+def parse(content: bytes) -> Line:
+    """Read a line; its number follows from those it stands among.
 
     Raises:
         ValueError: when it is none.
@@ -66,7 +66,7 @@ def parse(content: bytes, seq: int) -> Line:
     payload = told["payload"]
     if payload is not None:
         payload = Payload(tuple(Edit(*each) for each in payload["edits"]), payload["note"], payload["salt"])
-    return Line(Event(id=told["id"], seq=seq, **values, payload=payload), told["after"])
+    return Line(Event(id=told["id"], seq=0, **values, payload=payload), told["after"])
 
 
 def _is_put(put: Mapping[str, Any]) -> bool:
@@ -85,6 +85,9 @@ class Journal(NamedTuple):
 def read_journal(content: bytes) -> Journal:
     """Read the file; a last line that was never ended counts where it is whole, and else was never committed.
 
+    The lines come as they happened (see `in_order`), each event once: a merge of git puts the lines of one side
+    behind those of the other, and which one is behind depends on who merged.
+
     Raises:
         Corrupt: when its schema is unknown.
     """
@@ -97,10 +100,30 @@ def read_journal(content: bytes) -> Journal:
             if b'"schema"' in raw[:12]:
                 _require_schema(json.loads(raw)["schema"])
                 continue
-            lines.append(parse(raw, len(lines) + 1))
+            lines.append(parse(raw))
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             torn.append(at)
-    return Journal(lines, torn)
+    return Journal(in_order(lines), torn)
+
+
+def in_order(lines: Iterable[Line]) -> list[Line]:
+    """The lines as they happened, numbered: by time and then by replica, as whoever joins replicas orders them.
+
+    What a store writes is later than all it knows, so only the lines of several stores are ever moved. What one of
+    them took over from elsewhere happened before and was told there later: it goes with the line it stands behind.
+    """
+    told: dict[str, Line] = {}
+    for line in lines:
+        if line.event.id not in told or line.event.payload:  # one side may have purged the words of it
+            told[line.event.id] = line
+    last = ("", "", "")
+    keyed: list[tuple[tuple[str, str, str], Line]] = []
+    for line in told.values():
+        if line.after.get("home"):
+            last = (line.event.time, line.event.replica, line.event.id)
+        keyed.append((last, line))
+    keyed.sort(key=lambda each: each[0])
+    return [line._replace(event=line.event._replace(seq=n)) for n, (_, line) in enumerate(keyed, 1)]
 
 
 def _require_schema(schema: object) -> None:

@@ -51,7 +51,7 @@ def join(ours: Sequence[Line], theirs: Journal) -> Joined:
         lines.insert(_place(lines, line), line)
     before, after = _erased(ours), _erased(lines)
     if after:
-        lines = _without(lines, after)
+        lines = without_purged(lines, after)
     return Joined(lines, len(came), frozenset(after - before))
 
 
@@ -62,11 +62,29 @@ def _place(lines: Sequence[Line], line: Line) -> int:
     return next(later, len(lines))
 
 
+def brought_back(lines: Sequence[Line]) -> set[str]:
+    """What was purged and is told nevertheless, in lines that know nothing of it: git has those of both sides.
+
+    Whoever takes a memory in again after it was purged means to.
+    """
+    gone = set[str]()
+    for line in lines:
+        gone -= {id for id, put in line.after.get("puts", {}).items() if put.get("whole")}
+        gone |= set(line.after.get("erase", ()))
+    return {id for line in lines if not line.after.get("erase") for id in gone & _words_of(line)} if gone else gone
+
+
+def _words_of(line: Line) -> set[str]:
+    """The records of which a line says more than that they are gone."""
+    told = {id for id, put in line.after.get("puts", {}).items() if not put.get("gone")}
+    return told.union(line.event.subjects) if line.event.payload else told
+
+
 def _erased(lines: Sequence[Line]) -> set[str]:
     return {id for line in lines for id in line.after.get("erase", ())}
 
 
-def _without(lines: Sequence[Line], ids: set[str]) -> list[Line]:
+def without_purged(lines: Sequence[Line], ids: set[str]) -> list[Line]:
     """The lines without a word about what was purged; the purges themselves stay as they are."""
     bare = history.without(lines, ids)
     return [line if line.after.get("erase") else each for line, each in zip(lines, bare, strict=True)]

@@ -145,9 +145,16 @@ class Mender:
             self._scribe.settle(force=True)
         self._folder.remove(_THEIRS)
         self._drop_notices_of_age()
-        if secret := any(each.code == "secret" for each in self._shelf.notices):
+        purged = self._names_purged(texts)
+        if secret := purged or any(each.code == "secret" for each in self._shelf.notices):
             self._folder.remove(SNAPSHOTS, aside)
         return [notices.untangled(kept=not secret), *self._worded_twice(texts)]
+
+    def _names_purged(self, texts: Sequence[str]) -> bool:
+        """Whether one of these texts still has what was purged."""
+        state = self._scribe.state()
+        names = {name for text in texts for name in read_registry(text).names()}
+        return any(state.erased(name, name) for name in names)
 
     def _worded_twice(self, texts: Sequence[str]) -> list[Finding]:
         """Which memories the sides of a merge word differently: one wording counts, and both are told."""

@@ -10,7 +10,7 @@ from engram.engines.files.draft import Draft, draft, spliced
 from engram.engines.files.folder import AUDIT, EVENTS, LOG, REGISTRY, SNAPSHOTS, TEXTS, Folder, Stamp
 from engram.engines.files.history import Journal, Line, State, Step
 from engram.engines.files.index import Shelf
-from engram.engines.files.joining import Joined
+from engram.engines.files.joining import Joined, brought_back, without_purged
 from engram.engines.files.mark import advanced
 from engram.engines.files.problem import Unreadable
 from engram.engines.files.reading import ClaimsOf, Edited, KindOf, Reading, Scrub
@@ -289,6 +289,7 @@ class Scribe:
     def _reconcile(self) -> bool:
         """One attempt to settle; False when the registry moved meanwhile."""
         self._folder.sweep()
+        self._erase_again()
         journal, audit = self.journal(), beside.read_audit(self._folder)
         lines, gap, at = journal.lines, gaps.lost(journal, audit, met=True), beside.followed(journal.lines, audit)
         state = State.told_by(lines[:at])
@@ -420,21 +421,34 @@ class Scribe:
         Answers with what got another id by it: an older memory of the copy has theirs. Torn lines of ours go to the
         end, for their place is gone. Whoever is killed before history is written joins the copy again.
         """
-        torn, raw = set(before.torn), (self._folder.read(EVENTS) or b"").split(b"\n")
-        kept = b"".join(line + b"\n" for at, line in enumerate(raw, 1) if at in torn)
-        state, whose = self.state(), beside.owners(before.lines)
-        steps = [Step(id, known.handle, known, None) for id in joined.erased if (known := state.memory(id))]
-        gone = traces.erased(before.lines, steps, joined.erased)
-        if joined.erased:
-            beside.drop_snapshots(self._folder, gone.in_snapshot)
-            self._folder.write(beside.unlogged(beside.read_log(self._folder), steps, whose).encode(), LOG)
-            for step in steps:
-                beside.file_in_queue(self._folder, step, self._clock())
-        self._folder.write(history.HEADER + b"".join(line.print() for line in joined.lines) + kept, EVENTS)
+        state = self.state()
+        self._write_history(joined.lines, before, joined.erased)
         self.settle(force=True)
         after = self.state()
         pairs = [(known.handle, now.handle) for known in state.memories() if (now := after.memory(known.id))]
         return [f"{was} is {now} now: another memory had that id before." for was, now in pairs if was != now]
+
+    def _write_history(self, lines: Sequence[Line], before: Journal, erased: frozenset[str]) -> None:
+        """Write these lines in place of those before; what is erased by it goes from all other files first."""
+        torn, raw = set(before.torn), (self._folder.read(EVENTS) or b"").split(b"\n")
+        kept = b"".join(line + b"\n" for at, line in enumerate(raw, 1) if at in torn)
+        if erased:
+            state, numbers = self.state(), history.numbers_of(erased, before.lines)
+            steps = [Step(id, print_handle("memory", n), state.memory(id), None) for id, n in numbers.items()]
+            gone = traces.erased(before.lines, steps, erased)
+            beside.drop_snapshots(self._folder, gone.in_snapshot)
+            log, whose = beside.read_log(self._folder), beside.owners(before.lines)
+            self._folder.write(beside.unlogged(log, steps, whose).encode(), LOG)
+            for step in steps:
+                beside.file_in_queue(self._folder, step, self._clock())
+        self._folder.write(history.HEADER + b"".join(line.print() for line in lines) + kept, EVENTS)
+
+    def _erase_again(self) -> None:
+        """Take out what was purged here or there, and a merge of git brought back with the lines of the other."""
+        journal = self.journal()
+        if ids := brought_back(journal.lines):
+            self._write_history(without_purged(journal.lines, ids), journal, frozenset(ids))
+            self._shelf.seen = self._folder.fingerprint()
 
     def acknowledge(self, gap: Sequence[gaps.Lost]) -> str:
         """Take note of lost events by an event, so that history goes on without them; answers what was done."""
