@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from engram.surfaces.cli import main
+from engram.wiring import open as open_memory
 
 COMMAND = [sys.executable, "-m", "engram.surfaces.cli"]
 PATIENCE = 60
@@ -58,6 +59,11 @@ class Driver:
             code = int(end.code or 0)
         captured = self._capsys.readouterr()
         return Result(code, captured.out, captured.err)
+
+    def made(self) -> "Driver":
+        """The same with a store that holds nothing: whoever only asks makes none."""
+        with open_memory(self.store):
+            return self
 
     def remember(self, text: str, *words: str) -> dict[str, Any]:
         """Remember a text that must be accepted; the answer's JSON."""

@@ -14,6 +14,7 @@ import pytest
 
 import engram as memory
 from engram.errors import TABLE
+from engram.wiring import open as open_memory
 from surfaces.driving import Driver, child, environment
 
 DEPLOY = "We deploy on Fridays"
@@ -436,6 +437,7 @@ def test_an_export_below_a_file_is_refused(used: Driver):
 
 
 def test_an_error_reaches_a_real_shell_with_its_code(tmp_path: Path):
+    open_memory(tmp_path / "store.db").close()
     done = child(tmp_path, "get", "mem-0001", "--json")
 
     assert (done.code, done.out) == (3, "")

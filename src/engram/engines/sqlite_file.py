@@ -198,9 +198,9 @@ def open_file(
     except OSError as error:
         raise Unavailable(f"The store {path} cannot be reached: {error.strerror}.") from None
     _require_file(path, found)
+    _require_ours(path, found)  # first: how private the file of another program is, is no matter of ours
     if not lenient:
         _require_private(path, found, private_folder=private_folder)
-    _require_ours(path, found)
 
 
 def create(path: StrPath) -> None:

@@ -147,8 +147,10 @@ def _operate(words: list[str], screen: Screen) -> int:
     for flag in ("git", "hygiene"):  # they have said which operation is meant
         asked.pop(flag, None)
     # These must work where the store does not, or need none: another's is looked at.
-    apart = name in ("backup_verify", "backup_restore", "rescue") or (name == "hygiene" and bool(asked.get("path")))
-    with _open(asked.pop("store"), lenient=name == "doctor", apart=apart) as engram:
+    alone = name in ("backup_verify", "backup_restore", "rescue", "kinds")
+    apart = alone or (name == "hygiene" and bool(asked.get("path")))
+    making = OPERATIONS[name].writes or asked.get("action") == "install"  # whoever only asks leaves no store behind
+    with _open(asked.pop("store"), lenient=name == "doctor", apart=apart, making=making) as engram:
         if name == "review" and not (screen.json or listing) and _at_a_terminal():
             from engram.surfaces.review import walk  # noqa: PLC0415 - start-up
 
@@ -204,10 +206,10 @@ def _at_a_terminal() -> bool:
     return all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stdout))
 
 
-def _open(store: str, *, lenient: bool, apart: bool = False) -> "Engram":
+def _open(store: str, *, lenient: bool, apart: bool = False, making: bool = True) -> "Engram":
     from engram.wiring import open  # noqa: PLC0415 - start-up
 
-    return open(store, channel="flag", lenient=lenient, apart=apart)
+    return open(store, channel="flag", lenient=lenient, apart=apart, making=making)
 
 
 def _with_input(asked: dict[str, Any]) -> dict[str, Any]:

@@ -46,7 +46,28 @@ def place_of(name: str, environment: Mapping[str, str]) -> tuple[str, str]:
 def is_there() -> bool:
     """Whether the configured store has been made; a server's is taken to be."""
     form, path = place_of(config.read(os.environ, working_folder()).get("store"), os.environ)
-    return os.path.exists(path) if form in ("sqlite", "files") else form != "ram"
+    return form != "ram" and is_made(form, path)
+
+
+def is_made(form: str, path: str) -> bool:
+    """Whether there is something to open at a place, whatever it is; a server's store is taken to be there."""
+    if form == "files":
+        from engram.engines.files.folder import TEXTS  # noqa: PLC0415 - only the engine in use is loaded
+
+        return any(os.path.lexists(os.path.join(path, name)) for name in TEXTS) or _is_no_folder(path)
+    return form != "sqlite" or os.path.lexists(path)
+
+
+def _is_no_folder(path: str) -> bool:
+    return os.path.lexists(path) and not os.path.isdir(path)
+
+
+def absent(name: str, environment: Mapping[str, str]) -> Unavailable:
+    """What is raised where somebody named a store that is not there, and only asks."""
+    return Unavailable(
+        f"There is no store at {place_of(name, environment)[1]}, and none was made.",
+        "Look at the path (--store, ENGRAM_STORE, engram config). What saves makes a store: engram remember TEXT.",
+    )
 
 
 def engine_of(

@@ -1,0 +1,82 @@
+"""A store that is not there: whoever only asks makes none, and is told where it was looked for."""
+
+from pathlib import Path
+
+import pytest
+
+from engram.service import OPERATIONS
+from surfaces.driving import Driver
+
+ASKING = [
+    *(("list",), ("search", "port"), ("recall", "port"), ("context",), ("stats",), ("history",), ("doctor",)),
+    *(("get", "mem-0001"), ("export", "-"), ("review",), ("doctor", "--fix"), ("models",)),
+]
+EXIT = 7
+
+
+def everything(folder: Path) -> set[Path]:
+    return set(folder.rglob("*"))
+
+
+@pytest.mark.parametrize("form", ["", "files:"])
+@pytest.mark.parametrize("words", ASKING, ids=" ".join)
+def test_who_only_asks_a_store_that_is_not_there_is_told_so_and_leaves_nothing(
+    engram: Driver, words: tuple[str, ...], form: str, tmp_path: Path
+):
+    place = tmp_path / "no" / "such" / "x.db"
+    before = everything(tmp_path)
+    done = engram(*words, "--store", f"{form}{place}")
+
+    assert (done.code, done.out) == (EXIT, "")
+    assert f"There is no store at {place}, and none was made." in done.err
+    assert "engram remember TEXT" in done.err
+    assert engram(*words, "--store", f"{form}{place}", "--json").error["code"] == "unavailable"
+    assert everything(tmp_path) == before
+
+
+def test_a_store_that_settings_name_and_is_not_there_is_told_too(engram: Driver, tmp_path: Path):
+    engram.set(ENGRAM_STORE=str(tmp_path / "typo.db"))
+
+    assert "There is no store at" in engram("list").err
+    assert not (tmp_path / "typo.db").exists()
+
+
+def test_a_folder_without_a_store_is_none_and_stays_as_it_is(engram: Driver, tmp_path: Path):
+    folder = tmp_path / "folder"
+    folder.mkdir()
+
+    assert engram("list", "--store", f"files:{folder}").code == EXIT
+    assert not any(folder.iterdir())
+
+
+@pytest.mark.parametrize(
+    "words", [("list",), ("recall", "port"), ("context",), ("stats",), ("doctor",)], ids=" ".join
+)
+def test_first_use_at_the_default_place_is_an_empty_memory_and_makes_nothing(
+    engram: Driver, words: tuple[str, ...], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
+    monkeypatch.delenv("ENGRAM_STORE")
+    engram.set(XDG_DATA_HOME=str(tmp_path / "data"), HOME=str(tmp_path))
+
+    assert engram(*words).code == 0
+    assert not (tmp_path / "data" / "engram" / "engram.db").exists()
+    engram.remember("The port is 80")
+    assert (tmp_path / "data" / "engram" / "engram.db").exists()
+
+
+def test_what_saves_makes_the_store_and_what_needs_none_asks_for_none(engram: Driver, tmp_path: Path):
+    assert engram("kinds", "--store", str(tmp_path / "x.db")).code == 0
+    assert not (tmp_path / "x.db").exists()
+    assert OPERATIONS["remember"].writes
+    assert engram("remember", "The port is 80", "--store", str(tmp_path / "x.db")).code == 0
+    assert (tmp_path / "x.db").exists()
+
+
+def test_a_file_that_is_no_store_is_called_that_before_its_modes_are(engram: Driver, tmp_path: Path):
+    other = tmp_path / "passwd"
+    other.write_text("root:x:0:0\n" * 20)
+    other.chmod(0o644)
+    done = engram("list", "--store", str(other))
+
+    assert "is no Engram store" in done.err
+    assert "chmod" not in done.err
