@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from engram.engines.files.folder import Folder
 from engram.surfaces.mcp.tools import Native
 from engram.wiring import open as open_memory
 from surfaces.driving import Driver
@@ -212,6 +213,40 @@ def noted(engram: Driver) -> set[str]:
 def git(folder: Path, *words: str) -> None:
     plain = ["-c", "user.email=ada@example.com", "-c", "user.name=Ada", "-c", "commit.gpgsign=false"]
     subprocess.run(["git", *plain, "-C", folder, *words], check=True, capture_output=True)
+
+
+def test_doctor_only_looks_at_a_store_that_others_may_open_until_it_is_told_to_mend(engram: Driver, registry: Path):
+    swap(registry, "We deploy on Fridays", "We deploy on Mondays")
+    registry.chmod(0o644)
+    store = registry.parent
+    before = {path: (path.stat().st_mode, path.read_bytes()) for path in store.rglob("*") if path.is_file()}
+    assert engram("list").code == 8
+    shown = engram("doctor")
+
+    assert shown.code == 8
+    assert f"chmod 600 {registry}" in shown.out
+    assert {path: (path.stat().st_mode, path.read_bytes()) for path in store.rglob("*") if path.is_file()} == before
+    assert "✓ Healthy" in engram("doctor", "--fix").out
+    assert "We deploy on Mondays" in engram("list").out
+
+
+def test_what_is_kept_aside_is_private_whatever_the_file_was(registry: Path):
+    registry.chmod(0o644)  # as git or an editor leaves it while another process writes
+    Folder(str(registry.parent)).keep_aside("memory.md", ".bak", "0123456789abcdef.bak")
+
+    assert (registry.parent / ".bak" / "0123456789abcdef.bak").stat().st_mode & 0o777 == 0o600
+
+
+def test_a_folder_of_other_things_is_not_to_be_made_private(engram: Driver, tmp_path: Path):
+    folder = tmp_path / "etc"
+    folder.mkdir(mode=0o755)
+    (folder / "hosts").write_text("127.0.0.1 localhost\n")
+    done = engram("remember", "The port is 80", "--store", f"files:{folder}")
+
+    assert done.code == 2
+    assert "is no Engram store" in done.err
+    assert "chmod" not in done.err
+    assert [each.name for each in folder.iterdir()] == ["hosts"]
 
 
 UNION = "audit.jsonl merge=union\nevents.jsonl merge=union\n"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from engram.engines.files.folder import PATIENCE, Folder
 from engram.engines.files.index import Index, Shelf
-from engram.errors import Corrupt, Unavailable
+from engram.errors import Corrupt, Invalid, Unavailable
 from engram.model.change import Change, Commit, Drifted, Finding, Token
 from engram.model.codec import Record, RecordType
 from engram.model.event import Event
@@ -56,7 +56,7 @@ class FilesEngine:
         read, so that it can be mended. `merged` tells the other sides of a merge that made the folder what it is.
 
         Raises:
-            Invalid: when the path is not a folder.
+            Invalid: when the path is not a folder, or one that holds other things and that others may open.
             Corrupt: when others may read it, a link leads out of it, its schema is unknown, or its text cannot be
                 read and never could.
             Unavailable: when it cannot be made. A full disk stops no reading of what is there.
@@ -69,6 +69,8 @@ class FilesEngine:
         self._snapshots, self._trace = snapshots, trace
         self._pen: Scribe | None = None
         self._require_private(lenient=lenient)
+        # What others may write is not taken in before somebody has said so: it is only looked at.
+        self._hands_off = bool(self._folder.loose())
         self._shelf = Shelf(os.fspath(cache), self._folder, open_at=open_index, scratch=scratch_index)
         try:
             self._bring_up_to_date(PATIENCE)
@@ -81,6 +83,11 @@ class FilesEngine:
     def _require_private(self, *, lenient: bool) -> None:
         for link in self._folder.links():
             raise Corrupt(f"{self._folder.at(link)} is a symbolic link.", "Replace it by the file itself.")
+        if not lenient and self._folder.is_anothers() and any(self._folder.loose()):
+            raise Invalid(
+                f"{self._folder.path} is no Engram store: it holds other things, and others may open it.",
+                "Give a folder of its own, such as files:" + self._folder.at("memory") + ".",
+            )
         for loose in [] if lenient else self._folder.loose():
             raise Corrupt(loose.sentence, f"Make it private: {loose.command}  (or run `engram doctor --fix`)")
 
@@ -189,7 +196,10 @@ class FilesEngine:
         return self._scribe().commit(change)
 
     def check(self, *, repair: bool = False) -> list[Finding]:
-        """See `ports.Engine.check`."""
+        """See `ports.Engine.check`. Of a store that others may open nothing else is told before it is private."""
+        if self._hands_off and not repair:
+            return self._mender().modes()
+        self._hands_off = False
         return self._mender().check(repair=repair)
 
     def pages(self, *, write: bool = False) -> list[Drifted]:
@@ -204,7 +214,7 @@ class FilesEngine:
         return self._shelf.index
 
     def _bring_up_to_date(self, patience: float) -> None:
-        if not self._shelf.is_up_to_date():
+        if not self._hands_off and not self._shelf.is_up_to_date():
             with self._folder.locked(patience):
                 self._scribe().settle_or_look()
 

@@ -67,6 +67,11 @@ class Folder:
                 found += [] if stat.S_ISLNK(seen.st_mode) else loosened(path, seen)
         return found
 
+    def is_anothers(self) -> bool:
+        """Whether it holds other things, and nothing of a store; what git and others hide in a folder is none."""
+        names = [name for name in self.names("") if not name.startswith(".")]
+        return bool(names) and not {*TEXTS, AUDIT, QUEUE} & set(names)
+
     def links(self) -> list[str]:
         """Names of ours that are symbolic links."""
         return [name for name in (*TEXTS, AUDIT, LOCK, QUEUE, DONE, SNAPSHOTS) if os.path.islink(self.at(name))]
@@ -215,7 +220,10 @@ class Folder:
                     self.remove(place, name)
 
     def keep_aside(self, name: str, *where: str) -> None:
-        """A second name for a file as it is now: it is replaced whole, so the old content stays under that name."""
+        """A second name for a file as it is now: it is replaced whole, so the old content stays under that name.
+
+        Whoever else may open the file (a person or git wrote it) may not open what is kept of it.
+        """
         self._own_folder(self.at(*where[:-1]))
         target = self.at(*where)
         try:
@@ -224,6 +232,8 @@ class Folder:
             return
         except OSError:  # a file system without second names
             self.write(self.read(name) or b"", *where, durable=False)
+        with suppress(OSError):
+            os.chmod(target, 0o600)
 
     def _own_folder(self, folder: str) -> None:
         if os.path.islink(folder):

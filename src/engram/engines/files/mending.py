@@ -48,7 +48,7 @@ class Mender:
 
     def check(self, *, repair: bool = False) -> list[Finding]:
         """See `ports.Engine.check`."""
-        findings = self._check_modes(repair=repair)
+        findings = self.modes(repair=repair)
         with self._folder.locked():
             marks = checks.marked(self._folder)
             if repair and marks and marks.mend:
@@ -97,7 +97,8 @@ class Mender:
         found = reading.read(registry, state, base, now, self._kind_of)
         return checks.View(self._folder, journal, state, registry, found, now)
 
-    def _check_modes(self, *, repair: bool) -> list[Finding]:
+    def modes(self, *, repair: bool = False) -> list[Finding]:
+        """What others may open; with `repair` it is private afterwards."""
         loose = self._folder.loose(deep=True)
         if not repair:
             wanted = "Make it private: {}"
