@@ -39,7 +39,7 @@ from engram.usage import UsageFile
 from engram.wiring.clock import new_id, now
 from engram.wiring.embedders import embedder_of
 from engram.wiring.places import holds, home_scope, working_folder
-from engram.wiring.stores import absent, beside, engine_of, indexed, is_made, place_of, sync_folder
+from engram.wiring.stores import answering, beside, engine_of, indexed, place_of, sync_folder
 from engram.wiring.vault import StoreVault
 
 
@@ -59,12 +59,10 @@ def open(
 ) -> Engram:
     """Open a memory: the configured store, or the one given.
 
-    A store is a path, `sqlite:PATH`, `files:PATH`, `postgres://…` or `ram:`. `folder` tells the current project; it
-    is the working directory unless given. `home` is where memories land when no folder shall tell it. `lenient`
-    opens what others may read, so that it can be mended; `apart` opens none. Where there is no store yet, one is
-    made; without `making` nothing is: a place that was named is refused, and at the default one an empty memory
-    answers. `agent` is who speaks where no setting names one: without either, a person does. `clock` is the wall
-    clock unless given; old notes get dates by it.
+    A store is a path, `sqlite:PATH`, `files:PATH`, `postgres://…` or `ram:`. `folder` tells the current project;
+    unless given, the working directory. `home` is where memories land when no folder shall tell it. `lenient` opens
+    what others may read, to mend it; `apart` opens none; without `making` none is made (`stores.answering`).
+    `agent` is who speaks where no setting names one, else a person. `clock` is the wall clock unless given.
 
     Raises:
         Invalid, Corrupt, Unavailable: when the settings or the store cannot be used.
@@ -72,17 +70,13 @@ def open(
     variables = os.environ if environment is None else environment
     place = os.path.abspath(folder) if folder else working_folder()
     settings = config.read(variables, place)
-    agent = settings.get("agent") or agent
-    policy, shelf = _policy(settings), Shelf(config.data_folder(variables))
+    agent, policy, shelf = settings.get("agent") or agent, _policy(settings), Shelf(config.data_folder(variables))
     embedder = embedder_of(settings, variables, shelf.folders)
     # Last, so that whatever is wrong with the settings leaves no store behind.
     name = os.fspath(store) or settings.get("store")
-    bare = not (making or apart) and not is_made(*place_of(name, variables))
-    if bare and (store or settings.origin("store") != "default"):
-        raise absent(name, variables)
-    engine, shown = engine_of("ram:" if apart or bare else name, variables, settings, policy, lenient=lenient)
-    if not bare:
-        engine = indexed(engine, settings, variables, embedder)
+    used = "ram:" if apart else answering(name, variables, settings, given=bool(store), making=making)
+    engine, shown = engine_of(used, variables, settings, policy, lenient=lenient)
+    engine = indexed(engine, settings, variables, embedder) if used == name else engine
     vault = StoreVault(place_of(name, variables), variables, settings, policy)
     speaker = caller or Caller(org=settings.get("org"), agent=agent, human=not agent)
     # Whom no folder tells where he is has no working tree either: a server for clients elsewhere.
@@ -96,7 +90,7 @@ def open(
         policy=policy,
         home=home or (lambda: home_scope(settings, variables, place, taken)),
         budget=settings.get("budget"),
-        store=vault.shown if apart or bare else shown,
+        store=shown if used == name else vault.shown,
         channel=channel,
         embedder=embedder,
         shelf=shelf,

@@ -62,10 +62,23 @@ def _is_no_folder(path: str) -> bool:
     return os.path.lexists(path) and not os.path.isdir(path)
 
 
-def absent(name: str, environment: Mapping[str, str]) -> Unavailable:
-    """What is raised where somebody named a store that is not there, and only asks."""
-    return Unavailable(
-        f"There is no store at {place_of(name, environment)[1]}, and none was made.",
+def answering(
+    name: str, environment: Mapping[str, str], settings: config.Settings, *, given: bool, making: bool
+) -> str:
+    """The store that answers: the one of this name, which is made where there is none if that is wanted.
+
+    If not, an empty memory answers for the default place, as before first use.
+
+    Raises:
+        Unavailable: when it was `given` or set: an empty memory would be no answer to a mistyped path.
+    """
+    form, path = place_of(name, environment)
+    if making or is_made(form, path):
+        return name
+    if not given and settings.origin("store") == "default":
+        return "ram:"
+    raise Unavailable(
+        f"There is no store at {path}, and none was made.",
         "Look at the path (--store, ENGRAM_STORE, engram config). What saves makes a store: engram remember TEXT.",
     )
 
