@@ -263,7 +263,7 @@ class Joining:
     def _is_judged(self, late: Memory, early: Memory, joined: Joined, known: Mapping[str, Sequence[Event]]) -> bool:
         """Whether somebody has said of two that are at odds that both count: by a verdict, or by approving."""
         pair = pair_id(self._call.caller.owner, late.id, early.id)
-        judged = joined.after.get(pair) or self._call.engine.get("relation", [pair], self._call.access).get(pair)
+        judged = joined.after.get(pair) or self.records([pair]).get(pair)
         if isinstance(judged, Relation) and judged.status != "proposed":
             return True
         told = [
