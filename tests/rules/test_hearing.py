@@ -187,3 +187,25 @@ def test_a_replica_that_is_bound_to_an_owner_speaks_for_nobody_else():
     assert hearing.heard(nobody, trust).payload.edits[0].new is None
     lost = making(memory(), replica="there")._replace(payload=None)
     assert hearing.heard(lost, trust) == lost
+
+
+def test_a_secret_is_seen_in_what_is_noted_beside_records_that_are_told_whole():
+    told = telling(memory(), "mine")
+    assert told.payload
+    noted = told._replace(payload=told.payload._replace(note={**(told.payload.note or {}), "reason": f"Use {KEY}"}))
+
+    assert hearing.secrets(told) == ""
+    assert "aws-access-key" in hearing.secrets(noted)
+
+
+def test_an_event_tells_of_what_it_edits_and_of_what_it_tells_whole():
+    assert hearing.told_of(telling(memory(), "mine")) == [memory().id]
+    assert hearing.told_of(said("mine", changing("text", "x"))) == ["memory-1"]
+    assert hearing.told_of(said("mine", subjects=("memory-1",))._replace(payload=None)) == []
+
+
+def test_what_a_server_never_told_of_belongs_to_nobody_else():
+    trust = EVERYBODY._replace(vouched=frozenset({"server"}))
+    events = [said("server", changing("text", "x", id="another")), said("mine", changing("text", "y"))]
+
+    assert hearing.out_of_turn("memory-1", events, trust) == frozenset()
