@@ -51,10 +51,8 @@ def _uncounted(number: int, paper: Paper) -> Iterator[str]:
 def _held(number: int, paper: Paper) -> Iterator[str]:
     if number:
         wait, contradict = ("waits", "it contradicts") if number == 1 else ("wait", "they contradict")
-        yield paper.warn(
-            f"  {count(number, 'memory', 'memories')} {wait} for review: {contradict} what is in use. Decide:"
-            " engram review"
-        )
+        told = f"  {count(number, 'memory', 'memories')} {wait} for review: {contradict} what is in use."
+        yield paper.warn(f"{told} {paper.says('Decide: engram review')}")
 
 
 def _replicas(answer: a.ReplicaList, paper: Paper) -> Iterator[str]:
