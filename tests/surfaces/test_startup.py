@@ -163,6 +163,7 @@ def test_every_command_is_started_but_those_that_make_vectors_or_sign():
 
 
 def test_a_recall_by_meaning_loads_the_model_and_nothing_else_that_is_heavy(tmp_path: Path):
+    engram.open(tmp_path / "store.db").close()
     done = run(tmp_path, "recall", "when is lunch")
     loaded = {name.split(".")[0] for name in re.findall(r"\|\s+([\w.]+)$", done.stderr, re.MULTILINE)}
 
@@ -172,4 +173,5 @@ def test_a_recall_by_meaning_loads_the_model_and_nothing_else_that_is_heavy(tmp_
 
 def test_the_driver_is_loaded_by_commands_that_open_a_store_only(tmp_path: Path):
     assert not re.search(r"\| +apsw$", run(tmp_path, "--help").stderr, re.MULTILINE)
+    engram.open(tmp_path / "store.db").close()
     assert re.search(r"\| +apsw$", run(tmp_path, "list").stderr, re.MULTILINE)
