@@ -57,6 +57,28 @@ def test_one_reads_what_is_own_or_shared_and_in_reach_within_the_workspace(acces
     assert access.allows(owner, visibility, scope) is may
 
 
+@pytest.mark.parametrize("role", ["", "writer"])
+@pytest.mark.parametrize("name", ["pay", "PAY", "Api"])
+def test_the_short_name_of_a_project_with_members_is_no_project_to_write_to(role: str, name: str):
+    caller = Caller("a", org="acme", grants=(("project:api", role), ("project:github.com/acme/pay", role)))
+    with pytest.raises(Forbidden, match=f"not write to project:{name}") as refused:
+        require_place(caller, Scope("project", name, run="x"))
+    assert "acme" not in refused.value.hint
+
+
+@pytest.mark.parametrize(
+    "scope",
+    [
+        Scope("project", "github.com/dan/pay"),
+        Scope("project", "payments"),
+        Scope("project", "a/b"),
+        Scope("agent", "pay"),
+    ],
+)
+def test_whole_names_and_what_is_no_project_are_not_taken_by_grants(scope: Scope):
+    require_place(Caller("a", org="acme", grants=(("project:github.com/acme/pay", ""),)), scope)
+
+
 def test_access_is_made_from_the_caller_and_nothing_else():
     caller = Caller(owner="a", reach=frozenset({"project:api"}), workspace="team")
     assert access_of(caller) == Access("a", frozenset({"project:api"}), "team")

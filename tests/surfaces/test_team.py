@@ -491,6 +491,84 @@ def test_without_the_provider_nobody_is_let_in_and_nothing_else_is_said(tmp_path
         assert alone.ask("", "GET", "/healthz").status == 200
 
 
+# Short names of projects with members
+
+
+MEMBERS = """
+oidc_audience = "https://memory.example.org"
+grants = {"project:api" = {writer = ["ada"]}, "project:github.com/acme/pay" = {writer = ["ada"], reader = ["ben"]}}
+"""
+
+
+def test_nobody_takes_the_short_name_of_a_project_with_members(tmp_path_factory: pytest.TempPathFactory):
+    people: dict[str, dict[str, Any]] = {"ada": {}, "ben": {}, "dan": {}}
+    folder = tmp_path_factory.mktemp("named")
+
+    def save(who: str, text: str, scope: str) -> Answer:
+        body = {"text": text, "scope": scope, "visibility": "shared"}
+        return team.ask(tokens[who], "POST", "/v1/memories", body)
+
+    def read(who: str, scope: str) -> list[str]:
+        told = team.ask(tokens[who], "GET", f"/v1/memories?scope={scope}").body["memories"]
+        return [one["text"] for one in told]
+
+    with provider(people, tmp_path_factory.mktemp("provider")) as known:
+        tokens = {name: known.person(name, RESOURCE) for name in people}
+        with running(folder, known, 'oidc_audience = "https://memory.example.org"\n') as (port, log):
+            team = Team(port, known, tokens, folder, log)  # nobody is a member of anything yet
+            assert save("dan", "Otters pay in pebbles", "project:pay").body["memory"]["scope"] == "project:pay"
+        with running(folder, known, MEMBERS) as (port, log):
+            team = Team(port, known, tokens, folder, log)
+            first = save("ada", "Badgers keep the ledger", "project:pay")
+            taking = [save("dan", "Send it to the heron", scope) for scope in ("project:pay", "project:PAY")]
+            again = save("ada", "Badgers count at night", "project:pay")
+            spoken = team.tool(tokens["ada"], "remember", {"text": "Badgers dig deep", "scope": "project:pay"})
+            recalled = team.tool(tokens["ada"], "recall", {"question": "badgers ledger", "scope": "project:pay"})
+
+            assert first.body["memory"]["scope"] == "project:github.com/acme/pay"
+            assert [one.status for one in taking] == [403, 403]
+            assert taking[0].body["message"] == "You may not write to project:pay."
+            assert not [one for one in taking if b"acme" in one.raw], "whose short name it is, is told to members"
+            assert again.body["memory"]["scope"] == "project:github.com/acme/pay"
+            assert not spoken.get("isError")
+            assert "Badgers keep the ledger" in json.dumps(recalled)
+            assert "tters" not in json.dumps(recalled)
+            everything = read("ada", "project:github.com/acme/pay")
+            assert "Badgers dig deep" in everything
+            assert read("ada", "project:pay") == everything
+            assert sorted(read("ben", "project:pay")) == ["Badgers count at night", "Badgers keep the ledger"]
+            assert save("ben", "Ben only reads", "project:pay").status == 403
+            assert read("dan", "project:pay") == ["Otters pay in pebbles"]
+            assert read("dan", "project:github.com/acme/pay") == []
+            with pytest.raises(package.Forbidden, match="project:pay"):  # nor by what a laptop brings
+                carried(folder / "laptop", team._replace(tokens={"ada": tokens["dan"]}), "project:pay")
+
+
+def test_the_whole_name_of_a_project_with_members_means_nothing_else(tmp_path_factory: pytest.TempPathFactory):
+    people: dict[str, dict[str, Any]] = {"ada": {}, "dan": {}}
+    folder = tmp_path_factory.mktemp("named")
+    with (
+        provider(people, tmp_path_factory.mktemp("provider")) as known,
+        running(folder, known, MEMBERS) as (port, log),
+    ):
+        tokens = {name: known.person(name, RESOURCE) for name in people}
+        team = Team(port, known, tokens, folder, log)
+        body = {"text": "The kestrel hovers", "scope": "project:github.com/acme/api", "visibility": "shared"}
+        assert team.ask(tokens["dan"], "POST", "/v1/memories", body).status == 200  # an open project of its own
+
+        said = {"text": "The kestrel dives", "scope": "project:api", "visibility": "shared"}
+        assert team.ask(tokens["dan"], "POST", "/v1/memories", said).status == 403
+        assert team.ask(tokens["dan"], "GET", "/v1/memories?scope=project:api").body["memories"] == []
+        saved = team.ask(tokens["ada"], "POST", "/v1/memories", said)
+        assert saved.body["memory"]["scope"] == "project:api"
+
+        body |= {"text": "A pay of its own", "scope": "project:github.com/dan/pay"}
+        assert team.ask(tokens["dan"], "POST", "/v1/memories", body).status == 200
+        asked = team.ask(tokens["ada"], "POST", "/v1/memories", said | {"scope": "project:pay"})
+        assert asked.status == 409  # asked, even where nothing is in the one with members yet
+        assert "project:github.com/acme/pay, project:github.com/dan/pay" in asked.body["message"]
+
+
 # Workspaces
 
 

@@ -62,4 +62,9 @@ class Scope(Record):
         return (self.workspace, self.place) == (other.workspace, other.place) and self.run in ("", other.run)
 
 
+def alias_of(name: str) -> str:
+    """The short name of a project: what follows the last slash."""
+    return name.rpartition("/")[2]
+
+
 GLOBAL = Scope()

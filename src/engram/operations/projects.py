@@ -10,11 +10,11 @@ from engram.model.event import Event
 from engram.model.filter import Filter
 from engram.model.memory import Standing
 from engram.model.record import replace
-from engram.model.scope import Scope
+from engram.model.scope import Scope, alias_of
 from engram.model.session import Session
 from engram.operations import parameters as p
 from engram.operations.base import Call, each, every, operation, pages
-from engram.operations.scopes import alias_of, current_project, holds_something, scope_named
+from engram.operations.scopes import current_project, holds_something, scope_named
 from engram.rules.projects import COUNTS, Plan, carry_out, plan_move
 
 REMEMBERED: tuple[Standing, ...] = ("live", "stale", "scheduled", "staged", "pending", "expired", "replaced")

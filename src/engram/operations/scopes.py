@@ -7,9 +7,10 @@ from weakref import WeakKeyDictionary
 from engram.errors import Ambiguous, Conflict
 from engram.model.filter import Filter
 from engram.model.record import replace
-from engram.model.scope import GLOBAL, Scope
+from engram.model.scope import GLOBAL, Scope, alias_of
 from engram.operations.base import PLACED, Call
 from engram.ports import Engine
+from engram.rules.access import roles_by_short_name
 
 _ORDERED: WeakKeyDictionary[Engine, tuple[Sequence[Scope], Mapping[str, Sequence[Scope]]]] = WeakKeyDictionary()
 """The last places that were asked for, and the projects among them by their short names."""
@@ -52,6 +53,9 @@ def unplaced(call: Call, scope: str | Scope, *, everywhere: bool = False) -> str
 def scope_named(call: Call, text: str | Scope) -> Scope:
     """The scope a caller means: `project:api` is the known project of that short name, if none is called just so.
 
+    Projects with members are known to their members before anything is in them. One that is called just so is
+    meant whatever else goes by that name; one that goes by it for short is hidden by none that is called just so.
+
     Raises:
         Invalid: when the scope's name is none.
         Conflict: when several projects go by that short name.
@@ -63,20 +67,22 @@ def scope_named(call: Call, text: str | Scope) -> Scope:
         scope = replace(scope, workspace=call.caller.workspace)
     if scope.level != "project" or "/" in scope.name:
         return scope
+    granted = roles_by_short_name(call.caller, scope.name)
+    if scope.name in granted:
+        return scope
+    own = {name for name, role in granted.items() if role}
     fits = _known_by(call, scope)
+    if own:
+        fits = sorted(own.union(name for name in fits if "/" in name))
     if len(fits) > 1:  # a project that was merged or renamed away leaves a name behind, which means nothing now
-        fits = [name for name in fits if holds_something(call, replace(scope, name=name, run=""))] or fits
+        kept = [name for name in fits if name in own or holds_something(call, replace(scope, name=name, run=""))]
+        fits = kept or fits
     if scope.name in fits or not fits:
         return scope
     if len(fits) > 1:
         choices = ", ".join(f"project:{name}" for name in fits)
         raise Conflict(f"{text} may mean {len(fits)} projects: {choices}.", "Give the whole name of one of them.")
     return replace(scope, name=fits[0])
-
-
-def alias_of(name: str) -> str:
-    """The short name of a project: what follows the last slash."""
-    return name.rpartition("/")[2]
 
 
 def holds_something(call: Call, scope: Scope) -> bool:

@@ -1,11 +1,13 @@
 """Who may read and who may change what: identity comes from the Caller, and from nowhere else."""
 
+from collections.abc import Mapping
+
 from engram.errors import Forbidden, Unconfirmed
 from engram.model.caller import ADMIN, REVIEWER, WRITER, Caller
 from engram.model.change import Request
 from engram.model.filter import Access
 from engram.model.memory import Memory
-from engram.model.scope import Scope
+from engram.model.scope import Scope, alias_of
 
 
 def access_of(caller: Caller) -> Access:
@@ -14,8 +16,21 @@ def access_of(caller: Caller) -> Access:
     return Access(caller.owner, caller.reach, caller.workspace, closed, caller.agent)
 
 
+def roles_by_short_name(caller: Caller, name: str) -> Mapping[str, str]:
+    """The projects with members that go by a short name, in any capitals, each with the caller's role there.
+
+    What such a name means is not told by what is saved: whoever writes in the open could else take the short name
+    of a project with members, and what they say under it.
+    """
+    short = name.lower()
+    placed = ((Scope.parse(place), role) for place, role in caller.grants)
+    return {one.name: role for one, role in placed if alias_of(one.name).lower() == short}
+
+
 def require_place(caller: Caller, scope: Scope) -> None:
     """What is new lands in the workspace the caller stands in, or outside them all, and where it may write.
+
+    Nothing new lands in a project whose whole name is the short name of one with members.
 
     Raises:
         Forbidden: for any other place. It says nothing about what is there.
@@ -25,6 +40,11 @@ def require_place(caller: Caller, scope: Scope) -> None:
     if not caller.is_in(WRITER, scope.place):
         raise Forbidden(
             f"You may not write to {scope.place}.", "Ask whoever runs this memory for the writer role there."
+        )
+    if scope.level == "project" and scope.name not in (taken := roles_by_short_name(caller, scope.name)) and taken:
+        raise Forbidden(
+            f"You may not write to {scope.place}.",
+            "It is the short name of a project that has members. Give the whole name of the project you mean.",
         )
 
 
