@@ -191,6 +191,54 @@ def test_remotes_are_named_checked_and_listed(pair, url):
         one.memory.remote_pull("other")
 
 
+@pytest.fixture
+def cloned(tmp_path, url):
+    """A machine on which `acme` is short for the project of a clone."""
+    device = Device(tmp_path, "cloned", store="sqlite:", project="github.com/x/acme")
+    device.environment["ENGRAM_REMOTE_TOKEN_TEAM"] = "sesame"  # noqa: S105 - of a server that lives for one test
+    device.memory.remote_add("team", url)
+    return device
+
+
+def test_enrolling_says_which_scope_a_short_name_became(cloned):
+    told = cloned.memory.remote_enrol("team", "project:acme")
+    assert told.remotes[0].scopes == ("project:github.com/x/acme",)
+    assert told.hint.startswith("project:acme is project:github.com/x/acme here")
+    assert "add --exact" in told.hint
+    assert cloned.memory.remote_enrol("team", "project:github.com/x/acme").hint.startswith("Exchange:")
+    assert cloned.memory.remote_unenrol("team", "project:acme").remotes[0].scopes == ()
+
+
+def test_a_scope_that_is_enrolled_exactly_is_that_one_here_and_there(pair, cloned):
+    one, _ = pair
+    cloned.say("This stays with the clone")
+    told = cloned.memory.remote_enrol("team", SCOPE, exact=True)
+    one.say("The server's own acme")
+    one.memory.remote_push("team")
+    sent = cloned.memory.remote_push("team")
+    cloned.memory.remote_pull("team")
+    cloned.accept(one)
+    cloned.memory.remote_pull("team")
+
+    assert told.remotes[0].scopes == (SCOPE,)
+    assert told.hint.startswith("Exchange:")
+    assert sent.sent == 0
+    there = cloned.memory.list(scope=SCOPE).memories
+    assert "The server's own acme" in [memory.text for memory in there]
+    assert {str(memory.scope) for memory in there} == {SCOPE}
+    assert cloned.memory.remote_unenrol("team", SCOPE).remotes[0].scopes == ()
+
+
+def test_an_enrolled_scope_stays_the_same_when_a_project_comes_that_goes_by_it_for_short(tmp_path, url):
+    device = Device(tmp_path, "late", store="sqlite:", project="elsewhere")
+    device.environment["ENGRAM_REMOTE_TOKEN_TEAM"] = "sesame"  # noqa: S105 - of a server that lives for one test
+    device.memory.remote_add("team", url)
+    device.memory.remote_enrol("team", SCOPE)
+    device.say("Nobody asked for this one", scope="project:github.com/x/acme")
+
+    assert device.memory.remote_push("team").sent == 0
+
+
 def test_a_server_that_cannot_be_reached_is_told(tmp_path):
     one = Device(tmp_path, "laptop", store="sqlite:")
     one.say("Alone")

@@ -197,6 +197,7 @@ ReplicaRef = Annotated[str, "A replica: the beginning of its id or of its finger
 RemoteName = Annotated[str, "What you call the server."]
 RemoteUrl = Annotated[str, "The server's address, such as https://memory.example.com."]
 RemoteScope = Annotated[str, "A scope whose memories go there, such as project:github.com/acme/api."]
+ExactScope = Annotated[bool, "Take the scope as a whole name, whatever project goes by it for short."]
 KeyName = Annotated[str, "What the key is for, such as ci."]
 KeyCan = Annotated[Sequence[str], "What it may do: read, or read and write."]
 KeyDays = Annotated[int, "How many days it is good for; at most 366."]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from engram.errors import Conflict, Forbidden, Invalid, NotFound, Unavailable
 from engram.model.answers_sync import RemoteList, RemoteRow, Synced
 from engram.model.hashing import sha256
-from engram.model.scope import GLOBAL
+from engram.model.scope import GLOBAL, Scope
 from engram.operations import parameters as p
 from engram.operations.base import Call, operation
 from engram.operations.scopes import scope_named
@@ -86,17 +86,21 @@ def remote_enrol(
     scope: p.RemoteScope,
     *,
     private: p.WithPrivate = None,
+    exact: p.ExactScope = False,
 ) -> RemoteList:
     """Let the memories of a scope go to and come from a server.
 
-    Its shared memories; with --private, all of them.
+    Its shared memories; with --private, all of them. A server knows whole names alone: a short name is told in full
+    here, and with --exact it is a whole name itself.
     """
+    meant = str(Scope.parse(scope) if exact else scope_named(call, scope))
     ledger = call.syncing.ledger()
     with ledger.locked():
         scopes = _remote(call, name)["scopes"]
-        facts = scopes.setdefault(str(scope_named(call, scope)), {"after": 0})
+        facts = scopes.setdefault(meant, {"after": 0})
         facts["private"] = facts.get("private", False) if private is None else private
-    return _listed(call, f"Exchange: engram remote push {name}, and engram remote pull {name}.")
+    told = "" if meant == scope else f"{scope} is {meant} here; if the server has one called just so, add --exact. "
+    return _listed(call, f"{told}Exchange: engram remote push {name}, and engram remote pull {name}.")
 
 
 @operation(
@@ -360,7 +364,8 @@ def _meeting(call: Call, name: str, scope: str, *, private: bool) -> Meeting:
     mirror = _mirror(call, name, apart)
     os.makedirs(mirror, mode=0o700, exist_ok=True)
     server = Server(remote["url"], scope, call.syncing.secret(name, remote["url"]), private=private)
-    reach = Reach(scope_named(call, scope), private, shared=not private)
+    # It was told in full when it was enrolled: read anew, it might mean a project that came to be known since.
+    reach = Reach(Scope.parse(scope), private, shared=not private)
     facts = remote["scopes"][scope]
     ways = {"private": bool(facts.get("private")), "global": str(GLOBAL) in remote["scopes"]}
     others = frozenset(why for why, goes in ways.items() if goes)
