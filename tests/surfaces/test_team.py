@@ -648,7 +648,8 @@ def test_turning_workspaces_off_opens_none_of_them(tmp_path_factory: pytest.Temp
             assert "workspaces are off, and nobody is shown what lies in one" in log.read_text()
             for token in (ada, ben):
                 for path in (everything, "/v1/memories?scope=blue/project:web", "/v1/history?limit=100"):
-                    told = team.ask(token, "GET", path, engram_workspace="blue")
+                    assert team.ask(token, "GET", path, engram_workspace="blue").status == 403
+                    told = team.ask(token, "GET", path)
                     assert told.status == 200
                     assert saved["id"].encode() not in told.raw, path
                     assert b"whale" not in told.raw, path
@@ -657,6 +658,12 @@ def test_turning_workspaces_off_opens_none_of_them(tmp_path_factory: pytest.Temp
                 assert team.ask(token, "GET", "/v1/stats").body["memories"] == 0
                 there = {"text": "The whale dives", "scope": "blue/project:web"}
                 assert team.ask(token, "POST", "/v1/memories", there).status == 403
+                elsewhere = {"text": "The whale leaps", "visibility": "shared"}
+                refused = team.ask(
+                    token, "POST", "/v1/memories", elsewhere, engram_workspace="blue", x_request_id="blue"
+                )
+                assert refused.status == 403  # it would lie outside every workspace, for all to read
+                assert logged(team, "blue")["blue"]["why"] == "workspace"
                 assert team.ask(token, "POST", "/v1/undo", {}).status == 409
             assert team.ask(key, "GET", everything).status == 403
             said = {"text": "The gull cries", "scope": "project:web", "visibility": "shared"}

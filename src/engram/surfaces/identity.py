@@ -77,11 +77,13 @@ class Identity(NamedTuple):
         """The workspace of a request. Where they are off it is outside them all (""), so that none is opened.
 
         Raises:
-            Denied: when none of its own is meant, and for a key that was made in one where they are off.
+            Denied: when none of its own is meant; where they are off, for a key that was made in one, and for
+                whoever asks for one.
         """
+        asked = headers.get("engram-workspace", "")
         if self.claims.workspaces:
-            return _chosen(own, headers.get("engram-workspace", ""))
-        if any(own):
+            return _chosen(own, asked)
+        if asked or any(own):
             raise Denied("workspace")
         return ""
 
