@@ -642,10 +642,10 @@ def test_turning_workspaces_off_opens_none_of_them(tmp_path_factory: pytest.Temp
             saved = team.ask(ben, "POST", "/v1/memories", said).body["memory"]
             key = team.ask(ben, "POST", "/v1/apikeys", {"name": "ci"}).body["key"]
             assert saved["scope"] == "blue/project:web"
-            assert "workspaces are off" not in log.read_text()
+            assert unseen(log) == []
         with running(folder, known, off) as (port, log):
             team = Team(port, known, tokens, folder, log)
-            assert "workspaces are off, and nobody is shown what lies in one" in log.read_text()
+            assert unseen(log) == [("default", "workspaces are off, and nobody is shown what lies in one")]
             for token in (ada, ben):
                 for path in (everything, "/v1/memories?scope=blue/project:web", "/v1/history?limit=100"):
                     assert team.ask(token, "GET", path, engram_workspace="blue").status == 403
@@ -675,10 +675,45 @@ def test_turning_workspaces_off_opens_none_of_them(tmp_path_factory: pytest.Temp
             assert len(team.ask(made["key"], "GET", everything).body["memories"]) == 1
         with running(folder, known, on) as (port, log):
             team = Team(port, known, tokens, folder, log)
+            assert unseen(log) == [("default", "workspaces are on, and nobody is shown what lies in none")]
             assert [one["id"] for one in team.ask(ben, "GET", everything).body["memories"]] == [saved["id"]]
             assert team.ask(ada, "GET", everything).body["memories"] == []
             assert len(team.ask(key, "GET", everything).body["memories"]) == 1
             assert team.ask(made["key"], "GET", everything).status == 403
+
+
+def unseen(log: Path, *orgs: str) -> list[tuple[str, str]]:
+    """Of which orgs a server says that something is shown to nobody: of all, or those named."""
+    lines = [json.loads(line) for line in log.read_text().splitlines()]
+    told = [(line["org"], line["message"].partition(":")[0]) for line in lines if line["logger"] == "engram.serve"]
+    return [one for one in told if not orgs or one[0] in orgs]
+
+
+def test_that_workspaces_were_switched_is_told_of_every_org_that_has_something_unseen(
+    tmp_path_factory: pytest.TempPathFactory,
+):
+    red, plain = f"red-{uuid.uuid4().hex}", f"plain-{uuid.uuid4().hex}"
+    people = {"ada": {"org": red, "spaces": ["crimson"]}, "ben": {"org": plain, "spaces": ["crimson"]}}
+    off = 'oidc_audience = "https://memory.example.org"\norg_claim = "org"\n'
+    on = f'workspaces_claim = "spaces"\n{off}'
+    folder = tmp_path_factory.mktemp("switched")
+    said = {"text": "The lynx waits", "visibility": "shared"}
+    with provider(people, tmp_path_factory.mktemp("provider")) as known:
+        tokens = {name: known.person(name, RESOURCE) for name in people}
+
+        def told(settings: str, *saving: str) -> list[tuple[str, str]]:
+            """What a server says of the two orgs, once both have asked it twice, and some have saved."""
+            with running(folder, known, settings, ENGRAM_STORE=database_url()) as (port, log):
+                team = Team(port, known, tokens, folder, log)
+                for name in (*people, *people):
+                    assert team.ask(tokens[name], "GET", "/v1/stats").status == 200
+                for name in saving:
+                    assert team.ask(tokens[name], "POST", "/v1/memories", said).status == 200
+            return unseen(log, red, plain)
+
+        assert told(on, "ada") == []
+        assert told(off, "ben") == [(red, "workspaces are off, and nobody is shown what lies in one")]
+        assert told(on) == [(plain, "workspaces are on, and nobody is shown what lies in none")]
 
 
 def carried(folder: Path, team: Team, scope: str) -> list[str]:

@@ -7,6 +7,7 @@ import os
 import socket
 import sys
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 from engram import __version__
@@ -143,20 +144,16 @@ def _serve_machine(asked: "Asked", home: Scope, *, json: bool) -> int:
 
 
 def _serve_team(asked: "Asked", home: Scope, *, json: bool) -> int:
-    from logging import getLogger  # noqa: PLC0415 - for servers only
-
-    from engram.surfaces.telling import to_stream  # noqa: PLC0415 - the same
+    from engram.surfaces.telling import to_stream  # noqa: PLC0415 - for servers only
     from engram.wiring.orgs import Orgs  # noqa: PLC0415 - the same
 
     listening = _bound(asked.host, asked.port)
     try:
         url = asked.url or _address(listening)
-        orgs = Orgs(asked.store, home=home)
+        look = partial(_warn_of_unseen, workspaces=bool(asked.settings.get("workspaces_claim")))
+        orgs = Orgs(asked.store, home=home, met=look)
         to_stream()
-        if not asked.settings.get("workspaces_claim") and orgs.has_workspaces():
-            getLogger("engram.serve").warning(
-                "workspaces are off, and nobody is shown what lies in one: set workspaces_claim"
-            )
+        look(orgs.org, orgs.engram(orgs.org))  # the others are not known before somebody comes from one
         app = team(orgs, asked, url)
         _announce(
             {"url": f"{url}/mcp", "issuer": asked.issuer, "page": f"{url}{PAGES}"},
@@ -173,6 +170,18 @@ def _serve_team(asked: "Asked", home: Scope, *, json: bool) -> int:
     finally:
         listening.close()
     return 0
+
+
+def _warn_of_unseen(org: str, engram: "Engram", *, workspaces: bool) -> None:
+    """Tell the log where something that is shared in an org is shown to nobody, by how workspaces are set."""
+    if not any(bool(place.workspace) != workspaces for place in engram.places()):
+        return
+    told = (
+        "workspaces are on, and nobody is shown what lies in none: engram workspaces assign moves it into one"
+        if workspaces
+        else "workspaces are off, and nobody is shown what lies in one: set workspaces_claim"
+    )
+    logging.getLogger("engram.serve").warning(told, extra={"fields": {"org": org}})
 
 
 def _show_link(asked: "Asked", *, json: bool) -> int:

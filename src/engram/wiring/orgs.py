@@ -2,7 +2,7 @@
 
 import os
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from engram import config
 from engram.errors import Invalid
@@ -23,8 +23,15 @@ class Orgs:
     A database holds any number of orgs; every other store holds the configured one alone.
     """
 
-    def __init__(self, store: str, *, home: Scope, environment: Mapping[str, str] | None = None) -> None:
-        """Open the configured org's.
+    def __init__(
+        self,
+        store: str,
+        *,
+        home: Scope,
+        environment: Mapping[str, str] | None = None,
+        met: Callable[[str, Engram], object] | None = None,
+    ) -> None:
+        """Open the configured org's. Of every other, `met` is told when it is first asked for.
 
         Raises:
             Invalid, Corrupt, Unavailable: when the settings or the store cannot be used.
@@ -32,7 +39,7 @@ class Orgs:
         self._environment = os.environ if environment is None else environment
         settings = config.read(self._environment, working_folder())
         self.org = str(settings.get("org"))
-        self._lock = threading.Lock()
+        self._lock, self._met = threading.Lock(), met
         alone = Caller(org=self.org)
         self._first = open(store, home=home, caller=alone, channel="http", environment=environment).stay()
         self._known = {self.org: self._first}
@@ -48,13 +55,16 @@ class Orgs:
             Invalid: when it is not served here.
         """
         with self._lock:
-            if org not in self._known:
+            if new := org not in self._known:
                 if (engine := self._engine(org)) is None:
                     raise Invalid("This org is not served here.", "Serve a database for several: postgres://….")
                 shown = f"{self._first.store.rpartition('#')[0]}#{org}"
                 apart = (*sync_folder(shown, self._environment), usage_of(self._environment, shown))
                 self._known[org] = self._first.resting_in(engine, shown, *apart)
-            return self._known[org]
+            found = self._known[org]
+        if new and self._met:
+            self._met(org, found)
+        return found
 
     def _engine(self, org: str) -> Engine | None:
         """What keeps the records of an org; None where it is not served here."""
@@ -74,10 +84,6 @@ class Orgs:
             return None
         engine = self._engine(org)
         return opened(engine, key, now()) if engine else None
-
-    def has_workspaces(self) -> bool:
-        """Whether anything that is shared in the configured org lies in a workspace."""
-        return any(place.workspace for place in self._first.places())
 
     def check(self) -> None:
         """Look whether the store answers.
