@@ -3,6 +3,7 @@
 import pytest
 
 from engram.errors import Forbidden
+from engram.model.caller import Caller
 from engram.rules.kinds import TABLE, extended
 from engram.rules.proposals import Policy
 from rules.world import World
@@ -37,6 +38,22 @@ def test_stats_count_only_what_is_readable(world):
     world.person.remember("A private thing")
     world.person.remember("A shared thing", visibility="shared")
     assert world.other.stats().memories == 1
+
+
+def test_events_are_counted_as_they_may_be_read_and_in_full_for_whoever_looks_after_the_store(world):
+    ann, ben = (world.as_(Caller(org="acme", owner=name, actor=name)) for name in ("ann", "ben"))
+    for number in range(250):
+        ann.remember(f"Private thing {number}")
+    ann.remember("A shared thing", visibility="shared")
+    ben.forget(ben.remember("A thing of ben's").memory.id)
+    for number in range(250):
+        ann.remember(f"Another private thing {number}")
+
+    assert ben.stats().events == len(ben.history(limit=1000).events) == 3
+    assert ann.stats().events == 501
+    operator = world.as_(Caller())
+    assert operator.stats().events == 503
+    assert operator.doctor().facts["events"] == 503
 
 
 def test_a_healthy_store_has_no_finding_and_what_waits_is_noted(world):

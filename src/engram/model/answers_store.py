@@ -27,7 +27,7 @@ class Receipt(Answer):
 
 
 class Stats(Answer):
-    """Counts over everything the caller may read."""
+    """Counts over everything the caller may read; whoever looks after the store is told of all events."""
 
     at: datetime
     memories: int

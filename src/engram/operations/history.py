@@ -14,6 +14,7 @@ from engram.model.memory import CURATED, Memory
 from engram.model.relation import Relation
 from engram.operations import parameters as p
 from engram.operations.base import PURGED, Call, elsewhere, every, newest, operation, remains, require_between
+from engram.rules.access import is_keeper
 from engram.rules.undo import LASTING, reversed_by
 from engram.rules.undo import undo as take_back
 
@@ -247,6 +248,18 @@ def latest(call: Call) -> Event | None:
     """The last event that the caller may know of, if it is among the last few hundred."""
     found = call.engine.events(newest=True, limit=1 if not call.caller.owner else 200)
     return next(iter(_readable(call, found)), None)
+
+
+def how_many(call: Call) -> int:
+    """How many events there are: all of them to whoever looks after the store, to others those they may read."""
+    last = call.engine.events(newest=True, limit=1)
+    if is_keeper(call.caller):
+        return last[0].seq if last else 0
+    found, after = 0, 0
+    while page := call.engine.events(after=after, limit=MOST_STEPS):
+        found += len(_readable(call, page))
+        after = page[-1].seq
+    return found
 
 
 def _whole(call: Call, event: Event) -> Event:

@@ -13,7 +13,7 @@ from engram.operations import parameters as p
 from engram.operations.base import Call, every, operation
 from engram.operations.blobs import looked_at
 from engram.operations.conflicts import MOST_LISTED
-from engram.operations.history import latest
+from engram.operations.history import how_many
 from engram.ports import Noticing, able
 from engram.rules import kinds as table
 from engram.rules.access import is_keeper, require_keeper, require_person
@@ -40,7 +40,6 @@ def stats(call: Call) -> Stats:
             by_kind[memory.kind] += 1
             by_scope[str(memory.scope)] += 1
             total += tokens(memory.text)
-    newest = latest(call)
     return Stats(
         at=call.now,
         memories=by_standing.total(),
@@ -48,7 +47,7 @@ def stats(call: Call) -> Stats:
         kinds=dict(by_kind.most_common()),
         scopes=dict(by_scope.most_common()),
         tokens=total,
-        events=newest.seq if newest else 0,
+        events=how_many(call),
         store=call.store if is_keeper(call.caller) else "",  # where it lies is no matter of those who use it
         insights=insights,
     )
@@ -106,11 +105,10 @@ def _looked_through(call: Call, *, fix: bool) -> Report:
         findings += _at_odds(call)
     findings += _vectors(call)
     findings += _unread(counts.total(), tallies.get("rows", 0))
-    newest = latest(call)
     facts = {
         "store": call.store,
         **({"memories": counts.total()} if counted else {}),
-        "events": newest.seq if newest else 0,
+        "events": how_many(call),
         **call.engine.facts(),
     }
     return Report(at=call.now, findings=tuple(findings), facts=facts, tallies=tallies)
