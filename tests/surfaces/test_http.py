@@ -16,7 +16,7 @@ from engram.errors import TABLE
 from engram.service import Engram
 from engram.surfaces.http import application, resources
 from engram.surfaces.openapi import describe
-from engram.surfaces.telling import INTERNAL, Counting, Lines, Metrics
+from engram.surfaces.telling import INTERNAL, Counting, Lines, Metrics, route_of
 from surfaces.asgi import asked
 from surfaces.mcp_clients import Served, serving
 
@@ -134,6 +134,40 @@ def test_whatever_stands_in_a_path_the_answer_is_in_our_form(served: Served):
         assert (told.status, set(told.body)) == (404, {"code", "message", "hint"}), name
 
 
+def test_a_method_that_an_address_has_not_is_answered_with_all_that_it_has(served: Served):
+    told = ask(served, "PUT", "/v1/memories/mem-0001/assets")
+    assert (told.status, told.headers["allow"]) == (405, "GET, HEAD, POST")
+    assert told.body["hint"] == "Ask it by GET or HEAD or POST. See /v1/openapi.json."
+    assert ask(served, "PUT", "/v1/memories/mem-0001").headers["allow"] == "DELETE, GET, HEAD, PATCH"
+
+
+@pytest.mark.parametrize(
+    ("path", "route"),
+    [
+        ("/v1/memories", "/v1/memories"),
+        ("/v1/memories/mem-0002", "/v1/memories/{memory}"),
+        ("/v1/memories/mem-0002/forget", "/v1/memories/{memory}/forget"),
+        ("/v1/memories/mem-0002/assets/numbats.txt", "/v1/memories/{memory}/assets/{asset}"),
+        ("/v1/sessions/end", "/v1/sessions/end"),
+        ("/v1/sync/files/0195562e/one.json", "/v1/sync/files/{replica}/{name}"),
+        ("/v1/openapi.json", "/v1/openapi.json"),
+        ("/v1/memories/mem-0002/numbat", "/v1"),
+        ("/v1/memories//forget", "/v1"),
+        ("/v1/numbat", "/v1"),
+        ("/v1", "/v1"),
+        ("/web/memory/mem-0002", "/web/memory"),
+        ("/web/numbat", "/web"),
+        ("/.well-known/oauth-protected-resource", "/.well-known/oauth-protected-resource"),
+        ("/.well-known/oauth-protected-resource/mcp", "/.well-known/oauth-protected-resource/mcp"),
+        ("/.well-known/numbat", "other"),
+        ("/", "other"),
+        ("", "other"),
+    ],
+)
+def test_a_request_is_told_of_and_counted_by_its_route_in_the_reference(path: str, route: str):
+    assert route_of(path) == route
+
+
 def test_answers_on_a_kept_connection_leave_at_once(served: Served):
     connection = http.client.HTTPConnection("127.0.0.1", served.port, timeout=30)
     taken = []
@@ -161,7 +195,10 @@ def test_a_bug_is_told_to_the_log_without_a_word_of_what_was_asked(caplog: pytes
 
     assert anyio.run(asks) == 500
     (told,) = [json.loads(Lines().format(each)) for each in caplog.records if each.name == "engram.http"]
-    assert (told["message"], told["error"]) == ("GET /v1/memories failed", "ZeroDivisionError")
+    assert (told["message"], told["error"]) == (
+        "GET /v1/memories/{memory}/assets/{asset} failed",
+        "ZeroDivisionError",
+    )
     assert "numbat" not in json.dumps(told)
 
 
@@ -173,7 +210,7 @@ def test_a_bug_before_anything_answers_is_told_in_the_form_of_every_error(caplog
     status, body = anyio.run(lambda: asked(Counting(breaks, Metrics()), "GET", "/v1/memories/numbat-plan"))
     assert (status, body) == (500, INTERNAL)
     (told,) = [json.loads(Lines().format(each)) for each in caplog.records if each.levelname == "ERROR"]
-    assert (told["message"], told["error"]) == ("GET /v1/memories failed", "ZeroDivisionError")
+    assert (told["message"], told["error"]) == ("GET /v1/memories/{memory} failed", "ZeroDivisionError")
     assert "numbat" not in json.dumps(told)
 
 

@@ -36,6 +36,9 @@ PAGES = "/web"
 LINK = f"{PAGES}/link"
 """Where whoever has the token gets a link to the page."""
 
+METADATA = tuple(f"/.well-known/oauth-protected-resource{part}" for part in ("", "/mcp", "/v1"))
+"""Where a client of a team's server finds who gives tokens for it, or for a part of it."""
+
 
 def is_page(scope: MutableMapping[str, Any]) -> bool:
     """Whether a request is for the page, which looks itself who sends it; a browser may ask for it at / too."""

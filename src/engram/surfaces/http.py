@@ -11,7 +11,7 @@ from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
-from starlette.routing import Route
+from starlette.routing import Match, Route
 
 from engram.errors import EngramError, Invalid
 from engram.model.memory import Memory
@@ -177,18 +177,20 @@ async def unrouted(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     code = {NOT_FOUND: "not_found", NOT_ALLOWED: "invalid"}.get(error.status_code, "invalid")
     said = f"{request.method} {request.url.path} is not served here."
-    headers = _in_order(error.headers)
-    ways = f"Ask it by {headers['Allow'].replace(', ', ' or ')}. " if "Allow" in headers else ""
+    headers = dict(error.headers or {})
+    ways = ""
+    if error.status_code == NOT_ALLOWED:
+        served = _ways(request)
+        headers["Allow"] = ", ".join(served)
+        ways = f"Ask it by {' or '.join(served)}. "
     body = {"code": code, "message": said, "hint": f"{ways}See {BASE}/openapi.json."}
     return JSONResponse(body, error.status_code, headers=headers)
 
 
-def _in_order(headers: Mapping[str, str] | None) -> dict[str, str]:
-    """Starlette keeps the ways an address is asked as a set, and tells them in another order in every process."""
-    told = dict(headers or {})
-    if "Allow" in told:
-        told["Allow"] = ", ".join(sorted(told["Allow"].split(", ")))
-    return told
+def _ways(request: Request) -> list[str]:
+    """How an address is asked, in order: Starlette knows those of one route of it alone, and in no order."""
+    fitting = [each for each in request.app.routes if each.matches(request.scope)[0] != Match.NONE]
+    return sorted({way for each in fitting if isinstance(each, Route) for way in each.methods or ()})
 
 
 async def _left(request: Request, error: Exception) -> Response:

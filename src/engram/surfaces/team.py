@@ -9,13 +9,12 @@ import anyio.to_thread
 
 from engram.errors import EngramError, Forbidden, Throttled, Unauthenticated
 from engram.model.caller import Caller
-from engram.surfaces.guard import MOST_BYTES, App, check_length, is_page, never
+from engram.surfaces.guard import METADATA, MOST_BYTES, App, check_length, is_page, never
 from engram.surfaces.identity import SCOPES, Denied, Identity
 from engram.surfaces.issuer import BadToken, NoToken
 from engram.surfaces.limits import Limits, throttled
 from engram.surfaces.telling import CALLER, note
 
-METADATA = "/.well-known/oauth-protected-resource"
 OPEN = ("/health", "/healthz", "/readyz")
 """Paths that say nothing about the memory, and need no credentials."""
 
@@ -82,10 +81,10 @@ class Door:
 
     def _metadata(self, path: str) -> dict[str, Any] | None:
         """What RFC 9728 has a client find: which resource this is, and who gives tokens for it."""
-        if not path.startswith(METADATA) or path.removeprefix(METADATA) not in ("", "/mcp", "/v1"):
+        if path not in METADATA:
             return None
         return {
-            "resource": self._url + path.removeprefix(METADATA),
+            "resource": self._url + path.removeprefix(METADATA[0]),
             "authorization_servers": [self._identity.issuer.url],
             "scopes_supported": list(SCOPES),
             "bearer_methods_supported": ["header"],
@@ -94,7 +93,7 @@ class Door:
 
     def _challenge(self, error: EngramError) -> dict[str, str]:
         """The headers that OAuth and MCP ask for beside an error: the same for every reason."""
-        where = f'resource_metadata="{self._url}{METADATA}/mcp"'
+        where = f'resource_metadata="{self._url}{METADATA[0]}/mcp"'
         scopes = f'scope="{self._identity.claims.scope or " ".join(SCOPES)}"'
         if isinstance(error, Unauthenticated):
             # Without credentials nothing was wrong with them, and no error is named: RFC 6750, 3.1.

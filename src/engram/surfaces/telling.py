@@ -15,7 +15,8 @@ from typing import Any, TextIO
 from engram.errors import EngramError, Unavailable
 from engram.model.caller import Caller
 from engram.service import OPERATIONS
-from engram.surfaces.guard import App
+from engram.surfaces.guard import METADATA, App
+from engram.surfaces.openapi_exchange import exchange
 
 log = logging.getLogger("engram.requests")
 
@@ -34,20 +35,34 @@ INTERNAL = {"code": "internal", "message": "Internal error.", "hint": "It is in 
 ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 """What a request may be called by whoever sends it."""
 
-_KNOWN = frozenset(each.route.split("/")[2] for each in OPERATIONS.values())
+_BARE = ("/mcp", "/healthz", "/readyz", "/metrics", "/health", "/openapi.json", "/v1/openapi.json", *METADATA)
+
+_TEMPLATES = sorted(
+    (path.split("/") for path in {*(each.route.partition(" ")[2] for each in OPERATIONS.values()), *exchange()}),
+    key=lambda parts: sum(part.startswith("{") for part in parts),
+)
+"""What is served under /v1, in parts; those with the fewest names first: /sessions/end is no session called end."""
 
 _PAGES = ("inbox", "memory", "history", "undo", "static", "search", "timeline", "graph", "files", "next", "health",
           "stats")  # fmt: skip
 
 
 def route_of(path: str) -> str:
-    """A path without what only one request has: names of memories make no series of their own."""
-    parts = path.strip("/").split("/")
-    if parts[0] == "v1":
-        return f"/v1/{parts[1]}" if len(parts) > 1 and parts[1] in _KNOWN else "/v1"
-    if parts[0] == "web":  # pages by their first name: those of memories are one
-        return f"/web/{parts[1]}" if len(parts) > 1 and parts[1] in _PAGES else "/web"
-    return path if path in ("/mcp", "/healthz", "/readyz", "/metrics", "/health", "/openapi.json") else "other"
+    """The route of a path, as the reference has it: names of memories make no series of their own."""
+    if path in _BARE:
+        return path
+    parts = path.rstrip("/").split("/")
+    if parts[1:2] == ["v1"]:
+        return next(("/".join(each) for each in _TEMPLATES if _fits(parts, each)), "/v1")
+    if parts[1:2] == ["web"]:  # pages by their first name: those of memories are one
+        return f"/web/{parts[2]}" if len(parts) > 2 and parts[2] in _PAGES else "/web"
+    return "other"
+
+
+def _fits(parts: list[str], template: list[str]) -> bool:
+    return len(parts) == len(template) and all(
+        part if said.startswith("{") else part == said for part, said in zip(parts, template, strict=True)
+    )
 
 
 def note(scope: MutableMapping[str, Any], error: EngramError) -> None:
