@@ -6,6 +6,8 @@ import pytest
 
 from engram.config import SETTINGS, Settings, data_folder, read, user_file
 from engram.errors import Invalid
+from engram.model.grants import Grants
+from engram.rules.kinds import extended
 from engram.wiring import open as open_memory
 
 
@@ -201,6 +203,16 @@ def test_autopromote_is_switched_by_the_environment(home: Home, word: str, meani
 def test_a_variable_that_makes_no_sense_is_named(home: Home, name: str, text: str):
     with pytest.raises(Invalid, match=f"ENGRAM_{name}"):
         home.read(**{f"ENGRAM_{name}": text})
+
+
+@pytest.mark.parametrize(("name", "part"), [("GRANTS", '"writer": ["ada@example.org"]'), ("KINDS", '"tier": 1')])
+def test_a_table_that_makes_no_sense_is_answered_with_a_whole_one_that_does(home: Home, name: str, part: str):
+    with pytest.raises(Invalid) as refused:
+        home.read(**{f"ENGRAM_{name}": "{nothing"})
+    example = refused.value.hint.partition("Give a table in JSON: ")[2]
+    assert part in example
+    read = home.read(**{f"ENGRAM_{name}": example}).get(name.lower())
+    assert Grants.read(read).places if name == "GRANTS" else extended(read)["runbook"]
 
 
 def test_without_autopromote_what_would_go_live_waits(home: Home):

@@ -16,6 +16,7 @@ class Setting(NamedTuple):
     default: Any
     about: str
     shared: bool = False
+    example: str = ""  # what the variable may hold, where the default does not show it
 
     @property
     def variable(self) -> str:
@@ -88,12 +89,16 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("required_scope", "", "A scope that every token must have."),
     Setting("requests_per_minute", 600, "How many requests one caller may make a minute; 0 for any number."),
     Setting(
-        "grants", {}, 'Members of projects: [grants."project:NAME"] with reader, writer, reviewer, admin = […].'
+        "grants",
+        {},
+        'Members of projects: [grants."project:NAME"] with reader, writer, reviewer, admin = […].',
+        example='{"project:api": {"writer": ["ada@example.org"], "reader": ["group:engineering"]}}',
     ),
     Setting(
         "kinds",
         {},
         "Kinds of your own, or in place of ours: [kinds.NAME] with tier, decay, recall, about.",
+        example='{"runbook": {"tier": 1, "decay": "90d", "recall": "always", "about": "How to mend something."}}',
     ),
 )
 
@@ -229,7 +234,8 @@ def _from_file(path: str, *, shared: bool) -> dict[str, Value]:
                 "Put it into your own engram.toml (see `engram config`) or the environment.",
             )
         if type(value) is not type(setting.default):
-            raise Invalid(f"{path}: {given} cannot be {value!r}.", f"Give something like {setting.default!r}.")
+            wanted = setting.about if setting.example else f"Give something like {setting.default!r}."
+            raise Invalid(f"{path}: {given} cannot be {value!r}.", wanted)
         values[setting.name] = Value(_in_folder(value) if given == "store_dir" else value, path)
     return values
 
@@ -271,4 +277,5 @@ def _from_text(setting: Setting, text: str) -> Any:  # noqa: ANN401 - typed by t
         return [part.strip() for part in text.split(",") if part.strip()]
     if kind is dict and (table := _table(text)) is not None:
         return table
-    raise Invalid(f"{setting.variable} cannot be {text!r}.", f"Give something like {setting.default!r}.")
+    wanted = f"a table in JSON: {setting.example}" if setting.example else f"something like {setting.default!r}."
+    raise Invalid(f"{setting.variable} cannot be {text!r}.", f"Give {wanted}")
