@@ -13,6 +13,7 @@ from engram.model.filter import ANYTHING, Access
 from engram.model.record import replace
 from engram.model.scope import GLOBAL
 from engram.operations.keys import opened, spelled
+from engram.rules.proposals import Policy
 from engram.wiring.orgs import Orgs
 from rules.world import World
 
@@ -70,6 +71,16 @@ def test_a_key_needs_somebody_to_speak_for(world: World):
     made = operator.keys_create("ci", owner="alex")
     assert spelled(made.key)[:2] == ("acme", "alex")
     assert [one.name for one in world.person.keys_list().keys] == ["ci"]
+
+
+def test_a_key_for_an_org_that_nobody_named_is_doubted_where_tokens_name_orgs(world: World):
+    policy = Policy(open_org=True)
+    told = world.as_(OPERATOR, policy).keys_create("ci", owner="alex").doubt
+
+    assert "org_claim" in told
+    assert "ENGRAM_ORG=NAME" in told
+    assert world.as_(OPERATOR).keys_create("ci", owner="alex").doubt == ""
+    assert world.as_(Caller(org="acme", owner="alex", actor="alex"), policy).keys_create("mine").doubt == ""
 
 
 def test_a_revoked_key_opens_nothing_and_cannot_come_back(world: World):

@@ -977,3 +977,24 @@ def test_a_sync_with_nothing_shared_says_so_once_and_how_to_share(engram: Driver
     assert "1 memory stays home, being private" in told
     assert told.count("--visibility shared") == 1
     assert told.count("--private") == 1
+
+
+def test_a_list_of_keys_tells_workspaces_where_one_has_any(engram: Driver):
+    engram("keys", "create", "ci", "--owner", "ada")
+    assert "workspace" not in engram("keys", "list").out
+    engram("keys", "create", "cron", "--owner", "ada", "--workspace", "team-x")
+    told = engram("keys", "list").out.splitlines()
+    assert [line.split("read")[1].partition("ends")[0].strip() for line in told] == ["in team-x", "in no workspace"]
+
+
+def test_a_key_for_an_org_that_nobody_named_is_made_with_a_warning_where_tokens_name_orgs(
+    engram: Driver, monkeypatch
+):
+    assert "org_claim" not in engram("keys", "create", "ci", "--owner", "ada").out
+    monkeypatch.setenv("ENGRAM_ORG_CLAIM", "org")
+    assert (
+        "maybe none is of default: say which one, ENGRAM_ORG=NAME."
+        in engram("keys", "create", "ci", "--owner", "ada").out
+    )
+    monkeypatch.setenv("ENGRAM_ORG", "acme")
+    assert "org_claim" not in engram("keys", "create", "ci", "--owner", "ada").out

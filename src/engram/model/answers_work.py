@@ -297,6 +297,7 @@ class Minted(Answer):
     key: str
     org: str
     row: KeyRow
+    doubt: str = ""  # why it may open nothing
 
 
 class Keys(Answer):

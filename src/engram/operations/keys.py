@@ -59,7 +59,13 @@ def keys_create(
     made = _key(call, commit.event.subjects[0], owner)
     told = json.dumps([call.caller.org, made.owner, made.id], separators=(",", ":"))
     public = urlsafe_b64encode(told.encode()).decode().rstrip("=")
-    return Minted(at=call.now, key=f"{PREFIX}.{public}.{secret}", org=call.caller.org, row=_row(made))
+    return Minted(
+        at=call.now,
+        key=f"{PREFIX}.{public}.{secret}",
+        org=call.caller.org,
+        row=_row(made),
+        doubt=rules.doubt(call.caller, open_org=call.policy.open_org),
+    )
 
 
 @operation("GET /v1/apikeys", "engram keys list")

@@ -58,6 +58,13 @@ def mint(
     return compose("key", request, [Step(None, made)])
 
 
+def doubt(caller: Caller, *, open_org: bool) -> str:
+    """Why a new key may open nothing, in words: it is for an org that nobody named, where tokens name orgs."""
+    if not open_org or caller.owner:
+        return ""
+    return f"Tokens name orgs here (org_claim), and maybe none is of {caller.org}: say which one, ENGRAM_ORG=NAME."
+
+
 def revoke(key: ApiKey, request: Request) -> Change:
     """The end of a key, at once and for good."""
     require_person(request, "revoke a key")

@@ -52,6 +52,7 @@ class Policy(NamedTuple):
     staging: bool = True  # whether what is learned on an unmerged branch stays there for now
     visibility: Visibility = "private"  # of new memories in a project
     insights: bool = True  # whether what is noticed about a person may be kept
+    open_org: bool = False  # whether tokens name orgs, and the settings name none
 
     def kind(self, name: str) -> table.Kind:
         """The row of a kind in the table as configured."""

@@ -365,6 +365,8 @@ def _minted(answer: a.Minted, paper: Paper) -> Iterator[str]:
     yield f"{paper.good('✓')} Made {paper.bold(answer.row.handle)} {answer.row.name}: it can {_can(answer.row)}"
     yield f"  {answer.key}"
     yield paper.dim(f"  It speaks for {answer.row.owner} in the org {answer.org}; another org: ENGRAM_ORG=NAME.")
+    if answer.doubt:
+        yield paper.warn(f"  {answer.doubt}")
     if answer.row.workspace:
         yield paper.dim(f"  It opens the workspace {answer.row.workspace} alone.")
     else:
@@ -375,8 +377,9 @@ def _minted(answer: a.Minted, paper: Paper) -> Iterator[str]:
 
 
 def _keys(answer: a.Keys, paper: Paper) -> Iterator[str]:
+    rows = [[one.handle, one.name, one.owner, _can(one), _opens(one), _ends(one, answer)] for one in answer.keys]
     yield from table(
-        [[one.handle, one.name, one.owner, _can(one), _ends(one, answer)] for one in answer.keys], paper
+        rows if any(one.workspace for one in answer.keys) else [[*row[:4], row[5]] for row in rows], paper
     )
     if not answer.keys:
         yield paper.says("No key. Make one: engram keys create NAME")
@@ -384,6 +387,10 @@ def _keys(answer: a.Keys, paper: Paper) -> Iterator[str]:
 
 def _can(row: a.KeyRow) -> str:
     return " and ".join(row.can)
+
+
+def _opens(row: a.KeyRow) -> str:
+    return f"in {row.workspace}" if row.workspace else "in no workspace"
 
 
 def _ends(row: a.KeyRow, answer: a.Keys) -> str:

@@ -123,7 +123,13 @@ def _policy(settings: config.Settings) -> Policy:
         staging=settings.get("staging"),
         visibility=visibility_of(settings),
         insights=settings.get("insights"),
+        open_org=_is_open(settings),
     )
+
+
+def _is_open(settings: config.Settings) -> bool:
+    """Whether tokens tell orgs apart, and nobody said which one is meant here."""
+    return bool(settings.get("org_claim")) and settings.origin("org") == "default"
 
 
 def _evidence(around: Whereabouts | None, folder: str, environment: Mapping[str, str]) -> Callable[[], Evidence]:
@@ -222,7 +228,7 @@ def _syncing(
     Every org of a database has a key of its own. Where tokens tell orgs apart, none is meant unless it is `told`.
     """
     folder, ledger = sync_folder(store, environment)
-    if "://" in store and settings.get("org_claim") and settings.origin("org") == "default" and not told:
+    if "://" in store and _is_open(settings) and not told:
         ledger = _which_org
 
     def secret(remote: str, url: str) -> str:
