@@ -8,6 +8,7 @@ import subprocess
 import sys
 import textwrap
 import time
+import uuid
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -16,6 +17,7 @@ import apsw
 import pytest
 
 import engram
+from engines.servers import database_url
 from engram.errors import Conflict, Corrupt, Forbidden, Invalid, Unavailable
 from engram.interop import backup_file
 from engram.model.caller import Caller
@@ -512,3 +514,56 @@ def test_progress_is_told_of_every_phase(place, opened, saved, tmp_path):
         watched.backup_verify(str(saved))
         watched.backup_restore(str(saved), overwrite=True)
     assert list(dict.fromkeys(told)) == ["copying", "packing", "unpacking", "checking", "placing"]
+
+
+# What only others may read
+
+
+def test_a_database_is_copied_by_its_own_means_and_no_export_is_a_copy_of_it(tmp_path: Path):
+    variables = {"HOME": str(tmp_path), "ENGRAM_EMBEDDER": "none", "ENGRAM_ORG": uuid.uuid4().hex}
+
+    def opened_as(caller: Caller | None = None) -> Engram:
+        return engram.open(database_url(), environment=variables, folder=tmp_path, caller=caller)
+
+    with opened_as(Caller(org=variables["ENGRAM_ORG"], owner="ann", actor="ann")) as ann:
+        ann.remember("Ann likes the quiet")
+        ann.remember("Ann likes tea")
+        ann.remember("Deploys are on Fridays", visibility="shared")
+        assert ann.export(str(tmp_path / "of-ann.jsonl")).problems == ()
+    with opened_as() as operator:
+        operator.remember("What the operator keeps")
+        with pytest.raises(Invalid, match="cannot be copied") as refused:
+            operator.backup_create()
+        told = operator.export(str(tmp_path / "all.jsonl"))
+        narrow = operator.export(str(tmp_path / "live.jsonl"), standing=["pending"])
+
+    assert "pg_dump" in refused.value.hint
+    assert "docs/guides/deploy.md" in refused.value.hint
+    assert (told.memories, told.problems, told.hint) == (
+        2,
+        ("2 memories are for others to read, and not in it.",),
+        refused.value.hint,
+    )
+    assert (narrow.memories, narrow.problems) == (0, told.problems)
+
+
+def test_an_export_of_a_store_in_a_file_says_what_it_lacks_to_whoever_looks_after_it(
+    place: str, opened: Open, tmp_path: Path
+):
+    with opened(place, caller=Caller(org="acme", owner="ann", actor="ann")) as ann:
+        ann.remember("Ann likes the quiet")
+        assert ann.export(str(tmp_path / "of-ann.jsonl")).problems == ()
+    with opened(place) as operator:
+        told = operator.export(str(tmp_path / "all.jsonl"))
+        assert (told.problems, told.hint) == (
+            ("1 memory is for others to read, and not in it.",),
+            "Copy all of them: engram backup create.",
+        )
+
+
+def test_an_export_of_all_there_is_has_nothing_more_to_say(place: str, opened: Open, tmp_path: Path):
+    with opened(place) as memory:
+        memory.remember("We deploy on Fridays")
+        memory.remember("Soon gone")
+        told = memory.export(str(tmp_path / "live.jsonl"), standing=["pending"])
+    assert (told.memories, told.problems, told.hint) == (0, (), "")

@@ -11,7 +11,7 @@ from engram.model.codec import TRAVELLERS, Traveller, decode, type_of
 from engram.model.memory import Memory
 from engram.operations import parameters as p
 from engram.operations.base import Call, operation
-from engram.ports import ASSETS, Copies, CopiesBytes, Vault, able
+from engram.ports import ASSETS, Copies, CopiesBytes, ManyOrgs, Vault, able
 
 
 @operation(
@@ -31,7 +31,7 @@ def backup_create(call: Call, path: p.BackupOut = "", *, overwrite: p.Overwrite 
 
     vault, engine = _vault(call), able(call.engine, Copies)
     if engine is None:
-        raise Invalid("This store is kept in no file, and cannot be copied.", "Use engram export instead.")
+        raise Invalid("This store is kept in no file, and cannot be copied.", every_memory(call))
     target = _target(call, path, overwrite=overwrite)
     with files.staging(target) as folder:
         try:
@@ -147,6 +147,15 @@ def rescue(call: Call, path: p.OutPath, *, overwrite: p.Overwrite = False) -> Ex
         if records
         else "Nothing that could be read is left in the store. Restore a backup: engram backup restore FILE",
     )
+
+
+def every_memory(call: Call) -> str:
+    """How whoever looks after a store gets a copy of all that is in it, as a next step."""
+    if able(call.engine, Copies):
+        return "Copy all of them: engram backup create."
+    if able(call.engine, ManyOrgs) is None:
+        return "Use engram export instead."
+    return "Copy the database with pg_dump, and the server's folder of sync beside it: see docs/guides/deploy.md."
 
 
 def _vault(call: Call) -> Vault:

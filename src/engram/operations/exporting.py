@@ -9,15 +9,17 @@ from typing import TYPE_CHECKING, cast
 from engram.drafts import private_folder, whole_file
 from engram.errors import Conflict, Invalid, Unavailable
 from engram.model.answers_store import Exported
-from engram.model.filter import Filter, matches
+from engram.model.filter import ANYTHING, Filter, matches
 from engram.model.hashing import sha256
 from engram.model.memory import Memory
 from engram.model.relation import Relation
 from engram.model.session import Session
 from engram.operations import parameters as p
+from engram.operations.backups import every_memory
 from engram.operations.base import Call, every, operation, pages
 from engram.operations.memories import standings
 from engram.operations.scopes import in_view
+from engram.rules.access import is_keeper
 from engram.rules.insights import apart
 from engram.rules.kinds import KINDS
 
@@ -67,6 +69,7 @@ def export(
         assert made.lines
         _require_free(path, call.store, overwrite=overwrite)
         seal = _pour(path, made.lines(stock._replace(path=path), tally))
+    missing = _others(call, tally.memories)
     return Exported(
         at=call.now,
         path=path,
@@ -76,8 +79,17 @@ def export(
         sessions=tally.sessions,
         relations=tally.relations,
         dropped=dict(tally.dropped.most_common()),
-        problems=tuple(tally.problems[:MOST_PROBLEMS]),
+        problems=(*missing, *tally.problems[:MOST_PROBLEMS]),
+        hint=every_memory(call) if missing else "",
     )
+
+
+def _others(call: Call, written: int) -> list[str]:
+    """That there is more in the store than the caller may read, and how much: to whoever looks after it alone."""
+    held = call.engine.tallies().get("rows", 0) if is_keeper(call.caller) else 0
+    if held <= written or (others := held - sum(1 for _ in every(call, ANYTHING))) <= 0:
+        return []
+    return [f"{others:,} {'memory is' if others == 1 else 'memories are'} for others to read, and not in it."]
 
 
 def _stock(call: Call, where: Filter, place: Filter) -> "Stock":
