@@ -243,6 +243,10 @@ class ManyOrgs(Protocol):
         """The same database for another org."""
         ...
 
+    def unbound(self) -> str:
+        """The user of the database, where its own walls between orgs do not hold that one; "" where they do."""
+        ...
+
 
 class KeepsBytes(Protocol):
     """An engine that keeps the bytes of attachments itself."""

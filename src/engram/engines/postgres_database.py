@@ -70,7 +70,7 @@ class Database:
         """Connect; at most so many connections are held.
 
         Raises:
-            Corrupt: when the schema is newer than this program knows.
+            Corrupt: when the schema is newer than this program knows, or only half there.
             Unavailable: when the database does not answer, or has no schema of ours yet, or an older one, or does
                 not let this user serve.
         """

@@ -353,7 +353,7 @@ def migrate(url: str, progress: Callable[[int, int, str], None]) -> int:
     Two that migrate at once take turns. A step that was cut off is taken again.
 
     Raises:
-        Corrupt: when the schema is newer than this program knows; nothing is touched.
+        Corrupt: when the schema is newer than this program knows, or only half there; nothing is touched.
         Unavailable: when the database cannot be reached, lacks pgvector, or does not let this user do it.
     """
     taken = 0
@@ -409,12 +409,24 @@ def writable(url: str) -> str:
 
 
 def schema_of(db: Connection) -> int:
-    """The number of migrations the store has had; 0 where there is none yet."""
+    """The number of migrations the store has had; 0 where there is none yet.
+
+    Raises:
+        Corrupt: when it has tables of ours but no number, as a restore leaves them that did not end.
+    """
     there = db.execute("SELECT to_regclass('engram.meta')").fetchone()
-    if not there or there[0] is None:
-        return 0
-    row = db.execute("SELECT value FROM engram.meta WHERE name = 'schema'").fetchone()
-    return int(row[0]) if row else 0
+    row = None
+    if there and there[0] is not None:
+        row = db.execute("SELECT value FROM engram.meta WHERE name = 'schema'").fetchone()
+    if row:
+        return int(row[0])
+    of_ours = "SELECT 1 FROM pg_tables WHERE schemaname = %s AND tablename = ANY(%s) LIMIT 1"
+    if db.execute(of_ours, [SCHEMA, [*TABLES]]).fetchone():
+        raise Corrupt(
+            "The database has tables of Engram but no schema number. It was left untouched.",
+            "A restore that failed leaves it so: restore into an empty database. See docs/guides/deploy.md.",
+        )
+    return 0
 
 
 def require_known(version: int) -> int:

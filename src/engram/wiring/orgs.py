@@ -85,6 +85,11 @@ class Orgs:
         engine = self._engine(org)
         return opened(engine, key, now()) if engine else None
 
+    def unbound(self) -> str:
+        """The user of the database, where row-level security does not hold that one; "" for any other store."""
+        database = able(self._first.engine, ManyOrgs)
+        return database.unbound() if database else ""
+
     def check(self) -> None:
         """Look whether the store answers.
 
