@@ -173,6 +173,13 @@ def test_what_is_shared_in_a_place_is_read_by_whoever_has_it_in_reach():
         require_reader(Caller(owner="robin", grants=(("project:api", ""),)), API)
 
 
+def test_a_refusal_names_the_scope_with_its_workspace():
+    robin = Caller(owner="robin", workspace="team-x", grants=(("project:api", ""),))
+    for require, does in ((require_reader, "read"), (require_place, "write to")):
+        with pytest.raises(Forbidden, match=f"You may not {does} team-x/project:api[.]"):
+            require(robin, Scope("project", "api", "team-x"))
+
+
 def test_the_store_itself_is_looked_after_by_who_runs_it_and_by_admins_of_the_org():
     for keeper in (Caller(), Caller(owner="alex"), Caller(org="acme")):
         require_keeper(keeper, "do it")

@@ -27,6 +27,7 @@ class Keeper:
         self.folder, self.token = folder, token
         self.fail_after: int | None = None  # so many requests are answered, then none
         self.lie = False  # confirm what was never stored
+        self.closed: set[str] = set()  # scopes that are refused
         self.asked = 0
 
     def app(self) -> Starlette:
@@ -44,6 +45,8 @@ class Keeper:
             return JSONResponse({"error": "the server is full"}, 503)
         if request.headers.get("authorization") != f"Bearer {self.token}":
             return JSONResponse({"error": "who are you?"}, 401)
+        if request.query_params["scope"] in self.closed:
+            return JSONResponse({"code": "forbidden", "message": "That is not yours.", "hint": ""}, 403)
         return None
 
     def _home(self, request: Request) -> Path:

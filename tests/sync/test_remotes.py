@@ -2,7 +2,7 @@
 
 import pytest
 
-from engram.errors import Conflict, Invalid, NotFound, Unauthenticated, Unavailable
+from engram.errors import Conflict, Forbidden, Invalid, NotFound, Unauthenticated, Unavailable
 from engram.surfaces.paper import Paper, count
 from engram.surfaces.render import render
 from sync.chunk_server import Keeper, served
@@ -237,6 +237,38 @@ def test_an_enrolled_scope_stays_the_same_when_a_project_comes_that_goes_by_it_f
     device.say("Nobody asked for this one", scope="project:github.com/x/acme")
 
     assert device.memory.remote_push("team").sent == 0
+
+
+def test_a_refusal_is_told_in_whole_sentences_and_only_what_moved_went_on(pair, keeper, url):
+    one, _ = pair
+    one.memory.remote_enrol("team", "team-x/project:shut")
+    one.memory.remote_enrol("team", "project:idle")
+    one.say("Said where nobody lets it in", scope="team-x/project:shut")
+    keeper.closed = {"team-x/project:shut", "project:idle"}
+    refusal = f"{url}/v1/sync refuses team-x/project:shut: That is not yours."
+    with pytest.raises(Forbidden) as pulled:
+        one.memory.remote_pull("team")
+    with pytest.raises(Forbidden) as idly:
+        one.memory.remote_push("team")
+    one.say("Something new")
+    with pytest.raises(Forbidden) as pushed:
+        one.memory.remote_push("team")
+
+    idle = f" {url}/v1/sync refuses project:idle: That is not yours."
+    assert pulled.value.message == refusal + idle  # nothing was new in the third
+    assert idly.value.message == refusal
+    assert pushed.value.message == f"{refusal} {SCOPE} went on: events sent: 1; events taken in: 0."
+
+
+def test_a_status_with_a_refused_scope_ends_as_a_push_does(pair, keeper):
+    one, _ = pair
+    assert one.memory.remote_status("team").exit_code == 0
+    keeper.closed = {SCOPE}
+    status = one.memory.remote_status("team")
+
+    assert [row.refused for row in status.remotes] == [True]
+    assert status.exit_code == Forbidden.exit_code
+    assert one.memory.remote_list().exit_code == 0
 
 
 def test_a_server_that_cannot_be_reached_is_told(tmp_path):

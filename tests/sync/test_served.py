@@ -608,6 +608,26 @@ def test_while_a_servers_key_is_in_question_what_it_says_does_not_count(tmp_path
     assert "What is pushed still arrives" in [m["text"] for m in served]
 
 
+def test_another_key_of_the_server_is_told_beside_a_scope_that_it_refuses(tmp_path, serving, web):
+    dan = laptop(tmp_path, serving, "dan-doubting", "dan", web)
+    trusting_the_server(dan)
+    dan.memory.remote_enrol("team", CLOSED)
+    serving.kill()
+    shutil.rmtree(folder_of(serving))
+    serving.start()
+    told_to_the_server(serving, web, "Who says so now?")
+
+    with pytest.raises(Conflict, match=f"another key.* refuses {CLOSED}: You may not read {CLOSED}[.]") as caught:
+        dan.memory.remote_pull("team")
+    (shown,) = [row.fingerprint for row in dan.memory.replicas().replicas if row.state == "new key"]
+    assert f"engram replicas accept {shown} --confirm" in caught.value.hint
+    assert "engram remote unenrol team SCOPE" in caught.value.hint
+    dan.memory.replicas_accept(shown, confirm=True)
+    with pytest.raises(Forbidden, match=f"refuses {CLOSED}"):
+        dan.memory.remote_pull("team")
+    assert "Who says so now?" in dan.texts()
+
+
 def test_what_is_said_after_an_older_copy_of_the_servers_folder_was_restored_still_arrives(tmp_path, serving, web):
     one = laptop(tmp_path, serving, "patient", "ada", web)
     trusting_the_server(one)

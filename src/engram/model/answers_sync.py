@@ -67,6 +67,7 @@ class RemoteRow(Answer):
     scopes: tuple[str, ...]
     unsent: int = 0
     hint: str = ""
+    refused: bool = False  # the server does not open the scope; `hint` has its words
 
 
 class RemoteList(Answer):
@@ -75,3 +76,8 @@ class RemoteList(Answer):
     at: datetime
     remotes: tuple[RemoteRow, ...]
     hint: str = ""
+
+    @property
+    def exit_code(self) -> int:
+        """What the command ends with: as a push or a pull does, where the server refuses a scope."""
+        return 4 if any(row.refused for row in self.remotes) else 0

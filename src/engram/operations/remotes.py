@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from engram.errors import Conflict, Forbidden, Invalid, NotFound, Unavailable
+from engram.errors import Conflict, EngramError, Forbidden, Invalid, NotFound, Unavailable
 from engram.model.answers_sync import RemoteList, RemoteRow, Synced
 from engram.model.hashing import sha256
 from engram.model.scope import GLOBAL, Scope
@@ -174,9 +174,12 @@ def remote_pull(call: Call, name: p.RemoteName) -> Synced:
     """Take in what others sent to a server since the last pull."""
     with call.syncing.ledger().locked():
         meetings = _meetings(call, name)
-        done = _with_each(call, name, meetings, _pull)
-        for one in meetings:
-            _require_known_key(call, one)
+        try:
+            done = _with_each(call, name, meetings, _pull)
+        except EngramError as error:
+            _require_known_key(call, meetings, error)
+            raise
+        _require_known_key(call, meetings)
     return done
 
 
@@ -185,16 +188,18 @@ def remote_status(call: Call, name: p.RemoteName) -> RemoteList:
     """Say how far this store and a server are apart."""
     rows = []
     for one in _meetings(call, name):
+        other = _other_key(call, one)
         try:
             theirs = {each.name: each.sha256 for each in one.server.listed()}
         except Forbidden as error:
-            rows.append(RemoteRow(name, one.server.shown, (one.called,), hint=error.message))
+            hint = error.message + (f" It shows another key: {other}." if other else "")
+            rows.append(RemoteRow(name, one.server.shown, (one.called,), hint=hint, refused=True))
             continue
         unsent = sum(_differs(one.place, file, theirs) for file in _own_files(call, one))
         new = sum(not one.place.has(file) for file in theirs)
         dry = one.exchange(call).run(dry=True)
         hint = f"events to send: {dry.wrote}; files to send: {unsent}; files to get: {new}"
-        hint += f"; it shows another key: {other}" if (other := _other_key(call, one)) else ""
+        hint += f"; it shows another key: {other}" if other else ""
         rows.append(RemoteRow(name, one.server.shown, (one.called,), unsent=dry.wrote + unsent, hint=hint))
     return RemoteList(call.now, tuple(rows))
 
@@ -248,8 +253,8 @@ def _with_each(
     if not refused:
         return _summed(call, done)
     told = " ".join(dict.fromkeys(error.message for error in refused))
-    if done:
-        rest = _summed(call, done)
+    if went := [each for each in done if each.sent or each.files or each.applied or each.attachments]:
+        rest = _summed(call, went)
         told += f" {rest.scope} went on: events sent: {rest.sent}; events taken in: {rest.applied}."
     raise Forbidden(told, f"{refused[0].hint} To leave one out: engram remote unenrol {name} SCOPE.")
 
@@ -309,18 +314,23 @@ def _pull(call: Call, one: Meeting) -> Synced:
     return one.told(done, take(call, one.server, one.reach))
 
 
-def _require_known_key(call: Call, one: Meeting) -> None:
+def _require_known_key(call: Call, meetings: Sequence[Meeting], error: EngramError | None = None) -> None:
     """Let nobody believe that a pull took everything in while the server's own word does not count.
+
+    `error` is what else went wrong: it is told after that, and hides nothing.
 
     Raises:
         Conflict: when the server shows another key than the one that counts here.
     """
-    if other := _other_key(call, one):
-        raise Conflict(
-            f"{one.server.shown} shows another key than the one you know: what it says was not taken in.",
-            f"Ask whoever runs it whether its fingerprint is {other} now (engram replicas there), then:"
-            f" engram replicas accept {other} --confirm, and pull again.",
-        )
+    for one in meetings:
+        if other := _other_key(call, one):
+            raise Conflict(
+                f"{one.server.shown} shows another key than the one you know: what it says was not taken in."
+                f"{f' {error.message}' if error else ''}",
+                f"Ask whoever runs it whether its fingerprint is {other} now (engram replicas there), then:"
+                f" engram replicas accept {other} --confirm, and pull again."
+                f"{f' {error.hint}' if error else ''}",
+            ) from error
 
 
 def _other_key(call: Call, one: Meeting) -> str:

@@ -38,12 +38,10 @@ def require_place(caller: Caller, scope: Scope) -> None:
     if caller.workspace is not None and scope.workspace != caller.workspace:
         raise Forbidden(f"{scope} is not in your workspace.", "Leave the workspace out, or go to that one.")
     if not caller.is_in(WRITER, scope.place):
-        raise Forbidden(
-            f"You may not write to {scope.place}.", "Ask whoever runs this memory for the writer role there."
-        )
+        raise Forbidden(f"You may not write to {scope}.", "Ask whoever runs this memory for the writer role there.")
     if scope.level == "project" and scope.name not in (taken := roles_by_short_name(caller, scope.name)) and taken:
         raise Forbidden(
-            f"You may not write to {scope.place}.",
+            f"You may not write to {scope}.",
             "It is the short name of a project that has members. Give the whole name of the project you mean.",
         )
 
@@ -55,9 +53,7 @@ def require_reader(caller: Caller, scope: Scope) -> None:
         Forbidden: for anyone else. It says nothing about what is there.
     """
     if not access_of(caller).reaches(scope):
-        raise Forbidden(
-            f"You may not read {scope.place}.", "Ask whoever runs this memory for the reader role there."
-        )
+        raise Forbidden(f"You may not read {scope}.", "Ask whoever runs this memory for the reader role there.")
 
 
 def require_owner(caller: Caller, memory: Memory) -> None:

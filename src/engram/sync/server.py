@@ -157,10 +157,10 @@ class Server:
                 f"Sign in: engram login {self._address}, or see engram remote add --help.",
             )
         if status == 403:
-            said = self._web.said(answer.body) or "it does not say why."
+            said = self._web.said(answer.body) or "it does not say why"
             several = " If you have several workspaces, name one: WORKSPACE/project:NAME."
             raise Forbidden(
-                f"{shown} refuses {self._scope}: {said}",
+                f"{shown} refuses {self._scope}: {said}.",
                 f"Ask whoever runs it.{several if b'orkspace' in answer.body else ''}",
             )
         if status == 404:
