@@ -4,6 +4,7 @@ import base64
 import hashlib
 import hmac
 import json
+import re
 import socket
 import threading
 import time
@@ -11,6 +12,7 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from http.client import HTTPException
+from pathlib import Path
 from typing import Any
 
 import jwt
@@ -18,15 +20,16 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
 from attacks.ledger import tried
-from engram.errors import Invalid, Unauthenticated, Unavailable
+from engram.errors import Forbidden, Invalid, Throttled, Unauthenticated, Unavailable
 from engram.model.caller import Caller
 from engram.model.grants import Grants
 from engram.surfaces import fetching
 from engram.surfaces import issuer as issuing
 from engram.surfaces.fetching import checked_url
 from engram.surfaces.identity import Claims, Denied, Identity
-from engram.surfaces.issuer import BadToken, Issuer
+from engram.surfaces.issuer import BadToken, Issuer, NoToken
 
+GUIDE = Path(__file__).parents[2] / "docs" / "guides" / "server.md"
 ISSUER, AUDIENCE = "https://id.example.org", "https://memory.example.org"
 KEYS = {name: rsa.generate_private_key(public_exponent=65537, key_size=2048) for name in ("one", "two")}
 
@@ -223,6 +226,65 @@ def test_a_provider_that_is_down_keeps_no_server_from_starting(issuer: Issuer, p
     provider.up = False
     issuer.check()
     assert provider.asked == 1
+
+
+@pytest.mark.parametrize(
+    ("answer", "came"),
+    [
+        (b"HTTP/1.1 404 Not Found\r\n\r\nnothing here", "status 404 and no JSON"),
+        (b"HTTP/1.1 404 Not Found\r\n\r\n{}", "status 404"),
+        (b"HTTP/1.1 200 OK\r\n\r\n[]", "status 200 and JSON that is no object"),
+    ],
+)
+def test_a_provider_that_answers_with_something_else_is_told_by_its_address_and_what_came(
+    answer: bytes, came: str, caplog: pytest.LogCaptureFixture
+):
+    with socket.create_server(("127.0.0.1", 0)) as listening, ThreadPoolExecutor(1) as one:
+        for _ in range(2):
+            one.submit(say, listening, answer)
+        url = f"http://127.0.0.1:{listening.getsockname()[1]}/realm"
+        wrong = Issuer(url, [AUDIENCE])
+        wrong.check()
+        for _ in range(2):  # the second time nobody is asked
+            with pytest.raises(Unavailable) as refused:
+                wrong.ready()
+            assert refused.value.message == (
+                "The identity provider does not answer as one:"
+                f" {url}/.well-known/openid-configuration answers with {came}."
+            )
+            assert "oidc_issuer" in refused.value.hint
+    fields = [record.__dict__["fields"] for record in caplog.records]
+    assert [came in each["why"] for each in fields] == [True, True]
+
+
+def say(listening: socket.socket, answer: bytes) -> None:
+    """Answer one request, whatever it asks."""
+    connection, _ = listening.accept()
+    with connection:
+        connection.recv(4096)
+        connection.sendall(answer)
+
+
+def test_every_word_by_which_the_log_says_why_stands_in_the_guide():
+    said = "".join(file.read_text("utf-8") for file in Path(issuing.__file__).parent.rglob("*.py"))
+    words = {*re.findall(r"(?:BadToken|Denied)\(\"([^\"]+)\"\)", said), NoToken.why, "malformed"}
+    words |= {why for _, why in issuing.REASONS} | {Forbidden.code, Throttled.code}
+
+    assert {"none given", "workspace", "key"} < words
+    assert not [word for word in sorted(words) if f"`{word}`" not in GUIDE.read_text("utf-8")]
+
+
+def test_a_provider_that_is_away_is_told_with_where_it_is_asked(issuer: Issuer, provider: Provider):
+    provider.up = False
+    with pytest.raises(Unavailable) as refused:
+        issuer.ready()
+    assert refused.value.hint == f"Try again soon: it is asked at {ISSUER}/.well-known/openid-configuration."
+
+
+def test_a_provider_that_changed_its_name_is_told_with_both_names(issuer: Issuer, provider: Provider):
+    provider.issuer = "https://evil.example.org"
+    with pytest.raises(Unavailable, match=r"calls itself 'https://evil\.example\.org'"):
+        issuer.ready()
 
 
 def test_a_provider_that_hangs_holds_up_nobody_whose_key_is_known(

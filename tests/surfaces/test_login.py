@@ -96,6 +96,19 @@ def test_what_is_no_server_is_told_so_and_nothing_is_kept(served: Team, tmp_path
     assert not (tmp_path / ".local" / "share" / "engram" / "logins.json").exists()
 
 
+def test_a_server_whose_provider_is_none_is_told_apart_from_what_is_no_server(served: Team, tmp_path: Path):
+    wrong = served.provider._replace(port=served.port)  # it answers, and is no provider
+    with running(tmp_path, wrong, 'oidc_audience = "https://memory.example.org"\n') as (port, _):
+        done = child(tmp_path, "login", f"http://127.0.0.1:{port}", "--json")
+        nowhere = child(tmp_path, "login", url_of(served) + "/else", "--json")
+
+    assert (done.code, nowhere.code) == (7, 7)
+    assert done.error["message"].startswith(
+        f"The identity provider does not answer as one: {wrong.issuer}/.well-known/openid-configuration answers"
+    )
+    assert "is no server to sign in to" in nowhere.error["message"]
+
+
 def test_a_file_that_others_may_read_is_not_used(tmp_path: Path):
     file = tmp_path / ".local" / "share" / "engram" / "logins.json"
     file.parent.mkdir(parents=True)

@@ -216,6 +216,9 @@ def test_a_refusal_never_says_why(team: Team):
     assert without.raw == team.ask("", "POST", "/mcp", {}).raw == team.ask("", "GET", "/nothing").raw
     for one in answers.values():
         tried("Unsigned, cut, swapped, foreign and very long tokens", "HTTP", one.status)
+    assert {one.body["hint"] for one in (*answers.values(), without)} == {
+        "Get a token from the provider, and send it: Authorization: Bearer TOKEN."
+    }
     challenge = answers["cut"].headers["www-authenticate"]
     assert 'error="invalid_token"' in challenge
     assert 'error="' not in without.headers["www-authenticate"]

@@ -19,6 +19,10 @@ LONGEST = 10.0
 """Seconds that it may take in all: what drips is never silent for long."""
 
 
+class Unfit(ValueError):
+    """An answer that is not the document which was asked for: it says who answers, and with what."""
+
+
 def checked_url(url: str, setting: str) -> str:
     """The address itself.
 
@@ -34,15 +38,31 @@ def checked_url(url: str, setting: str) -> str:
     return url
 
 
+def discovery_of(issuer: str) -> str:
+    """Where a provider tells about itself."""
+    return issuer.rstrip("/") + "/.well-known/openid-configuration"
+
+
+def trouble_with(issuer: str, error: Exception) -> tuple[str, str]:
+    """What to say of a provider that was asked in vain, and the next step: nobody answered, or something else."""
+    if isinstance(error, Unfit):
+        return (
+            f"The identity provider does not answer as one: {error}.",
+            f"Whoever runs this memory checks oidc_issuer, which is {issuer}.",
+        )
+    return "The identity provider does not answer.", f"Try again soon: it is asked at {discovery_of(issuer)}."
+
+
 def document(url: str) -> Mapping[str, Any]:
     """A JSON object from an address.
 
     Raises:
-        OSError, HTTPException, ValueError, TypeError: when it cannot be had.
+        OSError, HTTPException: when nobody answers.
+        Unfit: when something else comes back.
     """
     status, told = exchange(url)
     if status != 200:
-        raise ValueError(f"status {status}")
+        raise Unfit(f"{url} answers with status {status}")
     return told
 
 
@@ -50,7 +70,8 @@ def exchange(url: str, form: Mapping[str, str] | None = None) -> tuple[int, Mapp
     """The status and the JSON object that an address gives, or answers a form with.
 
     Raises:
-        OSError, HTTPException, ValueError, TypeError: when it cannot be had.
+        OSError, HTTPException: when nobody answers.
+        Unfit: when something else comes back.
     """
     parts = urlsplit(url)
     kind = HTTPSConnection if parts.scheme == "https" else HTTPConnection
@@ -71,11 +92,15 @@ def exchange(url: str, form: Mapping[str, str] | None = None) -> tuple[int, Mapp
     finally:
         end.cancel()
         connection.close()
+    came = f"{url} answers with status {answer.status} and"
     if len(body) > LARGEST:
-        raise ValueError("too long")
-    told = json.loads(body)
+        raise Unfit(f"{came} more than {LARGEST >> 20} MiB")
+    try:
+        told = json.loads(body)
+    except ValueError:
+        raise Unfit(f"{came} no JSON") from None
     if not isinstance(told, dict):
-        raise TypeError("no object")
+        raise Unfit(f"{came} JSON that is no object")
     return answer.status, told
 
 

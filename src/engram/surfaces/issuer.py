@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import jwt
 
 from engram.errors import Invalid, Unauthenticated, Unavailable
-from engram.surfaces.fetching import checked_url, document
+from engram.surfaces.fetching import Unfit, checked_url, discovery_of, document, trouble_with
 
 ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
 """Signatures by a key pair: what can be checked without knowing a secret. `none` and HMAC are not among them."""
@@ -45,6 +45,8 @@ REASONS: tuple[tuple[type[jwt.PyJWTError], str], ...] = (
 )
 """What was wrong with a token, for whoever runs the server; all else is malformed."""
 
+RENAME = "Set oidc_issuer to what it calls itself, letter by letter."
+
 UNREACHED = (OSError, HTTPException, ValueError, KeyError, TypeError)
 """What is raised where a provider does not answer as one."""
 
@@ -58,11 +60,14 @@ class Keys(NamedTuple):
     at: float
 
 
+SEND = "Get a token from the provider, and send it: Authorization: Bearer TOKEN."
+
+
 class BadToken(Unauthenticated):
     """Credentials that open nothing here. What it says never tells why; `why` does, for the server's own log."""
 
     def __init__(self, why: str) -> None:
-        super().__init__("These credentials open nothing here.", "Get a token from the provider, and send it.")
+        super().__init__("These credentials open nothing here.", SEND)
         self.why = why
 
 
@@ -72,9 +77,7 @@ class NoToken(Unauthenticated):
     why = "none given"
 
     def __init__(self) -> None:
-        super().__init__(
-            "No credentials were sent.", "Get a token from the provider, and send it: Authorization: Bearer TOKEN."
-        )
+        super().__init__("No credentials were sent.", SEND)
 
 
 class Misnamed(Exception):
@@ -93,6 +96,7 @@ class Issuer:
         self.url, self._audiences = checked_url(url, "oidc_issuer"), [one for one in audiences if one]
         self._fetch = fetch or document
         self._keys: Keys | None = None
+        self._trouble = trouble_with(url, TimeoutError())  # while another asks for the first time
         self._looked = float("-inf")
         self._lock = threading.Lock()
 
@@ -136,9 +140,9 @@ class Issuer:
         try:
             self._endpoints()
         except Misnamed as error:
-            raise Invalid(str(error), "Set oidc_issuer to what it calls itself, letter by letter.") from None
+            raise Invalid(str(error), RENAME) from None
         except UNREACHED as error:
-            log.warning("the identity provider does not answer", extra={"fields": {"why": type(error).__name__}})
+            self._note(error)
 
     def ready(self) -> None:
         """Look whether tokens could be checked.
@@ -169,26 +173,37 @@ class Issuer:
     def _renewed(self, known: Keys | None, now: float, patience: float) -> Keys:
         """The keys as the provider tells them now; those known while another asks for longer than one waits."""
         if not self._lock.acquire(timeout=patience):
-            return _usable(known, now)
+            return self._usable(known, now)
         try:
             if self._keys is not known and self._keys is not None:
                 return self._keys  # another thread was faster
             if now - self._looked < PAUSE:
-                return _usable(known, now)
+                return self._usable(known, now)
             self._looked = now
             try:
                 self._keys = Keys(self._got(), now)
             except Misnamed as error:
                 log.warning("the identity provider is another one", extra={"fields": {"why": str(error)}})
-                return _usable(known, now)
+                self._trouble = str(error), RENAME
+                return self._usable(known, now)
             except UNREACHED as error:
-                log.warning(
-                    "the identity provider does not answer", extra={"fields": {"why": type(error).__name__}}
-                )
-                return _usable(known, now)
+                self._note(error)
+                return self._usable(known, now)
             return self._keys
         finally:
             self._lock.release()
+
+    def _note(self, error: Exception) -> None:
+        """Keep what is wrong with the provider for who asks next, and tell whoever runs the server."""
+        self._trouble = trouble_with(self.url, error)
+        came = str(error) if isinstance(error, Unfit) else type(error).__name__
+        fields = {"why": came, "address": discovery_of(self.url)}
+        log.warning("the identity provider does not answer", extra={"fields": fields})
+
+    def _usable(self, keys: Keys | None, now: float) -> Keys:
+        if keys is None or now - keys.at > STALE:
+            raise Unavailable(*self._trouble)
+        return keys
 
     def _got(self) -> Mapping[str, Any]:
         told = self._endpoints()
@@ -203,7 +218,7 @@ class Issuer:
 
     def _endpoints(self) -> Mapping[str, Any]:
         """The provider's discovery document, if it speaks for the issuer that is meant."""
-        told = self._fetch(self.url.rstrip("/") + "/.well-known/openid-configuration")
+        told = self._fetch(discovery_of(self.url))
         if (named := told.get("issuer")) != self.url:
             raise Misnamed(f"The identity provider calls itself {str(named)[:200]!r}; oidc_issuer is {self.url!r}.")
         return told
@@ -215,9 +230,3 @@ def _fitting(keys: Keys, name: str, algorithm: str) -> Any:  # noqa: ANN401 - a 
         key = next(iter(keys.by_name.values()))
     said = key and key._jwk_data.get("alg", algorithm)  # noqa: SLF001 - what the provider said of it
     return key.key if key and said == algorithm else None
-
-
-def _usable(keys: Keys | None, now: float) -> Keys:
-    if keys is None or now - keys.at > STALE:
-        raise Unavailable("The identity provider does not answer.", "Try again soon.")
-    return keys

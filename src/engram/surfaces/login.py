@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from engram.config import data_folder
 from engram.drafts import one_at_a_time, whole_file
 from engram.errors import Corrupt, Invalid, NotFound, Unauthenticated, Unavailable
-from engram.surfaces.fetching import checked_url, document, exchange
+from engram.surfaces.fetching import Unfit, checked_url, discovery_of, document, exchange, trouble_with
 
 DEVICE = "urn:ietf:params:oauth:grant-type:device_code"
 METADATA = "/.well-known/oauth-protected-resource/mcp"
@@ -145,21 +145,24 @@ def _provider_of(url: str) -> Mapping[str, Any]:
     """The discovery document of whoever gives tokens for a server."""
     try:
         resource = document(url + METADATA)
-        _expect(resource.get("resource"), f"{url}/mcp")
+        _expect(url, resource.get("resource"), f"{url}/mcp")
         issuer = checked_url(str(resource["authorization_servers"][0]), "The provider")
-        told = document(issuer.rstrip("/") + "/.well-known/openid-configuration")
-        _expect(told.get("issuer"), issuer)
-        for name in ("token_endpoint", "device_authorization_endpoint"):
-            checked_url(str(told.get(name, issuer)), "The provider")
     except (OSError, HTTPException, ValueError, TypeError, KeyError, IndexError):
         raise Unavailable(f"{url} is no server to sign in to, or does not answer.", "Check the address.") from None
+    try:
+        told = document(discovery_of(issuer))
+        _expect(issuer, told.get("issuer"), issuer)
+    except (OSError, HTTPException, ValueError) as error:
+        raise Unavailable(*trouble_with(issuer, error)) from None
+    for name in ("token_endpoint", "device_authorization_endpoint"):
+        checked_url(str(told.get(name, issuer)), "The provider")
     return told
 
 
-def _expect(told: object, wanted: str) -> None:
+def _expect(url: str, told: object, wanted: str) -> None:
     """A document must speak of what was asked for, and of nothing else."""
     if told != wanted:
-        raise ValueError("it speaks for another")
+        raise Unfit(f"{url} calls itself {_printable(str(told))!r}")
 
 
 def _waited(url: str, asked: Mapping[str, str], pause: int, patience: int) -> Mapping[str, Any]:

@@ -19,7 +19,7 @@ from starlette.routing import Route
 from engram.errors import EngramError, Unauthenticated, Unavailable
 from engram.model.caller import Caller
 from engram.service import Engram
-from engram.surfaces.fetching import checked_url, document, exchange
+from engram.surfaces.fetching import checked_url, discovery_of, document, exchange, trouble_with
 from engram.surfaces.identity import SCOPES, Denied, Identity
 from engram.surfaces.limits import Limits, throttled
 from engram.surfaces.team import origin_of
@@ -120,24 +120,23 @@ class Login:
         }
         if self._client.secret:
             asked["client_secret"] = self._client.secret
-        status, told = _reached(partial(exchange, self._endpoint("token_endpoint"), asked))
+        status, told = self._reached(partial(exchange, self._endpoint("token_endpoint"), asked))
         if status != 200 or not isinstance(told.get("access_token"), str):
             raise Unauthenticated("The provider gave no token.", "Try again, or ask who runs this memory.")
         return str(told["access_token"])
 
     def _endpoint(self, name: str) -> str:
         issuer = self._identity.issuer.url
-        told = _reached(partial(document, f"{issuer.rstrip('/')}/.well-known/openid-configuration"))
+        told = self._reached(partial(document, discovery_of(issuer)))
         if told.get("issuer") != issuer or not told.get(name):
             raise Unavailable("The identity provider cannot sign people in to a page.", "Ask who runs this memory.")
         return checked_url(str(told[name]), "The provider")
 
-
-def _reached(ask: Callable[[], Any]) -> Any:  # noqa: ANN401 - whatever was asked for
-    try:
-        return ask()
-    except (OSError, HTTPException, ValueError, TypeError):
-        raise Unavailable("The identity provider does not answer.", "Try again soon.") from None
+    def _reached(self, ask: Callable[[], Any]) -> Any:  # noqa: ANN401 - whatever was asked for
+        try:
+            return ask()
+        except (OSError, HTTPException, ValueError) as error:
+            raise Unavailable(*trouble_with(self._identity.issuer.url, error)) from None
 
 
 DENIED = "Ask whoever runs this memory what they open."
