@@ -35,6 +35,15 @@ class Answer(NamedTuple):
     location: str = ""
 
 
+class _Words(NamedTuple):
+    """What messages call the server, its address and its key."""
+
+    called: str
+    setting: str
+    secret: str
+    example: str
+
+
 class _Request(NamedTuple):
     method: str
     target: str
@@ -47,7 +56,8 @@ class Web:
     """A server that is asked one thing at a time. Safe to use from several threads.
 
     `setting` names the setting that holds the address and `secret` the variable that holds the key, for hints;
-    `headers` go with every request.
+    `called` is what the server is to whoever set it, and `example` how its address looks. `headers` go with every
+    request.
     Redirects are not followed, so the key goes to no other address. Proxies are not used.
 
     Raises:
@@ -65,10 +75,12 @@ class Web:
         secret: str,
         largest: int = LARGEST,
         headers: tuple[tuple[str, str], ...] = (),
+        called: str = "The endpoint",
+        example: str = "https://host/v1",
     ) -> None:
-        self._address = _checked(url, path, setting, secret)
+        self._address = _checked(url, path, _Words(called, setting, secret, example))
         if not (key.isascii() and key.isprintable()):  # not shown: it is a secret, if a broken one
-            raise Invalid("The endpoint's key has characters that no key can have.", f"Set {secret} anew.")
+            raise Invalid(f"{called}'s key has characters that no key can have.", f"Set {secret} anew.")
         self._key, self._timeout, self._largest, self._headers = key, timeout, largest, headers
         self._idle: list[HTTPConnection] = []
         self.shown = f"{self._address.scheme}://{self._address.netloc}{self._address.path}"
@@ -176,7 +188,7 @@ class Web:
         return line[:200].rstrip(".")
 
 
-def _checked(url: str, path: str, setting: str, secret: str) -> SplitResult:
+def _checked(url: str, path: str, words: _Words) -> SplitResult:
     """The address to ask, from that of an API or its own.
 
     Raises:
@@ -189,10 +201,13 @@ def _checked(url: str, path: str, setting: str, secret: str) -> SplitResult:
         parts, host = urlsplit(""), ""
     printable = url.isascii() and url.isprintable() and " " not in url
     if parts.scheme not in ("http", "https") or not host or not printable:
-        raise Invalid("The endpoint's address is not a web address.", f"Set {setting}, as in https://host/v1.")
+        raise Invalid(
+            f"{words.called}'s address is not a web address.", f"Set {words.setting}, as in {words.example}."
+        )
     if parts.username is not None or parts.password is not None:
         raise Invalid(
-            "The endpoint's address carries a name or a password.", f"Take it out, and put the key into {secret}."
+            f"{words.called}'s address carries a name or a password.",
+            f"Take it out, and put the key into {words.secret}.",
         )
     if parts.scheme == "http" and not _is_here(host):
         raise Invalid(

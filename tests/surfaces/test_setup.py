@@ -221,6 +221,43 @@ def test_a_file_that_is_not_json_is_left_alone(setup: Driver):
     assert file.read_text() == '{"model": "opus",,}'
 
 
+@pytest.mark.parametrize(("agent", "file"), [("cursor", "mcp.json"), ("codex", "config.toml")])
+def test_a_file_that_cannot_be_understood_is_told_with_the_next_step(setup: Driver, agent: str, file: str):
+    folder = setup.folder / f".{agent}"
+    folder.mkdir()
+    (folder / file).write_text("{,}")
+    done = setup("setup", agent, "--yes")
+
+    assert (done.code, "It is not valid" in done.err) == (2, True)
+    assert "Mend it or move it away, and run the same command again." in done.err
+
+
+def test_a_file_that_setup_never_wrote_to_keeps_no_removal_from_going_well(setup: Driver):
+    furnish(setup.folder, "claude-code")
+    before = picture(setup.folder)
+    setup("setup", "claude-code", "--yes")
+    foreign = setup.folder / ".cursor" / "mcp.json"
+    foreign.parent.mkdir()
+    foreign.write_text("{,}")
+    done = setup("setup", "--remove", "--yes")
+
+    assert (done.code, done.err) == (0, "")
+    assert foreign.read_text() == "{,}"
+    foreign.unlink()
+    foreign.parent.rmdir()
+    assert picture(setup.folder) == before
+    assert "Nothing to take out." in setup("setup", "--remove", "--yes").out
+
+
+def test_a_file_of_ours_that_cannot_be_understood_any_more_is_told_at_a_removal(setup: Driver):
+    furnish(setup.folder, "claude-code")
+    setup("setup", "claude-code", "--yes")
+    (setup.folder / ".claude" / "settings.json").write_text("{,}")
+    done = setup("setup", "--remove", "--yes")
+
+    assert (done.code, "~/.claude/settings.json is left as it is." in done.err) == (2, True)
+
+
 def test_a_link_is_left_alone_and_so_is_where_it_leads(setup: Driver):
     furnish(setup.folder, "claude-code")
     file, elsewhere = setup.folder / ".claude.json", setup.folder / "dotfiles.json"

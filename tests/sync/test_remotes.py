@@ -239,6 +239,16 @@ def test_an_enrolled_scope_stays_the_same_when_a_project_comes_that_goes_by_it_f
     assert device.memory.remote_push("team").sent == 0
 
 
+def test_an_address_that_is_none_is_told_in_the_words_of_remotes(pair):
+    one, _ = pair
+    with pytest.raises(Invalid) as refused:
+        one.memory.remote_add("other", "notaurl")
+    assert refused.value.message == "The remote's address is not a web address."
+    assert refused.value.hint == "Set the address of a team's server, as in https://memory.example.com."
+    with pytest.raises(Invalid, match="The remote's address carries a name or a password"):
+        one.memory.remote_add("other", "https://ada:plum@memory.example.com")
+
+
 def test_a_refusal_is_told_in_whole_sentences_and_only_what_moved_went_on(pair, keeper, url):
     one, _ = pair
     one.memory.remote_enrol("team", "team-x/project:shut")

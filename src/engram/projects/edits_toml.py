@@ -97,7 +97,7 @@ def _toml(text: str) -> Row:
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise Invalid(f"It is not valid TOML: {error}.") from None
+        raise Invalid(f"It is not valid TOML: {error}.", jsonc.MEND) from None
 
 
 def _toml_or_none(text: str) -> Row | None:

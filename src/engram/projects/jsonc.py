@@ -11,6 +11,7 @@ Path = tuple[str | int, ...]
 
 MISSING: Any = object()
 DEEPEST = 200
+MEND = "Mend it or move it away, and run the same command again."
 
 _BLANK = re.compile(r"(?:[ \t\r\n]|//[^\n]*|/\*.*?\*/)*", re.DOTALL)
 _STRING = re.compile(r'"(?:[^"\\\x00-\x1f]|\\.)*"')
@@ -179,7 +180,7 @@ def _skip(text: str, at: int) -> int:
 
 
 def _wrong(text: str, at: int, what: str) -> Invalid:
-    return Invalid(f"It is not valid JSON: {what}, in line {_line(text, at)}.")
+    return Invalid(f"It is not valid JSON: {what}, in line {_line(text, at)}.", MEND)
 
 
 def _line(text: str, at: int) -> int:

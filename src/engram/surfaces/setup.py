@@ -156,6 +156,7 @@ def _removals(agents: Sequence[Agent], home: Home, journal: Journal) -> list[Cha
         pieces = [piece for piece in _pieces(ours[path][1]) if piece not in shared] if path in ours else []
         names = tuple(name for name in agents_there if name in leaving) or ours[path][0]
         change = Change(path, names, known=record, record=record)
+        before = None
         try:
             before = read_plain(path, home.folder)
             known = None if staying else record  # what others need keeps the file from going back whole
@@ -166,7 +167,9 @@ def _removals(agents: Sequence[Agent], home: Home, journal: Journal) -> list[Cha
                     "It was changed since, and its agent looks elsewhere now.", "Take out engram by hand."
                 )
         except EngramError as error:
-            changes.append(change._replace(error=error))
+            # Where no setup wrote there is nothing to take out, unless it can be read and calls Engram.
+            if record is not None or (before is not None and isinstance(error, Conflict)):
+                changes.append(change._replace(error=error))
             continue
         change = _removal(change._replace(before=before, after=after), record, staying)
         changes.append(change._replace(remark=EARLIER) if earlier else change)

@@ -44,8 +44,10 @@ class Server:
             Web,
             key=token,
             timeout=timeout,
-            setting="the remote's address",
+            setting="the address of a team's server",
             secret=secret,
+            called="The remote",
+            example="https://memory.example.com",
             headers=(("Engram-Workspace", workspace),) if workspace else (),
         )
         self._web = web(url, "/sync")
