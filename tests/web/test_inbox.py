@@ -419,6 +419,42 @@ def test_the_buttons_of_the_card_one_stands_at_stay_in_sight(here: Site):
     assert buttons["y"] + buttons["height"] <= toast["y"]
 
 
+# A page that is let in no more
+
+
+def test_a_page_that_was_closed_says_so_once_and_its_cards_stay(here: Site):
+    """A server that was started anew knows nobody who came in before, as one knows nobody without a cookie."""
+    with here.memory() as memory:
+        handles = [waits(memory, f"The {name} of the tower is rung at noon") for name in ("bell", "gong")]
+    page = here.enter("/web/inbox")
+    expect(page.get_by_role("region", name=re.compile("Nearly the same"))).to_have_count(2)
+    page.context.clear_cookies()
+    page.keyboard.press("a")
+    expect(page.locator("#toasts")).to_contain_text("This page is closed. Nothing was changed.")
+    page.keyboard.press("e")
+    page.wait_for_load_state("networkidle")
+
+    expect(page.locator("#toasts .toast")).to_have_count(1)
+    expect(page.locator("#toasts")).to_contain_text("engram serve --link")
+    expect(page.locator("main")).not_to_contain_text("This page is closed")
+    for handle in handles:
+        expect(card(page, handle)).to_contain_text("of the tower is rung at noon")
+        assert standing_of(here, handle)[0] == "pending"
+
+
+def test_what_stands_before_the_server_refuses_without_taking_the_card_away(here: Site):
+    with here.memory() as memory:
+        handle = waits(memory, "Lanterns are lit at dusk")
+    page = here.enter("/web/inbox")
+    page.route("**/approve", lambda route: route.fulfill(status=502, body="<h1>Bad gateway</h1>"))
+    page.keyboard.press("a")
+
+    expect(page.locator("#toasts")).to_contain_text("The server refused that (502).")
+    expect(card(page, handle)).to_contain_text("Lanterns are lit at dusk")
+    expect(page.locator("main")).not_to_contain_text("Bad gateway")
+    assert standing_of(here, handle)[0] == "pending"
+
+
 # Many at once
 
 

@@ -28,7 +28,7 @@ from engram.surfaces.web import (
     stats,
     timeline,
 )
-from engram.surfaces.web.frame import BASE, HEADERS, STATIC, Asked, Look, Page, templates
+from engram.surfaces.web.frame import BASE, HEADERS, STATIC, Asked, Look, Page, noted, templates
 from engram.surfaces.web.visits import Visit, Visits
 
 log = logging.getLogger("engram.web")
@@ -75,7 +75,8 @@ class Entrance(NamedTuple):
         """
         found = self.visits.find(request.cookies.get(self.cookie.name, ""))
         if found is None:
-            raise Unauthenticated("This page is closed.", "Come in by a link: engram serve --link.")
+            way = "Load it again, and sign in." if self.signs_out else "Come in by a link: engram serve --link."
+            raise Unauthenticated("This page is closed.", way)
         return found
 
 
@@ -126,7 +127,7 @@ def _answering(page: Page, entrance: Entrance, look: Look) -> Callable[[Request]
                 request.path_params,
                 _listed(request.query_params.multi_items()),
                 form,
-                request.headers.get("hx-request") == "true",
+                _for_part(request),
             )
             try:
                 return page.answer(asked)
@@ -159,6 +160,11 @@ async def sent(request: Request, visit: Visit, entrance: Entrance) -> Mapping[st
     return form
 
 
+def _for_part(request: Request) -> bool:
+    """Whether htmx asks, which puts the answer into a page that is there."""
+    return request.headers.get("hx-request") == "true"
+
+
 def _listed(pairs: list[tuple[str, str]]) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for name, value in pairs:
@@ -189,8 +195,9 @@ def _refusing(entrance: Entrance) -> Callable[[Request, Exception], Awaitable[Re
     """What is told to those who are not in, and of what fails before a memory is at hand."""
 
     async def refused(request: Request, error: Exception) -> Response:
-        del request
         assert isinstance(error, EngramError)
+        if _for_part(request):  # it was not even begun
+            return noted(error, "Nothing was changed.")
         if isinstance(error, Unauthenticated):
             return entrance.stranger(error)
         return bare(error)
@@ -207,11 +214,12 @@ def bare(error: EngramError, status: int = 0) -> Response:
 async def _unrouted(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     said = NotFound(f"There is no page {request.url.path}.", "Go to the inbox, or back.")
-    return bare(said, error.status_code)
+    return noted(said) if _for_part(request) else bare(said, error.status_code)
 
 
 async def _broken(request: Request, error: Exception) -> Response:
     """A bug: told in full to the log, and in a word on the page."""
     # Without its path, which may name what a memory is about.
     log.error("%s %s failed", request.method, route_of(request.url.path), exc_info=error)
-    return bare(EngramError("Something broke.", "It is in the server's log. Going back and trying again may help."))
+    said = EngramError("Something broke.", "It is in the server's log. Going back and trying again may help.")
+    return noted(said) if _for_part(request) else bare(said)

@@ -160,8 +160,14 @@ class Asked(NamedTuple):
             return self.show(
                 "error.html", status=error.http_status, error=error, title="That did not work", here=""
             )
-        toast = self.word(error.message, hint=error.hint, tone="bad")
-        return HTMLResponse(toast, error.http_status, {**HEADERS, "HX-Reswap": "none"})
+        return noted(error)
+
+
+def noted(error: EngramError, assured: str = "") -> Response:
+    """An error as a word in the page that is there, which stays as it is; `assured` stands before what to do."""
+    said = {"message": error.message, "hint": f"{assured} {error.hint}".strip(), "tone": "bad"}
+    toast = templates().get_template("toast.html").render(**said, event=0, again="", took_back=(), now=None)
+    return HTMLResponse(toast, error.http_status, {**HEADERS, "HX-Reswap": "none"})
 
 
 def address(path: str, **said: object) -> str:

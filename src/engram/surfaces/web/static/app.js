@@ -91,9 +91,12 @@
   }
 
   document.addEventListener('htmx:finally:request', () => delete takeBack?.dataset.busy);
-  document.addEventListener('htmx:response:error', () => {
+  document.addEventListener('htmx:response:error', (event) => {
+    opening = 0;
     walking = false;
     if (takeBack?.dataset.busy) drop(takeBack.dataset.busy);
+    const { text, response } = event.detail.ctx;
+    if (!text.includes('data-toast')) say(`The server refused that (${response.status}). Load the page again, and repeat what you did.`, 'bad');
   });
   document.addEventListener('click', (event) => {
     if (!event.target.closest('[data-undo]') || !opened()) return;
@@ -342,6 +345,7 @@
     if (event) keep([...decided(), event]);
     tookBack?.split(' ').forEach(drop);
     if (event || tookBack) all('#toasts [data-toast]').forEach((each) => each !== toast && one('[data-undo]', each) && each.remove());
+    all('#toasts [data-toast]').forEach((each) => each !== toast && each.textContent.trim() === toast.textContent.trim() && each.remove());
     all('#toasts [data-toast]').slice(0, -2).forEach((each) => each.remove());
     leave(toast);
     room();
