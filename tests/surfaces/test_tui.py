@@ -184,6 +184,36 @@ def test_a_memory_is_worded_anew_and_then_approved(memory: Engram):
     assert standing(memory, "mem-0002") == "live"
 
 
+def test_who_edits_goes_on_at_the_end_of_the_text(memory: Engram):
+    hold_conflict(memory)
+
+    async def drive(pilot: Pilot[None], app: Twin) -> None:
+        await pilot.press("e")
+        await pilot.pause()
+        await pilot.press("0")
+        assert app.screen.query_one(TextArea).text == "The port of the database is 54330"
+
+    driven(memory, drive)
+
+
+def test_whoever_takes_a_decision_back_stands_at_what_came_back(memory: Engram):
+    hold_conflict(memory)
+    for word in ("Never", "Always"):
+        memory.remember(f"{word} page somebody at night", kind="rule")
+
+    async def drive(pilot: Pilot[None], app: Twin) -> None:
+        await pilot.press("a")
+        await pilot.pause()
+        assert "It replaces mem-0001." in told(app)
+        assert "Never page" in shown(app)
+        await pilot.press("u")
+        await pilot.pause()
+        assert "It would replace mem-0001" in shown(app)
+        assert app.current() == memory.get("mem-0002").memories[0]
+
+    driven(memory, drive)
+
+
 def test_an_edit_that_changes_nothing_approves_nothing(memory: Engram):
     hold_conflict(memory)
 
@@ -378,13 +408,13 @@ def test_only_what_fits_a_memory_is_offered_and_all_of_it_on_a_small_screen(memo
     hold_conflict(memory)
 
     async def drive(pilot: Pilot[None], app: Twin) -> None:
-        all_of_them = {"Approve", "Edit", "Merge", "Reject", "Skip", "Take back", "Keys", "Quit"}
+        all_of_them = {"Approve", "Keep both", "Edit", "Merge", "Reject", "Skip", "Take back", "Keys", "Quit"}
         await until(pilot, lambda: offered(app) >= all_of_them)
         app.open_memory("mem-0001")
         await pilot.pause()
         of_one = {"Edit", "Still holds", "Forget", "Pin", "Back", "Keys", "Quit"}
         await until(pilot, lambda: offered(app) >= of_one)
-        assert not offered(app) & {"Approve", "Merge", "Reject"}
+        assert not offered(app) & {"Approve", "Keep both", "Merge", "Reject"}
         await pilot.press("a", "x")
         await pilot.pause()
         assert isinstance(app.screen, MemoryPage)

@@ -87,7 +87,7 @@ class MemoryPage(Screen[None]):
         yield Header(icon="")
         with VerticalScroll(classes="page"):
             yield Static(classes="said", markup=False)
-        yield Footer(show_command_palette=False)
+        yield Footer(show_command_palette=False, compact=True)
 
     def on_mount(self) -> None:
         """Read it once."""
@@ -155,7 +155,7 @@ class Twin(App[None]):
             yield Inbox()
             yield Search()
             yield History()
-        yield Footer(show_command_palette=False)
+        yield Footer(show_command_palette=False, compact=True)
 
     def on_mount(self) -> None:
         """Begin with what waits."""
@@ -356,7 +356,8 @@ class Twin(App[None]):
             self._say(f"{OUTCOMES[done.outcome][1]}: {done.memory.handle}. u takes it back.")
         elif done.event:
             one = done.memories[0]
-            self._say(f"{DONE[done.action]} {one.handle}: {cut(one.text, 60)}\nu takes it back.")
+            gone = f"\nIt replaces {', '.join(each.handle for each in done.replaced)}." if done.replaced else ""
+            self._say(f"{DONE[done.action]} {one.handle}: {cut(one.text, 60)}{gone}\nu takes it back.")
         else:
             self._say(f"{done.memories[0].handle}: {done.hint}")
 
@@ -365,6 +366,8 @@ class Twin(App[None]):
         if undone:
             self._say(f"Took back {', '.join(event.action for event in undone.events)}.")
             self._reload()
+            if isinstance(self.pane, Inbox) and undone.memories:
+                self.pane.stand_at(undone.memories[0].id)
         return undone is not None
 
     def _reload(self) -> None:

@@ -76,6 +76,11 @@ class Words(ModalScreen[str | None]):
             yield TextArea(self._text, soft_wrap=True, show_line_numbers=False)
             yield Label("ctrl+s done · escape cancel", classes="hint")
 
+    def on_mount(self) -> None:
+        """Whoever comes to a text goes on at its end."""
+        area = self.query_one(TextArea)
+        area.move_cursor(area.document.end)
+
     def action_done(self) -> None:
         """The text as it stands."""
         self.dismiss(self.query_one(TextArea).text.strip())

@@ -109,6 +109,13 @@ class Pane(Vertical):
         rows = self.query_one(Rows)
         return "" if rows.highlighted is None else rows.get_option_at_index(rows.highlighted).id or ""
 
+    def stand_at(self, key: str) -> None:
+        """Stand at the line that is about this, if there is one."""
+        rows = self.query_one(Rows)
+        places = [place for place, option in enumerate(rows.options) if option.id == key]
+        if places:
+            rows.highlighted = places[0]
+
     def paper(self) -> Paper:
         """What is written on, as wide as the right half."""
         return Paper(max(self.query_one(".about").size.width - 4, 40), colour=True)
@@ -156,7 +163,7 @@ class Inbox(Pane):
     """What waits, oldest first, by session."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("b", "app.keep_both", "Keep both", show=False),  # told beside what it contradicts
+        ("b", "app.keep_both", "Keep both"),  # offered where it contradicts something
         ("s", "skip", "Skip"),
     ]
 
