@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import Browser, Locator, Page, Route, expect
 
 from engram.service import Engram
 from surfaces.driving import child
@@ -223,6 +223,99 @@ def test_one_is_merged_into_what_says_nearly_the_same(here: Site):
     assert standing_of(here, known) == ("promoted", "The build cache lives on the fast disk; never delete it")
 
 
+def test_the_confirmation_of_a_merge_names_what_will_say_it_and_marks_what_is_new_to_that(here: Site):
+    with here.memory() as memory:
+        known = memory.remember("Sluices are oiled in spring", kind="rule", scope=PLACE, confirm=True).memory.handle
+    with here.memory("codex") as agent:
+        handle = agent.revise(known, text="Sluices are tested in autumn").memory.handle
+    page = here.enter("/web/inbox")
+    page.keyboard.press("m")
+    field = card(page, handle).get_by_role("textbox", name=f"What {known} will say")
+    expect(field).to_have_value("Sluices are oiled in spring\nSluices are tested in autumn")
+    page.keyboard.press("Control+Enter")
+    told = card(page, handle).get_by_role("region", name=f"{known} will say")
+    expect(told.locator("ins")).to_have_text("Sluices are tested in autumn", use_inner_text=True)
+    expect(told.locator("del")).to_have_count(0)
+    words, button = (
+        told.bounding_box(),
+        card(page, handle).get_by_role("button", name="Yes, I confirm it").bounding_box(),
+    )
+    assert words
+    assert button
+    assert button["y"] - (words["y"] + words["height"]) >= 8
+
+
+def test_who_edits_goes_on_at_the_end_of_the_text(here: Site):
+    with here.memory() as memory:
+        handle = waits(memory, "Oars are varnished")
+    page = here.enter("/web/inbox")
+    page.keyboard.press("e")
+    field = card(page, handle).get_by_role("textbox", name="Text, as it will be kept")
+    expect(field).to_be_focused()
+    page.keyboard.type(" twice")
+    expect(field).to_have_value("Oars are varnished twice")
+
+
+def test_whoever_takes_a_decision_back_stands_at_what_came_back(here: Site):
+    with here.memory() as memory:
+        handles = [waits(memory, f"Item {n} of the {word}") for n, word in enumerate(("mast", "keel", "hull"))]
+    page = here.enter("/web/inbox")
+    page.keyboard.press("j")
+    page.keyboard.press("x")
+    expect(card(page, handles[1]).get_by_role("textbox", name="Why?")).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(card(page, handles[2])).to_have_class(re.compile("current"))
+    page.keyboard.press("u")
+    expect(page.locator("#toasts")).to_contain_text("Took back")
+    page.keyboard.press("e")  # whoever is quicker than the list means nothing else
+    expect(card(page, handles[1])).to_have_class(re.compile("current"))
+    expect(page.locator(".current")).to_have_count(1)
+    expect(card(page, handles[2]).get_by_role("textbox")).to_have_count(0)
+
+
+def test_what_is_approved_before_its_like_was_beside_it_is_shown_it_first(here: Site):
+    with here.memory() as memory:
+        known = memory.remember(
+            "The winch of the pier is greased on Mondays by the crew", scope=PLACE
+        ).memory.handle
+        handle = memory.remember(
+            "The winch of the pier is greased on Mondays by the crew and checked",
+            scope=PLACE,
+            source="web:https://example.org/w",
+        ).memory.handle
+    page = here.enter()
+    held: list[Route] = []
+    page.route("**/near", lambda route: held.append(route))  # noqa: PLW0108 - it marks what it calls
+    page.goto(f"{here.origin}/web/inbox")
+    expect(card(page, handle)).to_contain_text("Looking for what says nearly the same")
+    expect(card(page, handle).get_by_text("Looking for what says nearly the same")).to_be_visible()
+    page.keyboard.press("a")
+    expect(card(page, handle).get_by_role("alert")).to_contain_text(f"Nearly the same: {known}")
+    expect(card(page, handle).get_by_role("region", name=f"Nearly the same: {known}")).to_be_visible()
+    assert standing_of(here, handle)[0] == "pending"
+    page.keyboard.press("a")
+    expect(page.get_by_role("status")).to_contain_text(f"Approved {handle}")
+    for each in held:
+        each.abort()
+
+
+def test_what_was_beside_it_already_is_not_shown_once_more(here: Site):
+    with here.memory() as memory:
+        known = memory.remember(
+            "The crane of the pier is painted on Tuesdays by the crew", scope=PLACE
+        ).memory.handle
+        handle = memory.remember(
+            "The crane of the pier is painted on Tuesdays by the crew and oiled",
+            scope=PLACE,
+            source="web:https://example.org/c",
+        ).memory.handle
+    page = here.enter("/web/inbox")
+    expect(card(page, handle).get_by_role("region", name=f"Nearly the same: {known}")).to_be_visible()
+    expect(card(page, handle).get_by_text("Looking for")).to_have_count(0)
+    page.keyboard.press("a")
+    expect(page.get_by_role("status")).to_contain_text(f"Approved {handle}")
+
+
 def test_a_merge_goes_where_one_says(here: Site):
     with here.memory() as memory:
         known = memory.remember("Dashboards are kept in the attic folder", scope=PLACE).memory.handle
@@ -317,6 +410,8 @@ def test_a_stale_tab_cannot_overwrite_what_another_did(here: Site):
     stale.keyboard.press("a")
 
     expect(stale.get_by_role("alert")).to_contain_text("Somebody else has decided about it.")
+    expect(card(stale, handle)).to_contain_text("The pager rotates weekly")
+    expect(card(stale, handle)).to_contain_text("rejected")
     assert standing_of(here, handle)[0] == "rejected"
 
 
@@ -362,6 +457,7 @@ def test_what_contradicts_may_be_kept_beside_it(here: Site):
         known = memory.remember("The quota of the east wing is 40", scope=PLACE).memory.handle
         handle = memory.remember("The quota of the east wing is 70", scope=PLACE).memory.handle
     page = here.enter("/web/inbox")
+    expect(card(page, handle).locator("[name=compared]").first).to_be_attached()  # other quotas are nearly the same
     page.keyboard.press("b")
     expect(page.get_by_role("status")).to_contain_text(f"Approved {handle}")
     expect(page.get_by_role("status")).not_to_contain_text("It replaces")
@@ -524,6 +620,19 @@ def test_looking_over_many_tells_all_that_each_would_replace_or_change(here: Sit
     expect(rows.nth(2)).to_contain_text("money")
 
 
+def test_looking_over_many_tells_what_says_nearly_the_same(here: Site):
+    with here.memory() as memory:
+        known = memory.remember("The ferry of the north shore sails at nine and at noon", scope=PLACE).memory.handle
+        first = waits(memory, "The ferry of the north shore sails at nine and at noon with mail aboard")
+        second = waits(memory, "The ferry of the north shore sails at nine and at noon with cattle aboard")
+    page = here.enter("/web/inbox")
+    page.keyboard.type("vjvA")
+    rows = page.get_by_role("dialog", name="Approve 2 memories?").get_by_role("list").first.locator("> li")
+    expect(rows.nth(0)).to_contain_text(f"Nearly the same: {known}")
+    expect(rows.nth(0)).to_contain_text(f"Nearly the same, and waits too: {second}")
+    expect(rows.nth(1)).to_contain_text(f"Nearly the same, and waits too: {first}")
+
+
 def test_all_of_a_session_are_chosen_at_once_and_looked_over_where_one_stands(here: Site):
     with here.memory() as memory:
         for n, word in enumerate(("gate", "lock", "weir")):
@@ -603,6 +712,7 @@ def test_only_what_waits_in_one_scope_is_shown(here: Site):
         ours = waits(memory, "Sails are mended ashore", scope="project:harbour")
         theirs = waits(memory, "Bread is baked at four")
     page = here.enter("/web/inbox")
+    expect(page.get_by_role("main").get_by_text("Scope", exact=True)).to_be_in_viewport(ratio=1)
     page.keyboard.press("/")
     page.keyboard.type("harbour")
     page.keyboard.press("Enter")
@@ -624,10 +734,20 @@ def test_who_walks_beyond_the_last_card_is_taken_to_what_follows(here: Site):
     page = here.enter("/web/inbox")
     cards = page.locator("article.candidate")
     expect(cards).to_have_count(20)
+    group = page.get_by_role("region", name="Session long")
+    expect(group).to_contain_text("20 memories shown so far")
+    expect(group).not_to_contain_text("memories wait")
+    expect(group.get_by_role("button", name="Choose all shown")).to_be_visible()
     cards.last.click(position={"x": 300, "y": 5})
     page.keyboard.press("j")
     expect(cards).to_have_count(22)
+    expect(group.get_by_role("button", name=re.compile("Choose all(?! shown)"))).to_be_visible()
     expect(cards.nth(20)).to_have_class(re.compile("current"))
+    page.keyboard.type("VA")
+    preview = page.get_by_role("dialog", name="Approve 22 memories?")
+    expect(preview.get_by_role("button", name="Approve all")).to_be_visible()
+    expect(preview).not_to_contain_text("moved since")
+    page.keyboard.press("Escape")
     expect(page.get_by_role("region", name="Session long")).to_have_count(1)
     expect(page.get_by_role("region", name="Session long")).to_contain_text("22 memories wait")
 

@@ -136,22 +136,25 @@ class Asked(NamedTuple):
         back: str = "",
         took_back: Sequence[int] = (),
         now: Memory | None = None,
+        came: Memory | None = None,
     ) -> Response:
         """The answer to something that was done: a piece of page, and a word with its undo.
 
         `now` is the memory it was about: what this tab asks for next is meant at the revision it has brought about.
+        `came` is one that may be on the page again: whoever took something back stands at it.
 
         Where it took events back, the word offers to do them again instead; that is no undo for the key of undo.
         A browser without scripts is sent `back` to a page instead, which says it there.
         """
         if not self.part:
             return RedirectResponse(address(back or "/inbox", done=message, event=event or ""), 303, HEADERS)
-        toast = self.word(message, event, again="Do it again" if took_back else "", took_back=took_back, now=now)
+        again = "Do it again" if took_back else ""
+        toast = self.word(message, event, again=again, took_back=took_back, now=now, came=came)
         return HTMLResponse(body + toast, headers={**HEADERS, "HX-Trigger": DONE})
 
     def word(self, message: str, event: int = 0, *, again: str = "", **more: Any) -> str:  # noqa: ANN401 - the same
         """A word in the corner of the page, with an undo of an event, or with what does it again."""
-        more = {"tone": "good", "confirm": "", "took_back": (), "now": None, **more}
+        more = {"tone": "good", "confirm": "", "took_back": (), "now": None, "came": None, **more}
         return self.render("toast.html", message=message, event=event, again=again, **more)
 
     def refused(self, error: EngramError) -> Response:
@@ -166,7 +169,9 @@ class Asked(NamedTuple):
 def noted(error: EngramError, assured: str = "") -> Response:
     """An error as a word in the page that is there, which stays as it is; `assured` stands before what to do."""
     said = {"message": error.message, "hint": f"{assured} {error.hint}".strip(), "tone": "bad"}
-    toast = templates().get_template("toast.html").render(**said, event=0, again="", took_back=(), now=None)
+    toast = (
+        templates().get_template("toast.html").render(**said, event=0, again="", took_back=(), now=None, came=None)
+    )
     return HTMLResponse(toast, error.http_status, {**HEADERS, "HX-Reswap": "none"})
 
 

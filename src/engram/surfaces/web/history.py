@@ -51,7 +51,8 @@ def undo(asked: Asked) -> Response:
     # What is done again is a decision like any other, and is taken back as one.
     took_back = [event.seq for event in undone.events if event.action != "undo"]
     now = undone.memories[0] if len(undone.memories) == 1 else None
-    answer = asked.done("", told(undone), undone.event, back="/history", took_back=took_back, now=now)
+    came = undone.memories[0] if undone.memories else None
+    answer = asked.done("", told(undone), undone.event, back="/history", took_back=took_back, now=now, came=came)
     answer.headers["HX-Trigger"] = f"{DONE}, {UNDONE}"
     return answer
 

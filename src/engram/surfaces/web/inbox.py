@@ -8,7 +8,7 @@ from starlette.responses import HTMLResponse, Response
 
 from engram.errors import Conflict, EngramError, Invalid, NotFound, Unconfirmed
 from engram.model.answers import Candidate, Changed
-from engram.model.memory import Citation, Memory
+from engram.model.memory import CURATED, Citation, Memory
 from engram.model.session import Session
 from engram.service import Engram
 from engram.surfaces.paper import count, cut
@@ -51,6 +51,7 @@ def show(asked: Asked) -> Response:
         title="Inbox",
         here="inbox",
         groups=groups,
+        looked=False,
         scope=scope,
         after=after,
         mode="",
@@ -92,6 +93,7 @@ def _card(asked: Asked, candidate: Candidate, mode: str, error: EngramError | No
         title="Inbox",
         here="inbox",
         candidate=candidate,
+        looked=True,
         mode=mode,
         others=others,
         other=asked.engram.get(into).memories[0] if into else next(iter(others), None),
@@ -150,6 +152,8 @@ def approve(asked: Asked) -> Response:
     """Approve one as it is, in other words, or merged into another."""
     text = asked.said("text").strip() or None
     into = asked.said("into")
+    if unseen := _unseen(asked):
+        return unseen
     return _decide(
         asked,
         lambda: asked.engram.promote(
@@ -162,6 +166,21 @@ def approve(asked: Asked) -> Response:
         ),
         "Merged" if into else "Approved",
     )
+
+
+def _unseen(asked: Asked) -> Response | None:
+    """The card with what says nearly the same, where one is approved before that was beside it.
+
+    What is curated is asked about once more in any case, and has it beside it then.
+    """
+    if asked.said("mode") or asked.said("compared") == "yes":
+        return None
+    found = asked.engram.review(memory=(asked.path["memory"],)).candidates
+    if not found or not found[0].near or found[0].memory.tier == CURATED:
+        return None
+    names = ", ".join(one.handle for one in found[0].near)
+    alike = Conflict(f"Nearly the same: {names}.", "Look at what stands beside it, then approve it again.")
+    return _card(asked, found[0], "", alike)
 
 
 def reject(asked: Asked) -> Response:
@@ -202,7 +221,7 @@ def _again(asked: Asked, mode: str, error: EngramError) -> Response:
         candidate = _candidate(asked)
     except NotFound:
         gone = Conflict("Somebody else has decided about it.", "Its history says who, and how.")
-        return asked.show("inbox_stale.html", error=gone, memory=asked.path["memory"])
+        return asked.show("inbox_stale.html", error=gone, memory=asked.engram.get(asked.path["memory"]).memories[0])
     return _card(asked, candidate, mode, error)
 
 
@@ -225,7 +244,8 @@ def preview(asked: Asked) -> Response:
     refs, act = asked.each("chosen"), asked.said("act")
     if act not in ("approve", "reject") or not refs:
         raise Invalid("Nothing is chosen.", "Choose some with the boxes, or with the key v.")
-    candidates = asked.engram.review(memory=[ref.partition("@")[0] for ref in refs]).candidates
+    ids = [ref.partition("@")[0] for ref in refs]
+    candidates = asked.engram.review(memory=ids, limit=len(ids)).candidates
     known = {each.memory.id: each for each in candidates}
     stale = [ref for ref in refs if not _fits(known.get(ref.partition("@")[0]), ref)]
     return asked.show(

@@ -144,7 +144,7 @@
     if (!keysOn() && event.key !== '?') return;
     if (event.key.length !== 1 || event.key === ' ') return;
     if (opened()) return backToForm(), event.preventDefault();
-    if (Date.now() - opening < 3000) return event.preventDefault();
+    if (Date.now() - Math.max(opening, came?.since ?? 0) < 3000) return event.preventDefault();
     if (pressed(event.key)) event.preventDefault();
   });
 
@@ -198,8 +198,15 @@
     if (event.target.matches('[data-keys-on]')) localStorage.setItem('engram-keys', event.target.checked ? 'on' : 'off');
   });
 
+  // Whoever comes to a text goes on at its end.
+
+  function enter(field) {
+    field?.focus();
+    if (field?.matches('textarea, input:not([type]), input[type=text]')) field.setSelectionRange(field.value.length, field.value.length);
+  }
+
   document.addEventListener('toggle', (event) => {
-    if (event.target.open) one('[data-first]', event.target)?.focus();
+    if (event.target.open) enter(one('[data-first]', event.target));
   }, true);
 
   // Skipping decides nothing: it goes on, and comes back when the page is loaded again.
@@ -253,6 +260,7 @@
   function tidy() {
     const inbox = one('#groups');
     if (!inbox) return;
+    const more = one('.more a', inbox);
     const groups = new Map();
     for (const group of all('.group', inbox)) {
       const first = groups.get(group.dataset.session);
@@ -262,10 +270,11 @@
     }
     for (const group of groups.values()) {
       const many = all('.candidate:not(.decided)', group).length;
-      one('[data-waits]', group).textContent = many === 1 ? '1 memory waits' : `${many} memories wait`;
+      const memories = many === 1 ? '1 memory' : `${many} memories`;
+      one('[data-waits]', group).textContent = more ? `${memories} shown so far` : `${memories} ${many === 1 ? 'waits' : 'wait'}`;
+      one('[data-shown]', group)?.toggleAttribute('hidden', !more);
     }
     if (one('[data-item], .nothing', inbox)) return;
-    const more = one('.more a', inbox);
     if (more) more.click();
     else document.body.dispatchEvent(new CustomEvent('engram-undone'));
   }
@@ -284,6 +293,13 @@
 
   let next = null;
   let inSight = false;
+  let came = null; // the card that an undo brings back: until the inbox is there anew, no letter means another
+
+  function standAtWhatCame(event) {
+    const card = came && document.getElementById(came.card);
+    if (card) stand(card, { focus: !typing(document.activeElement) });
+    if (card || event.detail.ctx.target?.id === 'groups') came = null;
+  }
 
   const sees = (item) => item.getBoundingClientRect().bottom < innerHeight - parseFloat(getComputedStyle(root).scrollPaddingBottom) + 2;
 
@@ -295,7 +311,7 @@
     const at = items.indexOf(item);
     next = { id: item.id, after: items[at + 1]?.id, before: items[at - 1]?.id };
   });
-  document.addEventListener('htmx:after:swap', () => {
+  document.addEventListener('htmx:after:swap', (event) => {
     opening = 0;
     lookOver();
     tidy();
@@ -305,6 +321,7 @@
       stand(item || one('[data-item]'), { focus: !typing(document.activeElement) });
     }
     next = null;
+    standAtWhatCame(event);
     count();
     if (walking && (all('[data-item]').at(-1) !== current() || !one('main .more a[hx-get]'))) {
       walking = false;
@@ -315,7 +332,7 @@
     const field = one('[data-focus]:not([data-focused])');
     if (field) {
       field.dataset.focused = 'yes';
-      field.focus();
+      enter(field);
     }
   });
   document.addEventListener('htmx:error', () => {
@@ -338,7 +355,8 @@
   function welcome(toast) {
     toast.dataset.seen = 'yes';
     (one('dialog[open]') || document.body).append(toasts); // what lies below an open dialog is not told
-    const { decided: event, tookBack, now } = toast.dataset;
+    const { decided: event, tookBack, now, came: back } = toast.dataset;
+    if (back && one('#groups')) came = { card: `m-${back}`, since: Date.now() };
     const [id, revision] = now?.split('@') || [];
     // What was brought about here was seen here: until the page has come anew, its forms mean the memory as it is now.
     if (id) all(`[data-of="${id}"] input[name=revision]`).forEach((field) => (field.value = revision));
