@@ -3,8 +3,10 @@
 import pytest
 
 from engram.errors import Conflict, Forbidden, Invalid, NotFound
+from engram.model.caller import Caller
 from engram.model.memory import Context
 from engram.model.scope import Scope
+from engram.service import Engram
 from rules.world import World, texts
 
 
@@ -49,6 +51,52 @@ def test_without_an_id_a_session_gets_one_of_its_own(world):
 
     assert first.id
     assert first.id != second.id
+
+
+@pytest.fixture
+def nobodys(world) -> Engram:
+    """An agent where authentication is off: its sessions have their names for ids."""
+    return world.as_(Caller(agent="codex", human=False))
+
+
+@pytest.mark.parametrize("others", [["work-12"], ["work-12", "work-13"]])
+def test_a_session_is_begun_by_its_whole_name_though_others_begin_alike(nobodys, others: list[str]):
+    for name in others:
+        nobodys.session_begin(name)
+    began = nobodys.session_begin("work-1")
+
+    assert (began.resumed, began.session.name) == (False, "work-1")
+    assert nobodys.session_begin("work-1").resumed
+    assert nobodys.session_end("work-1").session.name == "work-1"
+    assert len(nobodys.session_list(open=True).sessions) == len(others)
+
+
+def test_a_session_ends_by_the_beginning_of_its_id(nobodys):
+    nobodys.session_begin("work-12")
+
+    assert nobodys.session_end("work").session.name == "work-12"
+
+
+def test_a_memory_of_a_session_that_nobody_began_is_not_shown_in_one_that_begins_alike(nobodys):
+    for name in ("work-12", "work-13"):
+        nobodys.session_begin(name)
+    made = nobodys.remember("Said in a session of its own", session="work-1").memory
+
+    assert nobodys.timeline(made.id).session is None
+
+
+def test_history_tells_of_a_session_that_is_gone_though_others_begin_alike(nobodys, world):
+    person = world.as_(Caller())
+    nobodys.session_begin("work-1")
+    person.undo()
+    for name in ("work-12", "work-13"):
+        nobodys.session_begin(name)
+
+    assert [event.subjects for event in person.history().events if event.action == "begin"] == [
+        ("work-13",),
+        ("work-12",),
+        ("work-1",),
+    ]
 
 
 def test_ending_keeps_the_summary_in_one_event_and_undo_takes_both_back(world):

@@ -274,10 +274,10 @@ def _ambiguous(message: str, choices: list[str], hint: str) -> Refused:
 def _scope_of_session(asks: Asks, session: str) -> Scope | None:
     try:
         (known,) = asks.ask("session_list", session=session).sessions
-    except NotFound:
+    except (NotFound, Conflict):  # it may be how the ids of several others begin
         return None
     scope: Scope = known.scope
-    return scope if scope.level == "project" else None
+    return scope if session in (known.name, known.id) and scope.level == "project" else None
 
 
 def _short(name: str) -> str:

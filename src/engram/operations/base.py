@@ -155,6 +155,16 @@ class Call(NamedTuple):
                 return memory
         raise NotFound(f"There is no memory {ref!r}.", "See what there is: engram list, or engram recall WORDS.")
 
+    def exactly(self, type: RecordType, ids: Iterable[str]) -> dict[str, Record]:
+        """The readable records of these very ids, as records and events say them; nobody typed them.
+
+        An agent names a session, so the whole of one id may be how another one begins.
+        """
+        if type != "session":
+            return self.engine.get(type, ids, self.access_to(type))
+        where = Filter(ids=tuple(ids))
+        return {one.id: one for page in pages(self, type, where) for one in page} if where.ids else {}
+
     def settle(self, decide: Callable[[], tuple[Change, T]], tries: int = TRIES) -> tuple[Commit, T]:
         """Decide and commit; where somebody else was faster, look again and decide again.
 

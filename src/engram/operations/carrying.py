@@ -64,7 +64,7 @@ class Ours:
                         counts[name] = counts.get(name, 0) + count
         self.stayed = counts
         self.relations = dict(self._verdicts(call))
-        known = cast("dict[str, Session]", call.engine.get("session", sessions, call.access))
+        known = cast("dict[str, Session]", call.exactly("session", sessions))
         here = {id for id, session in known.items() if reach.holds("session", session.scope)}
         self.ids = frozenset(self.memories | here | self.relations.keys())
 

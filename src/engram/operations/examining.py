@@ -202,7 +202,7 @@ def _stored(call: Call, copy: Memory | None) -> Memory | None:
 def _erase_remains(call: Call, request: Request) -> int:
     """Erase what history still tells of memories that are no longer there; returns of how many."""
     found = list(_secrets_in_history(call))
-    there = {id for type in RECORDS for id in call.engine.get(type, found, call.access_to(type))}
+    there = {id for type in RECORDS for id in call.exactly(type, found)}
     gone = [id for id in found if id not in there]
     for id in gone:
         call.engine.commit(lifecycle.purge_remains(id, request))

@@ -237,7 +237,7 @@ def _reversal(call: Call, events: tuple[Event, ...], request: Request) -> Change
     ids = dict.fromkeys(id for one in events for id in one.subjects)
     current: dict[str, Record] = {}
     for type in RECORDS:
-        current |= call.engine.get(type, ids, call.access_to(type))
+        current |= call.exactly(type, ids)
     edits = (edit for one in events for edit in (one.payload or Payload()).edits)
     made = [edit.id for edit in edits if edit.type == "memory" and edit.field == "id" and edit.old is None]
     waiting = [each for id in made for each in every(call, Filter(amends=id)) if each.id not in ids]
@@ -390,7 +390,7 @@ def _readable(call: Call, events: Sequence[Event]) -> list[Event]:
     subjects = dict.fromkeys(id for event in events for id in event.subjects)
     known: set[str] = set()
     for type in RECORDS:  # memories first, as most of them are
-        found = call.engine.get(type, [id for id in subjects if id not in known], call.access_to(type))
+        found = call.exactly(type, [id for id in subjects if id not in known])
         known.update(_here(call, found) if type == "relation" else found)
     gone = functools.cache(lambda subject: remains(call, subject) is not None)
     told = []

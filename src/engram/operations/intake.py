@@ -260,7 +260,7 @@ class Taking:
 
     def _decide_sessions(self, group: Sequence[Foreign]) -> list[_Outcome]:
         sessions = [cast("Session", one.record) for one in group]
-        known = dict(self.call.engine.get("session", [one.id for one in sessions], self.call.access))
+        known = self.call.exactly("session", [one.id for one in sessions])
         decided = []
         for thing, session in zip(group, sessions, strict=True):
             here = cast("Session | None", known.get(session.id))

@@ -326,7 +326,7 @@ class Joining:
         wanted = list(ids)
         found: dict[str, Record] = {}
         for type in RECORDS:
-            got = self._call.engine.get(type, wanted, self._call.access_to(type))
+            got = self._call.exactly(type, wanted)
             found |= {ref: record for ref, record in got.items() if record.id == ref}
         return found
 

@@ -51,7 +51,7 @@ def session_begin(
     check_text("name", name)
     given = {"agent": agent, "base_dir": folder, "branch": branch, "commit": commit}
     context = _merged(call.context, {name: value for name, value in given.items() if value})
-    known = _find(call, name)
+    known = _named(call, name)
     place = scope_named(call, scope) if scope else call.home
     _settle(call)
     change = sessions.begin(known, name, place, context, call.request())
@@ -60,7 +60,7 @@ def session_begin(
     try:
         call.settle(lambda: (change, None), tries=1)
     except Moved:  # it was begun in the same moment by another process of the same agent
-        return Began(at=call.now, session=the_session(call, name), resumed=True)
+        return Began(at=call.now, session=cast("Session", _named(call, name)), resumed=True)
     return Began(at=call.now, session=cast("Session", change.puts[0]), resumed=known is not None)
 
 
@@ -219,7 +219,7 @@ def timeline(call: Call, memory: p.Ref, *, before: p.Before = 5, after: p.Afterw
         memory=focus,
         before=tuple(reversed(earlier)),
         after=tuple(later),
-        session=_find(call, focus.session) if focus.session else None,
+        session=_named(call, focus.session) if focus.session else None,
     )
 
 
@@ -235,11 +235,20 @@ def the_session(call: Call, ref: str) -> Session:
 
 
 def _find(call: Call, ref: str) -> Session | None:
-    """The caller's session of this name, else the readable one of this id or handle."""
-    for id in (session_id(call.caller.owner, sessions.called(ref)), ref):
-        if found := call.engine.get("session", [id], call.access).values():
-            return cast("Session", next(iter(found)))
-    return None
+    """The caller's session of this name, else the readable one of this id or handle, or whose id begins so.
+
+    Raises:
+        Conflict: when several begin so.
+    """
+    found = _named(call, ref) or call.engine.get("session", [ref], call.access).get(ref)
+    return cast("Session | None", found)
+
+
+def _named(call: Call, name: str) -> Session | None:
+    """The caller's session of this very name, else the readable one of this very id."""
+    mine = session_id(call.caller.owner, sessions.called(name))
+    found = call.exactly("session", [mine, name])
+    return cast("Session | None", found.get(mine) or found.get(name))
 
 
 def _merged(context: Context, given: dict[str, str]) -> Context:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 
-from engram.errors import NotFound
+from engram.errors import Conflict, NotFound
 from engram.model.session import Session
 from engram.service import Engram
 
@@ -12,7 +12,9 @@ def sessions_of(engram: Engram, names: Iterable[str]) -> Mapping[str, Session]:
     found = {}
     for name in {*names} - {""}:
         try:
-            found[name] = engram.session_list(session=name).sessions[0]
-        except NotFound:
+            known = engram.session_list(session=name).sessions[0]
+        except (NotFound, Conflict):  # it may be how the ids of several others begin
             continue
+        if known.name == name:
+            found[name] = known
     return found
