@@ -7,7 +7,7 @@ from engram.model.caller import Caller
 from engram.model.memory import Context
 from engram.model.scope import Scope
 from engram.service import Engram
-from rules.world import World, texts
+from rules.world import AGENT, World, texts
 
 
 @pytest.fixture
@@ -199,6 +199,48 @@ def test_sessions_are_listed_newest_first_page_by_page(world):
 
     assert [one.name for one in (*first.sessions, *rest.sessions)] == ["s-4", "s-2", "s-1", "s-0"]
     assert [one.name for one in world.agent.session_list(open=False).sessions] == ["s-3"]
+
+
+def test_what_an_agent_remembers_belongs_to_the_session_it_has_under_way(world):
+    before = world.agent.remember("The port of the api is 8080").memory
+    world.agent.session_begin("s-1")
+    during = world.agent.remember("Deploys run on Fridays", scope="global").memory
+    named = world.agent.remember("Logs rotate weekly", session="another").memory
+    world.agent.session_end(summary="Goal: met")
+    after = world.agent.remember("The cache is warm before a deploy").memory
+
+    assert [one.session for one in (before, during, named, after)] == ["", "s-1", "another", ""]
+
+
+def test_of_several_sessions_under_way_none_is_guessed_nor_one_of_another_agent_or_place(world):
+    other = world.as_(AGENT._replace(agent="other"))
+    other.session_begin("of-another-agent")
+    world.other.session_begin("of-another-owner")
+    world.agent.session_begin("elsewhere", scope="project:web")
+    alone = world.agent.remember("The port of the api is 8080").memory
+    world.agent.session_begin("s-1")
+    world.agent.session_begin("s-2")
+    torn = world.agent.remember("Deploys run on Fridays").memory
+    world.agent.session_end("s-2")
+    back = world.agent.remember("Logs rotate weekly").memory
+
+    assert [one.session for one in (alone, torn, back)] == ["", "", "s-1"]
+
+
+def test_a_session_that_was_never_ended_gathers_nothing_after_a_day(world):
+    world.agent.session_begin("forgotten")
+    world.clock.pass_by(hours=25)
+
+    assert world.agent.remember("Said the day after").memory.session == ""
+    world.agent.session_begin("today")
+    assert world.agent.remember("Said in a session of its own").memory.session == "today"
+
+
+def test_what_a_person_says_belongs_to_no_session_of_an_agent(world):
+    world.agent.session_begin("s-1")
+    world.person.session_begin("s-2")
+
+    assert world.person.remember("Said by hand meanwhile").memory.session == ""
 
 
 def test_a_memory_may_name_a_session_that_nobody_began(world):

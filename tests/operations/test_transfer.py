@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 import engram
 from engram.errors import Conflict, Corrupt, Forbidden, Invalid, Unavailable
+from engram.model.caller import Caller
 from engram.model.codec import encode
 from engram.model.memory import Memory
 from rules.world import World, texts
@@ -52,6 +53,16 @@ def test_a_trusted_import_brings_everything_back_as_it_was(world, exported):
     assert answer.outcomes == {"new": 9}
     assert answer.problems == ()
     assert known(world) == known(filled())
+
+
+def test_a_session_comes_in_though_one_that_is_here_begins_alike(world, tmp_path):
+    source, here = World(name="source").as_(Caller()), world.as_(Caller())
+    source.session_begin("work-1")
+    source.export(str(tmp_path / "theirs.jsonl"))
+    here.session_begin("work-12")
+    here.import_(str(tmp_path / "theirs.jsonl"), trust=True)
+
+    assert {one.name for one in here.session_list().sessions} == {"work-1", "work-12"}
 
 
 def test_an_import_without_trust_makes_everything_wait(world, exported):

@@ -18,7 +18,7 @@ from engram.operations.candidates import with_candidates
 from engram.operations.citing import checked, filled, pinned_anew, staged
 from engram.operations.marks import marks
 from engram.operations.scopes import in_view, scope_named
-from engram.operations.sessions import timeline
+from engram.operations.sessions import at_work, timeline
 from engram.recall.saying import saying as who_say
 from engram.rules import admission, lifecycle
 from engram.rules.admission import Admission, Known
@@ -58,7 +58,7 @@ def remember(
     decay: p.Decay = None,
     valid_from: p.ValidFrom = None,
     valid_until: p.ValidUntil = None,
-    session: p.Session = "",
+    session: p.OwnSession = "",
     source: p.Source = None,
     origin: p.Provenance = None,
     replaces: p.Replaces = (),
@@ -79,7 +79,7 @@ def remember(
         text=text,
         key=key,
         scope=scope_named(call, scope) if scope else call.home,
-        session=session,
+        session=session or at_work(call),
         summary=summary,
         kind=kind,
         tags=None if tag is None else tuple(each(tag)),

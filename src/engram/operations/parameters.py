@@ -42,6 +42,7 @@ Clear = Annotated[
     "Empty this field: summary, tag, valid_from or valid_until.",
 ]
 Session = Annotated[str, "The session it belongs to."]
+OwnSession = Annotated[str, "The session it belongs to. Default: for an agent, the one it has under way here."]
 NewCites = Annotated[Sequence[str | Citation] | None, "What it rests on now: PATH:LINES, an address or commit:SHA."]
 FailOn = Annotated[
     Sequence[str], "Exit with 11 if a citation is drifted, gone, moved or unreachable; any means each of them."

@@ -1,6 +1,7 @@
 """An agent's stretches of work: session begin, end and list, and the timeline around a memory."""
 
 from contextlib import suppress
+from datetime import datetime
 from typing import cast
 
 from engram.errors import Conflict, Moved, NotFound, Unavailable
@@ -149,11 +150,22 @@ def _summed_up(call: Call, session: Session | None, name: str, summary: str, req
 
 def _under_way(call: Call) -> Session | None:
     """The latest session under way here that the caller began; for a person, else anyone's."""
-    where = Filter(scopes=(call.home,), owner=call.caller.owner)
-    found = call.engine.scan("session", where, call.access, limit=MOST_AROUND).records
-    open = [one for one in cast("tuple[Session, ...]", found) if one.ended_at is None]
+    open = [one for one in _latest(call) if one.ended_at is None]
     mine = [one for one in open if one.agent == call.caller.agent]
     return next(iter([*mine, *open] if call.caller.human else mine), None)
+
+
+def at_work(call: Call) -> str:
+    """The name of the session in which what the caller remembers belongs unless one is named; empty for none."""
+    if call.caller.session or call.caller.human:
+        return call.caller.session
+    return sessions.at_work(_latest(call, since=call.now - sessions.A_DAY), call.caller)
+
+
+def _latest(call: Call, since: datetime | None = None) -> tuple[Session, ...]:
+    """The caller's newest sessions here."""
+    where = Filter(scopes=(call.home,), owner=call.caller.owner, since=since)
+    return cast("tuple[Session, ...]", call.engine.scan("session", where, call.access, limit=MOST_AROUND).records)
 
 
 def _ended_before(call: Call, event: Event) -> Ended:

@@ -1,6 +1,10 @@
 """When a session begins, goes on and ends; a memory is never refused for want of one."""
 
+from collections.abc import Sequence
+from datetime import timedelta
+
 from engram.errors import Conflict, Forbidden
+from engram.model.caller import Caller
 from engram.model.change import Change, Request
 from engram.model.memory import Context
 from engram.model.record import replace
@@ -9,6 +13,9 @@ from engram.model.session import Session, session_id
 from engram.rules.changes import Step, compose
 from engram.rules.proposals import clean_context, require_public
 from engram.rules.redact import redact
+
+A_DAY = timedelta(days=1)
+"""How long a session is taken for the one at work: one that was never ended does not gather what comes later."""
 
 
 def called(name: str) -> str:
@@ -65,6 +72,15 @@ def end(known: Session, request: Request) -> Change:
     # A clock that was set back must not keep a session from ending.
     after = replace(known, ended_at=max(request.now, known.started_at), revision=known.revision + 1)
     return compose("end", request, [Step(known, after)])
+
+
+def at_work(under_way: Sequence[Session], caller: Caller) -> str:
+    """The name of the session in which an agent remembers that names none: the one it has under way.
+
+    None (an empty name) for a person, and where it has several: a wrong one would be worse.
+    """
+    own = [one for one in under_way if one.ended_at is None and one.agent == caller.agent]
+    return own[0].name if len(own) == 1 and not caller.human else ""
 
 
 def _require_own(session: Session, request: Request) -> None:
