@@ -287,6 +287,26 @@ class TestEvidence:
         assert told[-1] == (2, 2, "checking citations")
 
 
+def test_the_memories_of_a_file_come_with_their_verdicts_the_worst_first(repo: Repo, memory: Engram):
+    memory.remember("A request takes half a minute at most", cite=["src/api.py:3"])
+    memory.remember("Each request is tried again a few times", cite=["src/api.py:4"])
+    memory.remember("Both limits are of one mind", cite=["src/api.py:3", "src/api.py:4"])
+    repo.edit("src/api.py", "TIMEOUT = 30", "TIMEOUT = 60")
+    (row,) = memory.files().files
+    drawn = memory.graph("file", "src/api.py", limit=2)
+
+    assert [(one.handle, verdict) for one, verdict in zip(row.memories, row.evidence, strict=True)] == [
+        ("mem-0003", "drifted"),
+        ("mem-0001", "drifted"),
+        ("mem-0002", "fresh"),
+    ]
+    assert list(row.verdicts.items()) == [("drifted", 2), ("fresh", 2)]
+    assert {(node.memory.handle, node.verdict) for node in drawn.nodes if node.memory} == {
+        ("mem-0001", "drifted"),
+        ("mem-0003", "drifted"),
+    }
+
+
 def test_who_cites_this_file(repo: Repo, memory: Engram):
     three(memory)
     memory.remember("Requests are handled here", kind="map", cite=["src/api.py:handler"])

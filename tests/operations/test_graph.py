@@ -72,6 +72,17 @@ def test_a_file_is_drawn_with_who_cites_it_and_what_else_they_cite(memory: Engra
         memory.graph("file")
 
 
+def test_a_path_of_two_repositories_is_a_file_of_each(memory: Engram):
+    for project in ("acme/api", "acme/web"):
+        memory.remember(f"Settings of {project} are read once", scope=f"project:{project}", cite=["src/main.py"])
+    rows = memory.files(everywhere=True).files
+
+    assert [(row.file, row.repo, len(row.memories)) for row in rows] == [
+        ("src/main.py", "acme/api", 1),
+        ("src/main.py", "acme/web", 1),
+    ]
+
+
 def test_the_map_of_a_project_shows_what_its_memories_share(memory: Engram):
     memory.remember("Odd ports only", tag=["net"], scope="project:api", kind="convention")
     memory.remember("Ports above 1024", tag=["net"], scope="project:api", kind="convention")

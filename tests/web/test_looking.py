@@ -293,6 +293,33 @@ def test_files_lead_to_who_cites_them(here: Site):
     expect(page).to_have_url(re.compile("question=file"))
 
 
+def test_files_name_their_repository_and_show_every_memory_with_its_verdict(
+    tmp_path: Path, browser: Browser, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.chdir(tmp_path)
+    for words in (["init", "-q"], ["remote", "add", "origin", "https://github.com/acme/shop.git"]):
+        subprocess.run(["git", *words], check=True)
+    (tmp_path / "billing.py").write_text("rate = 7\nround = 2\n")
+    with site(tmp_path, browser, HOME=str(tmp_path / "home")) as one:
+        with one.memory() as memory:
+            memory.remember("The rate is looked up once", cite=["billing.py:1"])
+            for word in ("early", "late", "twice", "down", "half up", "by the cent"):
+                memory.remember(f"Sums are rounded {word}", cite=["billing.py:2"])
+            memory.remember("Sums of the web are whole", scope="project:github.com/acme/web", cite=["billing.py:2"])
+        (one.folder / "billing.py").write_text("rate = 8\nround = 2\n")
+        page = one.enter("/web/files")
+        row = page.locator(".file-row", has_text="of github.com/acme/shop")
+
+        expect(page.locator(".file-row", has_text="of github.com/acme/web")).to_contain_text("whole")
+        expect(row.locator(".citing li").first).to_contain_text("drifted")
+        expect(row.locator(".citing li").first).to_contain_text("The rate is looked up once")
+        expect(row.locator(".citing li:visible")).to_have_count(5)
+        row.get_by_text("and 2 more").click()
+        expect(row.locator(".citing li:visible")).to_have_count(7)
+        row.get_by_role("link", name="graph").click()
+        expect(page.locator(".graph.wide .node.drifted")).to_contain_text("drifted")
+
+
 # The next session
 
 

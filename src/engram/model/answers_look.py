@@ -32,11 +32,16 @@ class Found(Answer):
 
 
 class CitedFile(Answer):
-    """A file that memories cite: which, and how many citations stand how."""
+    """A file of a repository that memories cite, how many citations stand how, and each memory's worst.
+
+    The memories come in the order of that, those first that need a look; `evidence` has a verdict for each.
+    """
 
     file: str
     memories: tuple[Memory, ...]
     verdicts: Mapping[str, int]
+    repo: str = ""  # whose file it is: a repository, or the project whose memories cite it; may be unknown
+    evidence: tuple[str, ...] = ()
 
     @property
     def verdict(self) -> Verdict:
@@ -62,6 +67,7 @@ class Node(Answer):
     label: str
     standing: str = ""
     memory: Memory | None = None
+    verdict: str = ""  # what became of what it cites, where the question is about that
 
 
 class Edge(Answer):

@@ -4,7 +4,7 @@ from collections import Counter
 from typing import cast
 
 from engram.model.answers_look import CitedFile, CitedFiles
-from engram.model.evidence import WORST, Check
+from engram.model.evidence import WORST, Check, Verdict
 from engram.model.filter import Filter
 from engram.model.memory import Memory
 from engram.operations import parameters as p
@@ -48,13 +48,26 @@ def _cites_files(memory: Memory) -> bool:
 
 def _by_file(citing: list[Memory], checks: dict[str, tuple[Check, ...]]) -> list[CitedFile]:
     """A row a file: those with the worst verdict first, then those that most memories rest on."""
-    found: dict[str, dict[str, Memory]] = {}
-    verdicts: dict[str, Counter[str]] = {}
+    found: dict[tuple[str, str], dict[str, list[Verdict]]] = {}
     for memory in citing:
         looked = checks.get(memory.id) or (None,) * len(memory.citations)
         for cite, check in zip(memory.citations, looked, strict=False):
             if cite.kind == "file":
-                found.setdefault(cite.ref, {})[memory.id] = memory
-                verdicts.setdefault(cite.ref, Counter())[check.verdict if check else "unreachable"] += 1
-    rows = [CitedFile(file, tuple(memories.values()), dict(verdicts[file])) for file, memories in found.items()]
-    return sorted(rows, key=lambda row: (WORST.index(row.verdict), -len(row.memories), row.file))
+                by_memory = found.setdefault((cite.ref, _whose(memory)), {})
+                by_memory.setdefault(memory.id, []).append(check.verdict if check else "unreachable")
+    known = {memory.id: memory for memory in citing}
+    rows = [_row(file, repo, known, by_memory) for (file, repo), by_memory in found.items()]
+    return sorted(rows, key=lambda row: (WORST.index(row.verdict), -len(row.memories), row.file, row.repo))
+
+
+def _row(file: str, repo: str, known: dict[str, Memory], by_memory: dict[str, list[Verdict]]) -> CitedFile:
+    worst = {id: min(verdicts, key=WORST.index) for id, verdicts in by_memory.items()}
+    ids = sorted(worst, key=lambda each: WORST.index(worst[each]))
+    counted = Counter(verdict for verdicts in by_memory.values() for verdict in verdicts)
+    verdicts: dict[str, int] = {verdict: counted[verdict] for verdict in WORST if verdict in counted}
+    return CitedFile(file, tuple(known[id] for id in ids), verdicts, repo, tuple(worst[id] for id in ids))
+
+
+def _whose(memory: Memory) -> str:
+    """Whose file a memory cites: a path is the same in many repositories."""
+    return memory.context.repo or (memory.scope.name if memory.scope.level == "project" else "")

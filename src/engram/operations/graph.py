@@ -6,6 +6,7 @@ from typing import Any, cast
 
 from engram.errors import Invalid
 from engram.model.answers_look import Edge, Graph, Node
+from engram.model.evidence import WORST
 from engram.model.filter import Filter
 from engram.model.memory import Memory, standing
 from engram.operations import parameters as p
@@ -93,8 +94,10 @@ class _Drawing:
             raise Invalid("No file was named.", "Name one, such as src/api.py; engram files lists them.")
         found = cited(self._call, subject)
         file = self._add(Node(f"file:{found.file}", "file", found.file))
-        for row in found.memories:
+        for row in sorted(found.memories, key=lambda row: WORST.index(row.verdict or "unreachable")):
             if self._memories([row.memory]):
+                node = self.nodes[row.memory.id]
+                self.nodes[node.id] = node._replace(verdict=row.verdict or "")
                 self._edges([(row.memory.id, file, f"cites, {row.verdict or 'unchecked'}")])
                 others = {cite.ref for cite in row.memory.citations if cite.kind == "file"} - {found.file}
                 for other in sorted(others)[:3]:

@@ -33,9 +33,10 @@ def found(answer: a.Found, paper: Paper) -> Iterator[str]:
 def cited_files(answer: a.CitedFiles, paper: Paper) -> Iterator[str]:
     """A line a file, those first that need a look."""
     rows = []
+    several = len({row.repo for row in answer.files}) > 1
     for row in answer.files:
         names = ", ".join(few([one.handle for one in row.memories]))
-        rows.append([row.file, row.verdict, names, counts(row.verdicts)])
+        rows.append([row.file, *([row.repo] if several else []), row.verdict, names, counts(row.verdicts)])
     yield from table(rows, paper)
     if answer.hint:
         yield answer.hint

@@ -107,15 +107,16 @@ def _box(node: Node, at: _Place, size: Size) -> Markup:
     link = address(f"/memory/{node.id}") if node.memory else ""
     if node.kind == "file":
         link = address("/graph", question="file", subject=node.label)
-    label = f"{name}: {plain(node.label)}" + (f", {node.standing}" if node.standing else "")
+    stands = [each for each in (node.standing, node.verdict) if each]
+    label = ", ".join([f"{name}: {plain(node.label)}", *stands])
     inside = Markup(
         '<title>{}</title><rect class="box" x="{}" y="{}" width="{}" height="{}" rx="8"/>'
         '<svg x="{}" y="{}" width="{}" height="{}"><text class="node-name" x="0" y="17">{}</text>{}</svg>'
     ).format(
         label, at.x, at.y, size.box, LINE, at.x + 10, at.y, size.box - 14, LINE,
-        f"{name} · {node.standing}" if node.standing else name, _lines(node.label, size),
+        " · ".join([name, *stands]), _lines(node.label, size),
     )  # fmt: skip
-    tone = node.standing if node.memory else node.kind
+    tone = " ".join(stands) if node.memory else node.kind
     if not link:
         return Markup('<g class="node {}">{}</g>').format(tone, inside)
     whole = Markup('<a class="node {}" href="{}">{}</a>').format(tone, link, inside)

@@ -191,7 +191,9 @@ def templates() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters.update(ago=ago, moment=moment, marked=marked, shown=shown, said=said, short=short, led=led)
+    made.filters.update(
+        ago=ago, moment=moment, marked=marked, shown=shown, said=said, short=short, led=led, zip=zip
+    )
     made.globals.update(
         address=address,
         static=static,
