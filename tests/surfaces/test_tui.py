@@ -485,10 +485,11 @@ def test_history_tells_fields_in_words_and_which_memory_it_was(memory: Engram):
         await pilot.press("3")
         await pilot.pause()
         lines = [line.strip() for line in shown(app).splitlines()]
-        assert lines[lines.index("status") + 1 :][:2] == ["- pending", "+ promoted"]
+        assert lines[lines.index("status") + 1 :][:2] == ["- pending", "+ approved"]
         assert lines[lines.index("held for") + 1] == "- it contradicts something known"
         assert lines[lines.index("replaced by") + 1] == "+ mem-0002"
         assert any(line.startswith("mem-0002") and "5433" in line for line in lines)
+        assert lines[0].split()[1:2] == ["approve"], lines[0]
         assert "created at" not in lines
 
     driven(memory, drive)

@@ -177,7 +177,8 @@ def test_a_step_says_which_memory_it_was_about_and_what_that_was_before(here: Si
     expect(weighed.locator("ins")).to_have_text("9")
     expect(approved).to_contain_text("The quota of the north wing is 60")
     status = approved.locator("dt", has_text="status").locator("xpath=following-sibling::dd[1]")
-    expect(status).to_have_text("pending → promoted")
+    expect(status).to_have_text("pending → approved")
+    expect(approved.get_by_role("strong")).to_have_text("approve")
     with here.memory() as memory:
         memory.undo(last=2)
 

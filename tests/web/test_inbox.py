@@ -99,7 +99,7 @@ def test_the_key_of_undo_walks_back_through_decisions_and_never_does_them_again(
         expect(card(page, handle)).to_have_count(0)
     for handle in (second, first):
         page.keyboard.press("u")
-        expect(page.locator("#toasts")).to_contain_text(f"Took back promote of {handle}")
+        expect(page.locator("#toasts")).to_contain_text(f"Took back approve of {handle}")
         expect(card(page, handle)).to_be_visible()
     page.keyboard.press("u")
     expect(page.locator("#toasts")).to_contain_text("Nothing was decided here")

@@ -89,6 +89,8 @@ ANSWER_LINES = 4
 FACTORS = ("pinned", "verified", "importance", "confidence")
 """What a record brings along whatever the question: the reasons that multiply a score instead of adding to it."""
 
+NO_WORDS: Mapping[str, str] = {}
+
 DONE = {
     "verify": "Verified",
     "forget": "Forgot",
@@ -314,8 +316,8 @@ def name_in(answer: a.Chronicle, id: str) -> str:
     return "~".join(ends) if len(ends) == 2 else answer.handles.get(id, id[:13])
 
 
-def told(event: Event) -> str:
-    """What an event did, in one line."""
+def told(event: Event, words: Mapping[str, str] = NO_WORDS) -> str:
+    """What an event did, in one line; `words` are those for a status that has other ones."""
     if event.payload is None:
         return "(purged)"
     note = event.payload.note or {}
@@ -338,7 +340,10 @@ def told(event: Event) -> str:
         return str(texts[0].new)
     moved = [assets.assets_edited(edit) for edit in event.payload.edits if edit.field == "assets"]
     told = [(edit.field, *(TOLD[edit.field] if v is None else v for v in (edit.old, edit.new))) for edit in changes]
-    return "; ".join([*moved, *(f"{field}: {old} → {new}" for field, old, new in told)])
+    said = [
+        (field, *((words.get(v, v) for v in values) if field == "status" else values)) for field, *values in told
+    ]
+    return "; ".join([*moved, *(f"{field}: {old} → {new}" for field, old, new in said)])
 
 
 def _told_by_note(action: str, note: Mapping[str, Any]) -> str:

@@ -1,6 +1,7 @@
 """What an event did, told for a reader: which memories it changed, and each field in words."""
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -8,7 +9,7 @@ from engram.model.event import Edit, Event
 from engram.model.evidence import cited_as
 from engram.model.memory import Memory
 from engram.surfaces.paper import moment
-from engram.surfaces.render import HELD
+from engram.surfaces.render import HELD, told
 
 MOST_TOLD = 5
 """Memories whose changes one step tells; of the others it says how many they are."""
@@ -25,6 +26,13 @@ FIRST = ("text", "summary", "status", "kind", "scope")
 
 IMPLIED = frozenset({"status", "origin", "confidence", "held_for", "decay", "learned_by"})
 """Fields that a new memory has by its kind and by who said it: its page tells them."""
+
+
+ACTS = {"promote": "approve", "propose": "proposal"}
+"""Actions as the buttons call them; where they are not named here, by their own word."""
+
+STATES = {"promoted": "approved"}
+FIELDS = {"apart": "kept beside others like it"}
 
 
 class Part(NamedTuple):
@@ -54,6 +62,30 @@ def told_of(event: Event, handles: Mapping[str, str], of: str = "") -> Told:
         others = {id: handles[id] or id[:13] for id in event.subjects if id != of and id in handles}
         return Told([part for part in parts if part.id == of], others)
     return Told(parts[:MOST_TOLD], more=len(parts[MOST_TOLD:]))
+
+
+def act(action: str) -> str:
+    """What an event is called for a reader: by the word on the button that does it."""
+    return ACTS.get(action, action)
+
+
+def acts(actions: Iterable[str]) -> str:
+    """What several events are called, each once, with how often where that is more than once."""
+    found = Counter(act(action) for action in actions)
+    return ", ".join(f"{what} ({number} times)" if number > 1 else what for what, number in found.items())
+
+
+def field_named(field: str) -> str:
+    """What a field is called in history."""
+    return FIELDS.get(field, field.replace("_", " "))
+
+
+def did(event: Event) -> str:
+    """What an event did, in one line and in the words of the buttons."""
+    note = (event.payload and event.payload.note) or {}
+    if event.action == "undo" and not note.get("reason") and "undid" in note:
+        return f"took back {acts(note['undid'])}"
+    return told(event, STATES)
 
 
 def tells(event: Event) -> bool:
@@ -98,6 +130,8 @@ def worded(field: str, value: Any) -> str:  # noqa: ANN401 - any value of a fiel
     """The value of a field in history, as a reader would write it."""
     if field == "citations" and isinstance(value, list):
         return said([cited_as(one["kind"], one["ref"], one.get("locator", "")) for one in value])
+    if field == "status":
+        return STATES.get(value, said(value))
     if field == "held_for" and value:
         return HELD.get(value, said(value))
     if isinstance(value, str) and (field.endswith("_at") or field.startswith("valid_")):

@@ -20,6 +20,7 @@ from engram.model.memory import Memory, standing
 from engram.service import Engram
 from engram.surfaces.paper import Paper, cut
 from engram.surfaces.render import DONE, OUTCOMES, render
+from engram.surfaces.steps import act, acts
 from engram.surfaces.tui.dialogs import Keys, Line, Words
 from engram.surfaces.tui.panes import HANGS, History, Inbox, Pane, Search, hung
 
@@ -316,7 +317,7 @@ class Twin(App[None]):
     @work
     async def take_back(self, event: Event) -> None:
         """Take back any event, once the person said so."""
-        sure = await self.push_screen_wait(Line(f"Take back {event.action}, event {event.seq}? y or n", "y"))
+        sure = await self.push_screen_wait(Line(f"Take back {act(event.action)}, event {event.seq}? y or n", "y"))
         if (sure or "").lower() in ("y", "yes"):
             self._undo(str(event.seq))
 
@@ -357,14 +358,15 @@ class Twin(App[None]):
         elif done.event:
             one = done.memories[0]
             gone = f"\nIt replaces {', '.join(each.handle for each in done.replaced)}." if done.replaced else ""
-            self._say(f"{DONE[done.action]} {one.handle}: {cut(one.text, 60)}{gone}\nu takes it back.")
+            word = "Approved" if done.action == "promote" else DONE[done.action]
+            self._say(f"{word} {one.handle}: {cut(one.text, 60)}{gone}\nu takes it back.")
         else:
             self._say(f"{done.memories[0].handle}: {done.hint}")
 
     def _undo(self, ref: str) -> bool:
         undone = self.refused_by(lambda: self.engram.undo(ref, confirm=True))
         if undone:
-            self._say(f"Took back {', '.join(event.action for event in undone.events)}.")
+            self._say(f"Took back {acts(event.action for event in undone.events)}.")
             self._reload()
             if isinstance(self.pane, Inbox) and undone.memories:
                 self.pane.stand_at(undone.memories[0].id)

@@ -20,12 +20,11 @@ from engram.model.memory import Asset, Memory
 from engram.service import Engram
 from engram.surfaces.paper import Paper, count, cut, few, moment, plain
 from engram.surfaces.render import FACTORS, HELD_BACK, name_in, render
-from engram.surfaces.render import told as did
 from engram.surfaces.render_assets import asset_told
 from engram.surfaces.render_work import verdicts
 from engram.surfaces.review import compared, differences
 from engram.surfaces.review import told as candidate_told
-from engram.surfaces.steps import tells, told_of, worded
+from engram.surfaces.steps import act, did, field_named, tells, told_of, worded
 
 if TYPE_CHECKING:
     from textual.timer import Timer
@@ -335,7 +334,7 @@ class History(Pane):
         """What the event changed, field by field."""
         event, paper = self._events[key], self.paper()
         undone = paper.warn("  taken back since") if event.id in self._undone else ""
-        lines = [f"{paper.bold(f'{event.seq}  {event.action}')}{undone}"]
+        lines = [f"{paper.bold(f'{event.seq}  {act(event.action)}')}{undone}"]
         lines.append(paper.dim(f"{moment(event.at)} by {event.actor or 'local'}"))
         if reason := ((event.payload and event.payload.note) or {}).get("reason"):
             lines.append(f"Reason: {plain(str(reason))}")
@@ -354,7 +353,7 @@ class History(Pane):
         for part in told.parts:
             yield f"\n{paper.bold(part.name)}  {'' if tells(event) else paper.dim(self._about.get(part.id, ''))}"
             for edit in part.edits:
-                yield f"  {edit.field.replace('_', ' ')}"
+                yield f"  {field_named(edit.field)}"
                 yield from differences(self._said(edit, edit.old), self._said(edit, edit.new), paper)
         if told.more:
             yield f"\nAnd {count(told.more, 'other memory', 'other memories')}."
@@ -382,7 +381,7 @@ class History(Pane):
         for seq, event in self._events.items():
             names = ", ".join(few([self._names[id] for id in event.subjects]))
             line = Text(no_wrap=True, overflow="ellipsis", style="dim strike" if event.id in self._undone else "")
-            line.append(f"{seq:>5} ", style="dim").append(f"{event.action} {names} ", style="bold")
+            line.append(f"{seq:>5} ", style="dim").append(f"{act(event.action)} {names} ", style="bold")
             line.append(cut(did(event), 80), style="dim")
             options.append(Option(line, id=seq))
         self.fill(options, "Nothing has happened yet.", key)

@@ -19,7 +19,7 @@ from engram.service import Engram
 from engram.surfaces.guard import PAGES
 from engram.surfaces.paper import ago, count, moment
 from engram.surfaces.render_assets import assets_edited, bytes_in_words, moved
-from engram.surfaces.steps import said, worded
+from engram.surfaces.steps import act, field_named, said, worded
 from engram.surfaces.web.leading import led
 from engram.surfaces.web.visits import Visit
 from engram.surfaces.web.wording import compared, marked, short, shown, sides
@@ -131,10 +131,11 @@ class Asked(NamedTuple):
         self,
         body: str,
         message: str,
-        event: int = 0,
+        event: int | str = 0,
         *,
         back: str = "",
-        took_back: Sequence[int] = (),
+        took_back: Sequence[str] = (),
+        again: bool = False,
         now: Memory | None = None,
         came: Memory | None = None,
     ) -> Response:
@@ -143,16 +144,17 @@ class Asked(NamedTuple):
         `now` is the memory it was about: what this tab asks for next is meant at the revision it has brought about.
         `came` is one that may be on the page again: whoever took something back stands at it.
 
-        Where it took events back, the word offers to do them again instead; that is no undo for the key of undo.
+        Where it `took_back` events of this tab, the key of undo has no more to do with them. `again` says that the
+        word offers to do them again instead of an undo; that is none for the key either.
         A browser without scripts is sent `back` to a page instead, which says it there.
         """
         if not self.part:
             return RedirectResponse(address(back or "/inbox", done=message, event=event or ""), 303, HEADERS)
-        again = "Do it again" if took_back else ""
-        toast = self.word(message, event, again=again, took_back=took_back, now=now, came=came)
+        offer = "Do it again" if again else ""
+        toast = self.word(message, event, again=offer, took_back=took_back, now=now, came=came)
         return HTMLResponse(body + toast, headers={**HEADERS, "HX-Trigger": DONE})
 
-    def word(self, message: str, event: int = 0, *, again: str = "", **more: Any) -> str:  # noqa: ANN401 - the same
+    def word(self, message: str, event: int | str = 0, *, again: str = "", **more: Any) -> str:  # noqa: ANN401 - the same
         """A word in the corner of the page, with an undo of an event, or with what does it again."""
         more = {"tone": "good", "confirm": "", "took_back": (), "now": None, "came": None, **more}
         return self.render("toast.html", message=message, event=event, again=again, **more)
@@ -200,6 +202,8 @@ def templates() -> Environment:
         compared=compared,
         sides=sides,
         worded=worded,
+        act=act,
+        field_named=field_named,
         count=count,
         standing=standing,
         BASE=BASE,

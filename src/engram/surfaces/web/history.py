@@ -5,7 +5,7 @@ from starlette.responses import HTMLResponse, Response
 from engram.errors import Unconfirmed
 from engram.model.answers import Undone
 from engram.surfaces.paper import count, cut
-from engram.surfaces.steps import sessions_in, tells, told_of
+from engram.surfaces.steps import acts, sessions_in, tells, told_of
 from engram.surfaces.web.frame import DONE, HEADERS, Asked, Page, Tab
 
 TABS = (Tab("history", "/history", "History", "h"),)
@@ -48,18 +48,23 @@ def undo(asked: Asked) -> Response:
             error.message, int(asked.said("event")), again="Yes, I confirm it", confirm="yes", tone="asks"
         )
         return HTMLResponse(question, headers=HEADERS)
-    # What is done again is a decision like any other, and is taken back as one.
-    took_back = [event.seq for event in undone.events if event.action != "undo"]
+    # Going back to a step, and what is done again, are decisions like any other, and are taken back as such.
+    back_to = bool(asked.said("memory"))
+    anew = back_to or any(event.action == "undo" for event in undone.events)
+    named = [asked.said("event"), *(str(event.seq) for event in undone.events)]  # a batch goes by its own name
+    took_back = [] if back_to else list(dict.fromkeys(filter(None, named)))
     now = undone.memories[0] if len(undone.memories) == 1 else None
     came = undone.memories[0] if undone.memories else None
-    answer = asked.done("", told(undone), undone.event, back="/history", took_back=took_back, now=now, came=came)
+    answer = asked.done(
+        "", told(undone), undone.event, back="/history", took_back=took_back, again=not anew, now=now, came=came
+    )
     answer.headers["HX-Trigger"] = f"{DONE}, {UNDONE}"
     return answer
 
 
 def told(undone: Undone) -> str:
     """What an undo did, in a line."""
-    what = ", ".join(dict.fromkeys(event.action for event in undone.events))
+    what = acts(event.action for event in undone.events)
     if len(undone.memories) == 1:
         return f"Took back {what} of {undone.memories[0].handle}: {cut(undone.memories[0].text, 60)}"
     if 1 < len(undone.memories) <= MOST_NAMED:

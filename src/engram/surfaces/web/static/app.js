@@ -360,8 +360,10 @@
     const [id, revision] = now?.split('@') || [];
     // What was brought about here was seen here: until the page has come anew, its forms mean the memory as it is now.
     if (id) all(`[data-of="${id}"] input[name=revision]`).forEach((field) => (field.value = revision));
-    if (event) keep([...decided(), event]);
-    tookBack?.split(' ').forEach(drop);
+    const taken = tookBack?.split(' ') || [];
+    const own = taken.some((each) => decided().includes(each)); // what was taken back by its key is not done again by it
+    taken.forEach(drop);
+    if (event && !own) keep([...decided(), event]);
     if (event || tookBack) all('#toasts [data-toast]').forEach((each) => each !== toast && one('[data-undo]', each) && each.remove());
     all('#toasts [data-toast]').forEach((each) => each !== toast && each.textContent.trim() === toast.textContent.trim() && each.remove());
     all('#toasts [data-toast]').slice(0, -2).forEach((each) => each.remove());
