@@ -155,13 +155,13 @@ def test_a_summary_or_a_key_makes_a_short_text_say_something():
     assert examined(memory("ok", summary="the build"), memory("yes", key="deploy-day"))[0] == {}
 
 
-def test_five_are_shown_of_each_on_one_short_line():
+def test_fifty_of_each_are_named_on_one_short_line():
     long = "Ada leads the team in Oslo and " + "x" * 60
     looking = Examination(START)
-    for n in range(7):
+    for n in range(70):
         looking.look_at(memory(f"{n} {long}\nand more"), f"mem-{n}", drifted=True)
     [found] = looking.ailments()
-    assert (found.number, len(found.examples)) == (7, 5)
+    assert (found.number, len(found.examples)) == (70, 50)
     assert found.examples[0] == f"mem-0: {f'0 {long}'[:79]}…"
     line = "Ada leads " + "x" * 70
     looking = Examination(START)

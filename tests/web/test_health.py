@@ -1,8 +1,9 @@
 """The health page: three numbers that must be equal, a check that is kept, and a button for what ails."""
 
+import re
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import apsw
@@ -90,6 +91,45 @@ def test_what_is_said_in_two_places_leads_to_both(here: Site):
     twice.get_by_role("link", name="Look at Said twice").click()
     row = page.get_by_role("region", name="Junk").get_by_role("definition").filter(has_text="another scope")
     expect(row.get_by_role("link")).to_have_count(2)
+
+
+def test_every_near_repeat_can_be_seen_and_one_stale_memory_is_one(tmp_path: Path, browser: Browser):
+    names = ("amber", "birch", "cedar", "delta", "ember", "fjord", "grove", "heath")
+    old = datetime.now(UTC) - timedelta(days=500)
+    with site(tmp_path, browser) as one:
+        with one.memory() as memory:
+            for name in names:
+                said = (
+                    f"On the {name} quay all of the heavy crates are stacked up by the crew of the crane before the"
+                )
+                for end in ("evening tide comes in", "evening tide then comes in"):
+                    memory.remember(f"{said} {end}", scope=f"project:{name}", dedupe="create")
+        with engram.open(str(tmp_path / "store.db"), clock=lambda: old) as memory:
+            memory.remember("The lamp is lit at dusk", kind="fact")
+        page = one.enter("/web/health")
+        row = page.get_by_role("region", name="Junk").get_by_role("definition").filter(has_text="say nearly")
+
+        expect(page.get_by_role("region", name="Junk")).to_contain_text("in use or waiting")
+        expect(row.locator("li:visible")).to_have_count(5)
+        row.get_by_text("and 3 more").click()
+        expect(row.locator("li:visible")).to_have_count(8)
+        expect(page.get_by_role("region", name="Stale")).to_contain_text("past its freshness")
+
+
+def test_pairs_that_were_looked_for_are_taken_back_in_one_step(tmp_path: Path, browser: Browser):
+    with site(tmp_path, browser) as one:
+        with one.memory() as memory:
+            for text in ("The staging database is Postgres 14", "We upgraded the staging database to Postgres 16"):
+                memory.remember(text)
+        page = one.enter("/web/health")
+        page.get_by_role("region", name="Conflicts").get_by_role("button", name=re.compile("Look for")).click()
+        expect(page.locator("#toasts")).to_contain_text("proposed")
+        with one.memory() as memory:
+            assert [pair.status for pair in memory.conflicts().pairs] == ["proposed"]
+        page.locator("#toasts").get_by_role("button", name="Undo").click()
+        expect(page.locator("#toasts")).to_contain_text("Took back proposal")
+        with one.memory() as memory:
+            assert "proposed" not in [pair.status for pair in memory.conflicts().pairs]
 
 
 def test_what_is_written_is_checked_without_being_asked_for(here: Site):

@@ -71,8 +71,9 @@ class HygieneRow(Answer):
 class Hygiene(Answer):
     """How clean a store is, this one or another system's (`form`).
 
-    `junk` counts the memories in use that nobody would miss, each once: those that repeat another one or nearly so,
-    are a recalled block stored again, or say nothing. `secrets` are the sorts of secrets, each with a count.
+    `in_use` counts those that are in use or wait, and `junk` those of them that nobody would miss, each once: they
+    repeat another one or nearly so, are a recalled block stored again, or say nothing. `secrets` are the sorts of
+    secrets, each with a count.
     """
 
     at: datetime

@@ -34,7 +34,9 @@ MOST_ALIKE = 200
 LONGEST = 8000
 """Characters up to which a text is compared word by word; a longer one is the same as another, or it is not."""
 
-MOST_SHOWN = 5
+MOST_NAMED = 50
+"""Memories of each ailment that are told by name; the others are counted."""
+
 FEWEST_WORDS = 2
 SHORTEST_LINE = 12
 
@@ -177,7 +179,7 @@ class Examination:
 
     def _note(self, ailment: str, seen: Seen, other: str = "") -> None:
         self._counts[ailment] += 1
-        if len(self._found[ailment]) < MOST_SHOWN:
+        if len(self._found[ailment]) < MOST_NAMED:
             beside = f" ~ {other}" if other else ""
             self._found[ailment].append(f"{seen.name}{beside}: {_shown(seen.text)}")
         if ailment in JUNK:

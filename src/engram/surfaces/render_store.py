@@ -21,16 +21,22 @@ def _receipt(answer: a.Receipt, paper: Paper) -> Iterator[str]:
     yield paper.dim(f"  {answer.note}")
 
 
+FEW = 5
+"""Memories that are shown of what ails many."""
+
+
 def _hygiene(answer: a.Hygiene, paper: Paper) -> Iterator[str]:
     form = f" ({answer.form})" if answer.form else ""
-    rate = f"{answer.junk_rate:.1%} junk ({answer.junk:,} of {answer.in_use:,} in use)"
+    rate = f"{answer.junk_rate:.1%} junk ({answer.junk:,} of {answer.in_use:,} in use or waiting)"
     sign = paper.warn("!") if answer.rows else paper.good("✓")
     memories = count(answer.memories, "memory", "memories")
     yield f"{sign} Looked at {memories} of {answer.store}{form}: {rate}"
     for row in answer.rows:
         sorts = f" ({counts(answer.secrets)})" if row.name == "secrets" else ""
         yield f"  {row.name:<15}{row.count:>7,}  {row.about}{sorts}"
-        yield from (paper.dim(f"    {example}") for example in row.examples)
+        yield from (paper.dim(f"    {example}") for example in row.examples[:FEW])
+        if row.count > FEW < len(row.examples):
+            yield paper.dim(f"    and {row.count - FEW:,} more")
         if row.mend:
             yield paper.dim(f"    Mend it: {row.mend}")
     yield from (paper.warn(f"  {problem}") for problem in answer.problems)

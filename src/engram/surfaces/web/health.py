@@ -116,7 +116,8 @@ def fix(asked: Asked) -> Response:
     if mend is None:
         raise Invalid("There is no such button.", "Load the page again.")
     _CHECKED.pop(asked.engram.engine, None)
-    return asked.done("", mend(asked.engram), back="/health")
+    done = mend(asked.engram)
+    return asked.done("", done.said, done.batch, back="/health")
 
 
 BUTTONS = {"vectors": ("vectors", "Make them"), "conflict": ("scan", "Look for more")}
@@ -152,7 +153,7 @@ def _counted(trends: Trends) -> list[Sign]:
     waits, stale = trends.standings.get("pending", 0), trends.standings.get("stale", 0)
     rows = [
         ("Waiting", waits, "for review", address("/inbox")),
-        ("Stale", stale, "past their freshness", _search(standing="stale")),
+        ("Stale", stale, f"past {'its' if stale == 1 else 'their'} freshness", _search(standing="stale")),
         ("Said twice", trends.repeated, "with the same text elsewhere", "#sign-junk"),
         ("Never recalled", trends.unused, "older than a month and never in an answer", UNUSED),
     ]

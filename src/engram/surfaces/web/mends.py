@@ -1,51 +1,60 @@
 """What the buttons of the health page do: each is an operation that commands have too."""
 
 from collections.abc import Callable, Mapping
+from typing import NamedTuple
 
 from engram.service import Engram
 from engram.surfaces.paper import count
 from engram.surfaces.render_assets import bytes_in_words
 
 
-def mended(engram: Engram) -> str:
+class Mended(NamedTuple):
+    """What a button did, in a line, and the batch that takes back all of it, if there is one."""
+
+    said: str
+    batch: str = ""
+
+
+def mended(engram: Engram) -> Mended:
     """What `doctor --fix` does."""
     report = engram.doctor(fix=True)
-    return "What can be mended was mended." if report.healthy else "Not all of it could be mended."
+    return Mended("What can be mended was mended." if report.healthy else "Not all of it could be mended.")
 
 
-def scanned(engram: Engram) -> str:
+def scanned(engram: Engram) -> Mended:
     """What `conflicts --scan` does."""
     found = engram.conflicts(scan=True)
-    return f"{count(found.scanned, 'memory', 'memories')} compared, {count(found.proposed, 'pair')} proposed."
+    said = f"{count(found.scanned, 'memory', 'memories')} compared, {count(found.proposed, 'pair')} proposed."
+    return Mended(said, found.batch)
 
 
-def embedded(engram: Engram) -> str:
+def embedded(engram: Engram) -> Mended:
     """What `reembed` does."""
     done = engram.reembed()
-    return f"{count(done.memories, 'memory', 'memories')} got a vector."
+    return Mended(f"{count(done.memories, 'memory', 'memories')} got a vector.")
 
 
-def copied(engram: Engram) -> str:
+def copied(engram: Engram) -> Mended:
     """What `backup create` does."""
     made = engram.backup_create()
-    return f"A backup was made: {made.path}, {bytes_in_words(made.bytes)}."
+    return Mended(f"A backup was made: {made.path}, {bytes_in_words(made.bytes)}.")
 
 
-def exchanged(engram: Engram) -> str:
+def exchanged(engram: Engram) -> Mended:
     """What `remote pull` and `remote push` do, with every server that this store exchanges with."""
     names = [row.name for row in engram.remote_list().remotes]
     came = sum(engram.remote_pull(name).applied for name in names)
     went = sum(engram.remote_push(name).sent for name in names)
-    return f"Exchanged with {', '.join(names)}: {count(came, 'event')} came, {count(went, 'event')} went."
+    return Mended(f"Exchanged with {', '.join(names)}: {count(came, 'event')} came, {count(went, 'event')} went.")
 
 
-def scrubbed(engram: Engram) -> str:
+def scrubbed(engram: Engram) -> Mended:
     """What `scrub --confirm` does."""
     done = engram.scrub(confirm=True)
-    return f"Secrets were taken out of {count(len(done.memories), 'memory', 'memories')}, for good."
+    return Mended(f"Secrets were taken out of {count(len(done.memories), 'memory', 'memories')}, for good.")
 
 
-MENDS: Mapping[str, Callable[[Engram], str]] = {
+MENDS: Mapping[str, Callable[[Engram], Mended]] = {
     "fix": mended,
     "scan": scanned,
     "vectors": embedded,
