@@ -99,6 +99,7 @@ async def a_day_of_work(client: Client) -> set[str]:
     shown = (await does("get", memory=id, around=2))["memories"][0]
     assert shown["text"] == "Billing uses PostgreSQL 16"
     assert shown["full_id"] != id
+    assert shown["session"] == "monday", "no call named it"
 
     related = await does("relate", memory=id, other=other["memory"]["id"], kind="related", reason="both bill")
     judged = await does("judge", relation=related["relation"]["id"], kind="unrelated", reason="they are not")

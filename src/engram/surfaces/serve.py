@@ -156,7 +156,7 @@ def _serve_team(asked: "Asked", home: Scope, *, json: bool) -> int:
         look(orgs.org, orgs.engram(orgs.org))  # the others are not known before somebody comes from one
         app = team(orgs, asked, url)
         if user := orgs.unbound():
-            getLogger("engram.serve").warning(
+            logging.getLogger("engram.serve").warning(
                 "this server's user of the database is a superuser, whom row-level security does not hold: serve as"
                 " one who is not, see docs/guides/deploy.md",
                 extra={"fields": {"user": user}},
