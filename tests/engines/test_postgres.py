@@ -866,13 +866,13 @@ def test_a_dump_by_the_owner_fails_and_one_by_a_superuser_is_restored_whole_as_t
         return subprocess.run(command, capture_output=True, text=True, check=False)
 
     dump = str(tmp_path / "engram.dump")
-    refused = run("pg_dump", "keeper", "-d", "engram", "--format=custom", f"--file={dump}")
+    refused = run("pg_dump", "keeper", "-d", "engram", "-F", "c", "-f", dump)
     assert refused.returncode == 1
     assert "row-level security" in refused.stderr
     for done in (
-        run("pg_dump", "postgres", "-d", "engram", "--format=custom", f"--file={dump}"),
-        run("createdb", "postgres", "--owner=keeper", "again"),
-        run("pg_restore", "postgres", "-d", "again", "--single-transaction", dump),
+        run("pg_dump", "postgres", "-d", "engram", "-F", "c", "-f", dump),
+        run("createdb", "postgres", "-O", "keeper", "again"),
+        run("pg_restore", "postgres", "-d", "again", "-1", dump),
     ):
         assert done.returncode == 0, done.stderr
     again = Database(psycopg.conninfo.make_conninfo(keeper, dbname="again"))
