@@ -162,6 +162,20 @@ def test_two_laptops_work_offline_and_end_up_equal_with_one_another_and_the_serv
         two.memory.forget(mine)  # sharing lets others read it, not change it
 
 
+def test_the_servers_history_has_the_name_of_who_pushed(tmp_path, serving, web):
+    ben = laptop(tmp_path, serving, f"ben-{web[-8:]}", "ben", web)
+    id = ben.say("Said by ben, offline")
+    ben.memory.remote_push("team")
+    replica = ben.memory.engine.replica()
+    told = serving.ask("ada", "GET", f"/v1/history?memory={id}").body
+
+    assert [event["replica"] for event in told["events"]] == [replica]
+    assert told["people"] == {replica: "ben@example.org"}
+    assert ben.memory.history(id).people == {}
+    shown = operator(serving, "history", "--limit", "100").out
+    assert f"ben@example.org on {socket.gethostname()}" in shown
+
+
 def test_whoever_has_no_grant_is_refused_and_a_reader_only_reads(tmp_path, serving):
     ada, ben, dan = (laptop(tmp_path, serving, f"{name}-api", name, CLOSED) for name in ("ada", "ben", "dan"))
     for device in (ada, ben, dan):

@@ -168,7 +168,8 @@ class Chronicle(Answer):
 
     `final` has the numbers of those that undo would refuse as things stand, `out_of_reach` those that one memory
     cannot go back to, `about` the beginnings of the memories that are still there, `pairs` the two memories of a
-    relation, and `devices` what other stores are called.
+    relation, `devices` what other stores are called, and `people` whose they are, by the name that their
+    credentials had when they were enrolled.
     """
 
     at: datetime
@@ -181,6 +182,7 @@ class Chronicle(Answer):
     final: tuple[int, ...] = ()
     out_of_reach: tuple[int, ...] = ()
     pairs: Mapping[str, tuple[str, str]] = NONE
+    people: Mapping[str, str] = NONE
 
 
 class Undone(Answer):

@@ -72,6 +72,7 @@ def history(
         handles={id: memory.handle for id, memory in known.items()},
         about={id: memory.gist[:LONGEST_ABOUT] for id, memory in known.items()},
         devices={one.replica: str(met[one.replica]["device"]) for one in told if one.replica in met},
+        people={one.replica: name for one in told if (name := met.get(one.replica, {}).get("name"))},
         undone=tuple(event.id for event in told if event.id in undone),
         final=tuple(event.seq for event in told if event.id not in undone and _is_final(call, event)),
         out_of_reach=tuple(_out_of_reach(call, of, told)) if of else (),

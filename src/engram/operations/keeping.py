@@ -133,6 +133,7 @@ class Kept:
             **(known or facts),
             "state": ACCEPTED,
             "bound": self._owner,
+            "name": self._call.caller.name,
         }
         self._ledger.keep()
         self.place.introduce(card)

@@ -299,8 +299,11 @@ def _chronicle(answer: a.Chronicle, paper: Paper) -> Iterator[str]:
     for event in answer.events:
         names = few([name_in(answer, id) for id in event.subjects])
         what = event.action + (" (undone)" if event.id in answer.undone else "")
-        device = answer.devices.get(event.replica)
-        who = f"{event.actor} on {device}" if device else event.actor
+        who = event.actor
+        if person := answer.people.get(event.replica):
+            who = person if event.actor == "person" else f"{event.actor} for {person}"
+        if device := answer.devices.get(event.replica):
+            who = f"{who} on {device}"
         did = told(event) or next((answer.about[id] for id in event.subjects if id in answer.about), "")
         lines.append([str(event.seq), ago(event.at, answer.at), who, what, ", ".join(names), did])
     yield from table(lines, paper)
