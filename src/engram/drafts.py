@@ -32,22 +32,26 @@ def whole_file(path: str, mode: int = 0o600, *, durable: bool = True) -> Iterato
             os.unlink(draft)
 
 
-def private_folder(path: str) -> None:
+def private_folder(path: str) -> list[str]:
     """Make a folder, and those it lies in as far as they are not there, for the owner's eyes alone.
 
+    Returns those that were not there, the outermost first; another process may have made some of them.
+
     Raises:
+        FileExistsError: when something else has its name.
         OSError: when it cannot be made.
     """
-    missing = []
+    missing: list[str] = []
     while path and not os.path.isdir(path):
-        missing.append(path)
+        missing.insert(0, path)
         path = os.path.dirname(path)
-    for each in reversed(missing):
+    for each in missing:
         try:
             os.mkdir(each, 0o700)
         except FileExistsError:  # by another process, meanwhile
             if not os.path.isdir(each):
                 raise
+    return missing
 
 
 @contextmanager

@@ -5,6 +5,8 @@ import stat
 from contextlib import suppress
 from typing import NamedTuple
 
+from engram.drafts import private_folder
+
 
 class Loose(NamedTuple):
     """Something others may read or write, and the mode it should have."""
@@ -31,22 +33,13 @@ def loosened(path: str, seen: os.stat_result) -> list[Loose]:
 
 
 def make_folder(path: str) -> None:
-    """Make a private folder and those it lies in, as far as they are not there.
+    """Make a private folder and those it lies in, as far as they are not there, to last.
 
     Raises:
         FileExistsError: when something else has its name.
         OSError: when it cannot be made.
     """
-    missing = []
-    while path and not os.path.isdir(path):
-        missing.append(path)
-        path = os.path.dirname(path)
-    for each in reversed(missing):
-        try:
-            os.mkdir(each, 0o700)
-        except FileExistsError:  # by another process, meanwhile
-            if not os.path.isdir(each):
-                raise
+    for each in private_folder(path):
         with suppress(PermissionError):  # a folder that may be passed and not be looked into
             sync_folder(os.path.dirname(each))
 
