@@ -263,7 +263,7 @@ def test_hits_days_files_and_nodes_are_opened(here: Site, hands: Hands):
         expect(page).to_have_url(re.compile("/web/memory/"))
         expect(page.locator(".said")).to_contain_text(f"The quay of {hands.way} is stone")
     page.goto(f"{here.origin}/web/files")
-    hands.does(page.locator(".file-row", has_text="gauge.py"), "o", "graph")
+    hands.does(page.locator(".file-row", has_text=handle), "o", "graph")
     expect(page).to_have_url(re.compile("question=file"))
     expect(page.locator(".in-words")).to_contain_text(handle)
 
