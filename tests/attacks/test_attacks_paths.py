@@ -171,7 +171,7 @@ def test_a_backup_that_lies_is_not_restored(engram: Driver, trick: str):
 
     assert (done.code, "manifest" in done.err or "backup" in done.err) == (8, True), done
     assert {one for one in files(engram.folder.parent) - before if one.parent != engram.folder} == set()
-    assert engram("stats", "--json").json["memories"] == 0
+    assert engram.made()("stats", "--json").json["memories"] == 0
     tried("A backup that lies about what is in it", "import", "refused")
 
 

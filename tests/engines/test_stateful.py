@@ -159,6 +159,8 @@ class Twins(RuleBasedStateMachine):
             if act == "promote":
                 amended = self.some_amended(caller, subject)
                 return lifecycle.promote(subject, request, amended=amended)[0]
+            if act == "purge":
+                return lifecycle.purge_all([subject], request)
             return getattr(lifecycle, act)(subject, request)
 
         self.by_rule(make)

@@ -430,7 +430,7 @@ class TestRecalls:
 
 class TestModels:
     def test_models_says_of_one_that_was_chosen_and_is_not_here_how_to_get_it(self, engram: Driver):
-        engram.set(ENGRAM_EMBEDDER="bge-micro-v2")
+        engram.made().set(ENGRAM_EMBEDDER="bge-micro-v2")
         lines = engram("models").out.splitlines()
 
         assert lines[-3].startswith("Chosen, and not here: bge-micro-v2/int8/")
@@ -898,7 +898,7 @@ class TestTerminal:
 class TestProgress:
     def test_a_reembed_shows_a_bar_on_a_terminal_and_wipes_it(self, tmp_path: Path):
         engine = SqliteEngine(tmp_path / "store.db", new_replica=lambda: "replica")
-        text = "is a long enough text for the model to take some time over it, " * 2
+        text = "is a long enough text for the model to take some time over it, " * 6  # the bar comes after a while
         engine.commit(change(*(memory(f"id-{n:03}", f"Number {n} {text}", apart=True) for n in range(140))))
         engine.close()
         code, shown = at_terminal(tmp_path, "reembed", NO_COLOR="1")

@@ -700,7 +700,11 @@ def test_turning_workspaces_off_opens_none_of_them(tmp_path_factory: pytest.Temp
 def unseen(log: Path, *orgs: str) -> list[tuple[str, str]]:
     """Of which orgs a server says that something is shown to nobody: of all, or those named."""
     lines = [json.loads(line) for line in log.read_text().splitlines()]
-    told = [(line["org"], line["message"].partition(":")[0]) for line in lines if line["logger"] == "engram.serve"]
+    told = [
+        (line["org"], line["message"].partition(":")[0])
+        for line in lines
+        if "org" in line and line["logger"] == "engram.serve"
+    ]
     return [one for one in told if not orgs or one[0] in orgs]
 
 

@@ -144,7 +144,9 @@
     if (!keysOn() && event.key !== '?') return;
     if (event.key.length !== 1 || event.key === ' ') return;
     if (opened()) return backToForm(), event.preventDefault();
-    if (Date.now() - Math.max(opening, came?.since ?? 0) < 3000) return event.preventDefault();
+    // The key of undo is about no card, so it need not wait for the one that comes back.
+    const waiting = Math.max(opening, event.key === 'u' ? 0 : came?.since ?? 0);
+    if (Date.now() - waiting < 3000) return event.preventDefault();
     if (pressed(event.key)) event.preventDefault();
   });
 
