@@ -189,13 +189,17 @@ def test_a_replica_that_is_bound_to_an_owner_speaks_for_nobody_else():
     assert hearing.heard(lost, trust) == lost
 
 
-def test_a_secret_is_seen_in_what_is_noted_beside_records_that_are_told_whole():
-    told = telling(memory(), "mine")
-    assert told.payload
-    noted = told._replace(payload=told.payload._replace(note={**(told.payload.note or {}), "reason": f"Use {KEY}"}))
+def test_a_secret_is_seen_in_records_that_are_told_whole_and_in_what_is_noted_before_and_after():
+    def noted(text: str, before: str, after: str) -> Event:
+        told = telling(memory(text=text), "mine")
+        assert told.payload
+        note = {"before": before, **(told.payload.note or {}), "after": after}
+        return told._replace(payload=told.payload._replace(note=note))
 
-    assert hearing.secrets(told) == ""
-    assert "aws-access-key" in hearing.secrets(noted)
+    secret, plain = f"Use {KEY}", "Use the vault"
+    assert hearing.secrets(noted(plain, plain, plain)) == ""
+    for texts in ((secret, plain, plain), (plain, secret, plain), (plain, plain, secret)):
+        assert "aws-access-key" in hearing.secrets(noted(*texts))
 
 
 def test_an_event_tells_of_what_it_edits_and_of_what_it_tells_whole():
