@@ -278,7 +278,8 @@ def test_those_of_a_place_are_found_whatever_is_common_elsewhere(monkeypatch):
         hits = engine.search(Query(("rare", "common"), every=False, where=Filter(scopes=(api,))), MINE)
 
     assert {hit.memory.id for hit in hits} == {*(each.id for each in here), "my-x"}
-    assert trips() == 2  # nothing was left out, so nothing had to be asked again
+    # Nothing was left out, so nothing had to be asked again; an answer that came at once was not waited for.
+    assert trips() <= 2
 
 
 # --- plans and round trips ---
