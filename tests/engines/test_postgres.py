@@ -279,7 +279,7 @@ def test_those_of_a_place_are_found_whatever_is_common_elsewhere(monkeypatch):
 
     assert {hit.memory.id for hit in hits} == {*(each.id for each in here), "my-x"}
     # Nothing was left out, so nothing had to be asked again; an answer that came at once was not waited for.
-    assert trips() <= 2
+    assert trips() in (1, 2)
 
 
 # --- plans and round trips ---
