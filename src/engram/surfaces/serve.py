@@ -8,29 +8,20 @@ import socket
 import sys
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING
 
-from engram import __version__
 from engram.config import Settings, data_folder, read
-from engram.errors import EngramError, Invalid, Unavailable
+from engram.errors import Invalid, Unavailable
 from engram.interop.tools import Profile
 from engram.model.scope import GLOBAL, Scope
-from engram.surfaces.guard import LINK, LOOPBACK, MOST_BYTES, PAGES, Guard, token_at
+from engram.surfaces.guard import LINK, LOOPBACK, PAGES, token_at
 from engram.surfaces.mcp.command import profile
 from engram.surfaces.mcp.holding import Held, leave
 from engram.surfaces.parsing import listed, valued
 
 if TYPE_CHECKING:
-    from mcp.server.lowlevel import Server
-    from starlette.requests import Request
-
-    from engram.model.caller import Caller
     from engram.service import Engram
     from engram.surfaces.guard import App
-    from engram.surfaces.http import Opens
-    from engram.surfaces.telling import Counting, Metrics
-    from engram.surfaces.web.app import Entrance
-    from engram.wiring.orgs import Orgs
 
 PORT = 7437
 LARGEST_HEAD = 256 * 1024
@@ -114,7 +105,8 @@ def _bring_up_to_date(asked: "Asked") -> None:
 
 
 def _serve_machine(asked: "Asked", home: Scope, *, json: bool) -> int:
-    from engram.surfaces.telling import to_stream  # noqa: PLC0415 - for servers only
+    from engram.surfaces.serve_apps import for_machine  # noqa: PLC0415 - heavy; for servers only
+    from engram.surfaces.telling import to_stream  # noqa: PLC0415 - the same
 
     to_stream(requests=False)
     token_file = os.path.join(data_folder(os.environ), "token")
@@ -123,7 +115,7 @@ def _serve_machine(asked: "Asked", home: Scope, *, json: bool) -> int:
     listening = _bound(asked.host, asked.port)
     address = _address(listening)
     try:
-        app, link = application(held, token, asked.profiles, listening.getsockname()[1])
+        app, link = for_machine(held, _at_the_page(held), token, asked.profiles, listening.getsockname()[1])
         _announce(
             {"url": f"{address}/mcp", "token_file": token_file, "page": f"{address}{link}"},
             [
@@ -143,8 +135,18 @@ def _serve_machine(asked: "Asked", home: Scope, *, json: bool) -> int:
     return 0
 
 
+def _at_the_page(held: Held) -> "Callable[[], Engram]":
+    """The memory of the person at the page, who sits in the folder that the server was started in."""
+    from engram.wiring import sight_from  # noqa: PLC0415 - for servers only
+    from engram.wiring.places import seat_of  # noqa: PLC0415 - the same
+
+    sight, seat = sight_from(), seat_of(held.engram())
+    return lambda: held.engram().for_person("web").looking_from(*sight).standing_in(seat)
+
+
 def _serve_team(asked: "Asked", home: Scope, *, json: bool) -> int:
-    from engram.surfaces.telling import to_stream  # noqa: PLC0415 - for servers only
+    from engram.surfaces.serve_apps import for_team  # noqa: PLC0415 - heavy; for servers only
+    from engram.surfaces.telling import to_stream  # noqa: PLC0415 - the same
     from engram.wiring.orgs import Orgs  # noqa: PLC0415 - the same
 
     listening = _bound(asked.host, asked.port)
@@ -154,7 +156,7 @@ def _serve_team(asked: "Asked", home: Scope, *, json: bool) -> int:
         orgs = Orgs(asked.store, home=home, met=look)
         to_stream()
         look(orgs.org, orgs.engram(orgs.org))  # the others are not known before somebody comes from one
-        app = team(orgs, asked, url)
+        app = for_team(orgs, asked, url)
         if user := orgs.unbound():
             logging.getLogger("engram.serve").warning(
                 "this server's user of the database is a superuser, whom row-level security does not hold: serve as"
@@ -281,185 +283,6 @@ def _read(words: list[str]) -> Asked:
         asked.port = int(port)
     asked.check()
     return asked
-
-
-def application(held: Held, token: str, profiles: list[Profile], port: int) -> "tuple[Counting, str]":
-    """The whole application for one machine: the page, /v1, MCP, signs of life, and the guard before all.
-
-    Also the path of a link to the page, which works once.
-    """
-    from engram.surfaces.http_assets import is_upload  # noqa: PLC0415 - heavy; for servers only
-    from engram.surfaces.mcp.server import build  # noqa: PLC0415 - the same
-    from engram.surfaces.telling import Counting, Metrics  # noqa: PLC0415 - the same
-    from engram.surfaces.web import local  # noqa: PLC0415 - the same
-    from engram.wiring import sight_from  # noqa: PLC0415 - the same
-    from engram.wiring.places import seat_of  # noqa: PLC0415 - the same
-
-    # Agents work elsewhere; the person at the page sits in the folder that the server was started in.
-    sight, seat, metrics = sight_from(), seat_of(held.engram()), Metrics()
-    entrance = local.entrance(lambda: held.engram().for_person("web").looking_from(*sight).standing_in(seat), port)
-    app = _served(
-        build(held.engram, profiles),
-        _speaker(held),
-        metrics,
-        lambda: held.engram().probe(),
-        entrance,
-    )
-    return Counting(Guard(app, token, longer=is_upload), metrics), local.link_of(entrance.visits)
-
-
-def team(orgs: "Orgs", asked: Asked, url: str) -> "Counting":
-    """The whole application for a team: the same, for whoever the provider vouches for.
-
-    Raises:
-        Invalid: when a setting cannot be what it says.
-    """
-    from engram.model.grants import Grants  # noqa: PLC0415 - heavy; for servers only
-    from engram.surfaces.http_assets import is_upload  # noqa: PLC0415 - the same
-    from engram.surfaces.identity import Claims, Identity  # noqa: PLC0415 - the same
-    from engram.surfaces.issuer import BadToken, Issuer  # noqa: PLC0415 - the same
-    from engram.surfaces.limits import Limits  # noqa: PLC0415 - the same
-    from engram.surfaces.mcp.server import build  # noqa: PLC0415 - the same
-    from engram.surfaces.team import Door  # noqa: PLC0415 - the same
-    from engram.surfaces.telling import CALLER, Counting, Metrics  # noqa: PLC0415 - the same
-    from engram.surfaces.web import signing  # noqa: PLC0415 - the same
-
-    get, metrics = asked.settings.get, Metrics()
-    issuer = Issuer(asked.issuer, [asked.audience, url, f"{url}/mcp", f"{url}/v1"])
-    issuer.check()
-
-    def opens_key(key: str) -> "Caller":
-        found = orgs.opened_by(key)
-        if found is None:
-            raise BadToken("key")
-        return found
-
-    def speaks(request: "Request") -> "Engram":
-        caller: Caller = request.scope[CALLER]
-        return orgs.engram(caller.org).speaking_for(caller, "http")
-
-    def speaks_to_agent(request: "Request") -> "Engram":
-        caller: Caller = request.scope[CALLER]
-        agent = caller._replace(human=False, agent=caller.agent or "agent")
-        return orgs.engram(caller.org).speaking_for(agent, "elicitation")
-
-    def ready() -> None:
-        orgs.check()
-        issuer.ready()
-
-    claims = Claims(*(get(name) for name in ("org_claim", "groups_claim", "workspaces_claim", "person_claim")))
-    identity = Identity(
-        issuer,
-        opens_key,
-        claims._replace(scope=get("required_scope")),
-        orgs.org,
-        Grants.read(get("grants")),
-        orgs.serves,
-    )
-    server = build(lambda: orgs.engram(orgs.org), asked.profiles, speaks=speaks_to_agent, page=f"{url}{PAGES}")
-    limits = Limits(get("requests_per_minute"))
-    entrance = signing.entrance(
-        identity,
-        signing.Client(get("oidc_client"), os.environ.get("ENGRAM_OIDC_SECRET", ""), url.rstrip("/")),
-        lambda caller: orgs.engram(caller.org).speaking_for(caller, "web"),
-        limits,
-    )
-    app = _served(server, speaks, metrics, ready, entrance, alone=True)
-    return Counting(Door(app, identity, url, limits, is_upload), metrics)
-
-
-def _served(
-    server: "Server[Any]",
-    speaks: "Opens",
-    metrics: "Metrics",
-    ready: Callable[[], object],
-    entrance: "Entrance",
-    *,
-    alone: bool = False,
-) -> "App":
-    """What stands behind a guard. With `alone`, requests of MCP stand for themselves: none joins another's."""
-    from mcp.server.transport_security import TransportSecuritySettings  # noqa: PLC0415 - heavy; for servers only
-    from starlette.exceptions import HTTPException  # noqa: PLC0415 - the same
-    from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse  # noqa: PLC0415 - the same
-    from starlette.routing import Mount, Route  # noqa: PLC0415 - the same
-
-    from engram.surfaces import http  # noqa: PLC0415 - the same
-    from engram.surfaces.telling import note  # noqa: PLC0415 - the same
-    from engram.surfaces.web import app as web  # noqa: PLC0415 - the same
-
-    def health(request: "Request") -> JSONResponse:
-        del request
-        return JSONResponse({"status": "ok", "version": __version__})
-
-    def readiness(request: "Request") -> JSONResponse:
-        try:
-            ready()
-        except EngramError as error:
-            note(request.scope, error)
-            return JSONResponse(error.body(), Unavailable.http_status)
-        return JSONResponse({"status": "ready"})
-
-    def counters(request: "Request") -> PlainTextResponse:
-        del request
-        return PlainTextResponse(metrics.text(), media_type="text/plain; version=0.0.4")
-
-    def to_the_page(request: "Request") -> RedirectResponse:
-        del request
-        return RedirectResponse(f"{PAGES}/", 307)
-
-    routes = [
-        Route("/", to_the_page),
-        Mount(PAGES, web.application(entrance)),
-        Route("/health", health),
-        Route("/healthz", health),
-        Route("/readyz", readiness),
-        Route("/metrics", counters),
-        Route("/openapi.json", http.openapi),
-    ]
-    app = server.streamable_http_app(
-        # The guard has checked host and origin already, by the stricter rule.
-        transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
-        custom_starlette_routes=cast("list[Route]", routes),
-        stateless_http=alone,
-    )
-    app.add_exception_handler(HTTPException, http.unrouted)
-    return _counted(_mounted(http.BASE, http.application(speaks), app))
-
-
-def _counted(app: "App") -> "App":
-    """The guard goes by what a request says of its length; a body that says nothing is counted as it comes."""
-    from mcp.server.transport_security import RequestBodyLimitMiddleware  # noqa: PLC0415 - heavy; for servers only
-
-    from engram.surfaces.http_assets import is_upload  # noqa: PLC0415 - the same
-
-    counted = RequestBodyLimitMiddleware(app, MOST_BYTES)
-
-    async def served(scope: Any, receive: Any, send: Any) -> None:  # noqa: ANN401 - ASGI
-        await (app if is_upload(scope) else counted)(scope, receive, send)  # an upload counts itself
-
-    return served
-
-
-def _mounted(base: str, inner: "App", outer: "App") -> "App":
-    """One application under a path, another everywhere else; a library's own mount lets no line break through."""
-
-    async def app(scope: Any, receive: Any, send: Any) -> None:  # noqa: ANN401 - ASGI
-        if scope["type"] == "http" and scope["path"].startswith(f"{base}/"):
-            await inner({**scope, "root_path": scope.get("root_path", "") + base}, receive, send)
-        else:
-            await outer(scope, receive, send)
-
-    return app
-
-
-def _speaker(held: Held) -> "Opens":
-    """Who a request speaks for: the person whose token it carries, unless it says which agent it is."""
-
-    def opens(request: "Request") -> "Engram":
-        agent = request.headers.get("engram-agent", "")
-        return held.engram().for_agent(agent) if agent else held.engram().for_person("http")
-
-    return opens
 
 
 def _bound(host: str, port: int) -> socket.socket:
