@@ -1,17 +1,37 @@
 """Idempotency: a retry with the same token returns the first answer and does nothing again."""
 # ruff: noqa: ARG005, S106 - every act takes the same arguments, and a token here is a name, no secret
 
+from pathlib import Path
+from typing import Any
+
 import pytest
 
-from engram.errors import Conflict, Invalid, Unconfirmed
+from engram.engines.ram import RamEngine
+from engram.errors import Conflict, Invalid, Unavailable, Unconfirmed
+from engram.model.change import Change, Commit
+from engram.operations import history, intake
 from engram.service import OPERATIONS, Engram
 from rules.world import World
 from rules.world import __file__ as world_file
 
 
+class Interrupted(RamEngine):
+    """A store in which something happens just before a commit: the n-th from now."""
+
+    def __init__(self) -> None:
+        super().__init__("replica")
+        self.countdown, self.happens = 0, lambda: None
+
+    def commit(self, change: Change) -> Commit:
+        self.countdown -= 1
+        if self.countdown == 0:
+            self.happens()
+        return super().commit(change)
+
+
 @pytest.fixture
 def world() -> World:
-    return World()
+    return World(engine=Interrupted())
 
 
 def setting(world: World) -> dict[str, str]:
@@ -109,9 +129,24 @@ def test_a_retry_returns_the_first_answer_and_leaves_no_event(world, name):
     past, kept = len(world.events()), world.everything()
     world.clock.pass_by(minutes=1)
     again = ACTS[name](world.person, refs, "t-1")
-    assert again.event == first.event
     assert len(world.events()) == past
     assert world.everything() == kept
+    _assert_the_same(name, first, again)
+
+
+@pytest.mark.parametrize("name", ACTS)
+def test_a_twin_that_is_faster_by_a_moment_is_answered_alike(world, name):
+    refs, told = setting(world), []
+    past = len(world.events())
+    world.engine.happens = lambda: told.append(ACTS[name](world.person, refs, "t-1"))
+    world.engine.countdown = 1
+    told.append(ACTS[name](world.person, refs, "t-1"))
+    assert len(world.events()) == past + 1
+    _assert_the_same(name, *told)
+
+
+def _assert_the_same(name: str, first: Any, again: Any) -> None:
+    assert again.event == first.event
     if name in ("remember", "insights_save"):
         assert (again.memory, again.outcome, again.replayed) == (first.memory, first.outcome, True)
     elif name in ("purge", "insights_purge"):
@@ -183,6 +218,39 @@ def test_several_memories_under_one_token_are_all_changed(world):
     for _ in range(2):
         world.person.forget(ids, token="t")
         assert {world.stands(id) for id in ids} == {"forgotten"}
+
+
+@pytest.fixture
+def imported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
+    """A store with an import of six memories, which undo takes back in three steps."""
+    monkeypatch.setattr(intake, "GROUP", 2)
+    monkeypatch.setattr(history, "MOST_AT_ONCE", 2)
+    other, world = World(name="other"), World(engine=Interrupted())
+    for n in range(6):
+        other.person.remember(f"Thing {n}")
+    other.person.export(str(tmp_path / "all.jsonl"))
+    world.person.import_(str(tmp_path / "all.jsonl"), trust=True)
+    return world
+
+
+def test_an_undo_in_several_steps_takes_every_one_of_them_under_its_token(imported):
+    told = [imported.person.undo(token="t") for _ in range(2)]
+    assert imported.everything() == {}
+    assert [(len(one.events), len(one.gone), one.again) for one in told] == [(3, 6, told[0].again)] * 2
+    imported.person.undo(told[1].again.rpartition(" ")[2])
+    assert len(imported.everything()) == 6
+
+
+def test_a_retry_goes_on_with_an_undo_that_was_stopped_between_two_steps(imported):
+    def fail() -> None:
+        raise Unavailable("The disk is full.")
+
+    imported.engine.countdown, imported.engine.happens = 2, fail
+    with pytest.raises(Unavailable):
+        imported.person.undo(token="t")
+    assert len(imported.everything()) == 4
+    imported.person.undo(token="t")
+    assert imported.everything() == {}
 
 
 def test_a_token_is_limited_in_length(world):

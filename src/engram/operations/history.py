@@ -2,6 +2,7 @@
 
 import functools
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import cast
 
 from engram.errors import Conflict, EngramError, Invalid, Moved, NotFound, Unconfirmed
@@ -168,8 +169,7 @@ def undo(
     """
     del token
     if (earlier := call.replayed()) is not None:
-        undone = tuple(one for one in newest(call) if one.id in earlier.reverses)
-        return _undone(call, undone, earlier, earlier.subjects)
+        return _undone_before(call, earlier)
     require_between("last", last, 1, MOST_STEPS)
     request = call.request(confirm=confirm)
 
@@ -183,10 +183,21 @@ def undo(
         done, told = _take_back(call, chosen, request)
         return _undone(call, told, done, done.subjects, again=_again(call, done))
     for number, step in enumerate(steps, 1):
-        done, _ = _take_back(call, lambda: step, request)  # noqa: B023 - called at once
+        # The token goes with the last step: a retry finds all of it done, or goes on.
+        asking = call if number == len(steps) else call._replace(token=None)
+        done, _ = _take_back(asking, lambda: step, request)  # noqa: B023 - called at once
         call.progress(number, len(steps), "taking back")
     ids = tuple(dict.fromkeys(id for one in told for id in one.subjects))
     return _undone(call, told, done, ids, again=_again(call, done, batch=True))
+
+
+def _undone_before(call: Call, done: Event) -> Undone:
+    """The first answer again, of all the steps that the undo took."""
+    steps = _in_batch(call, done.batch)
+    taken = {id for step in steps for id in step.reverses}
+    events = tuple(islice((one for one in newest(call) if one.id in taken), len(taken)))
+    ids = tuple(dict.fromkeys(id for step in steps for id in step.subjects))
+    return _undone(call, events, done, ids, again=_again(call, done, batch=len(steps) > 1))
 
 
 def _again(call: Call, done: Event, *, batch: bool = False) -> str:
@@ -330,14 +341,20 @@ def _standing_after(seq: int, found: Sequence[Event], known: Collection[str]) ->
 
 def _batch(call: Call, ref: str) -> tuple[Event, ...]:
     """The events of a batch that still stand, the newest first."""
-    found: list[Event] = []
-    while page := call.engine.events(batch=ref, after=found[-1].seq if found else 0, limit=50):
-        found += [_light(one) for one in page]
+    found = _in_batch(call, ref)
     if not found:
         return ()
     undone = reversed_by(list(_since(call, found[0].seq)))
     known = {one.id for one in _readable(call, found)}
     return tuple(one for one in reversed(found) if one.id not in undone and one.id in known)
+
+
+def _in_batch(call: Call, batch: str) -> list[Event]:
+    """Every event of a batch, the oldest first."""
+    found: list[Event] = []
+    while page := call.engine.events(batch=batch, after=found[-1].seq if found else 0, limit=50):
+        found += map(_light, page)
+    return found
 
 
 def _since(call: Call, seq: int, subject: str | None = None) -> Iterator[Event]:

@@ -111,6 +111,8 @@ def session_end(
         return changes[0] if len(changes) == 1 else join(changes), (after, told)
 
     done, (after, told) = call.settle(decide)
+    if done.replayed:
+        return _ended_before(call, done.event)
     memory = told.memory.known_as(done.handles.get(told.memory.id, "")) if told else None
     return Ended(at=call.now, session=after, summary=memory, event=done.event.seq)
 
