@@ -1,6 +1,7 @@
 """Idempotency: a retry with the same token returns the first answer and does nothing again."""
 # ruff: noqa: ARG005, S106 - every act takes the same arguments, and a token here is a name, no secret
 
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -56,7 +57,13 @@ def setting(world: World) -> dict[str, str]:
     }
 
 
+LEARNT = """## Key learnings
+- The parser drops the last line of a file without an end
+"""
+
 ACTS = {
+    "capture": lambda who, refs, token: who.capture(LEARNT, token=token),
+    "session_begin": lambda who, refs, token: who.session_begin(agent="codex", token=token),
     "remember": lambda who, refs, token: who.remember("A new thing", tag=["a"], token=token),
     "revise": lambda who, refs, token: who.revise(refs["live"], importance=9, token=token),
     "verify": lambda who, refs, token: who.verify(refs["live"], token=token),
@@ -77,6 +84,8 @@ ACTS = {
     "detach": lambda who, refs, token: who.detach(refs["attached"], "world.py", token=token),
 }
 OTHER = {
+    "capture": lambda who, refs, token: who.capture(LEARNT.replace("last", "first"), token=token),
+    "session_begin": lambda who, refs, token: who.session_begin(agent="claude", token=token),
     "remember": lambda who, refs, token: who.remember("Another thing", tag=["a"], token=token),
     "revise": lambda who, refs, token: who.revise(refs["live"], importance=8, token=token),
     "verify": lambda who, refs, token: who.verify(refs["held"], token=token),
@@ -98,7 +107,7 @@ OTHER = {
 }
 EXCHANGES = {each.name for each in OPERATIONS.values() if each.group in ("syncing", "remotes") and each.writes}
 SELF_EVIDENT = EXCHANGES | {
-    *("import", "reembed", "capture", "session_begin", "harvest", "sync"),
+    *("import", "reembed", "harvest", "sync"),
     *(
         "backup_restore",
         "settle",
@@ -117,9 +126,9 @@ SHOWN_ONCE = {"keys_create"}
 
 
 def test_every_writing_operation_takes_a_token_but_those_that_find_their_work_done():
-    assert {name for name, operation in OPERATIONS.items() if operation.writes} - set(
-        ACTS
-    ) == SELF_EVIDENT | SHOWN_ONCE
+    writing = {name for name, operation in OPERATIONS.items() if operation.writes}
+    taking = {name for name, operation in OPERATIONS.items() if "token" in signature(operation.function).parameters}
+    assert writing - SELF_EVIDENT - SHOWN_ONCE == taking == set(ACTS)
 
 
 @pytest.mark.parametrize("name", ACTS)
@@ -146,6 +155,9 @@ def test_a_twin_that_is_faster_by_a_moment_is_answered_alike(world, name):
 
 
 def _assert_the_same(name: str, first: Any, again: Any) -> None:
+    if name in ("capture", "session_begin"):
+        assert again._replace(at=first.at) == first
+        return
     assert again.event == first.event
     if name in ("remember", "insights_save"):
         assert (again.memory, again.outcome, again.replayed) == (first.memory, first.outcome, True)
@@ -251,6 +263,30 @@ def test_a_retry_goes_on_with_an_undo_that_was_stopped_between_two_steps(importe
     assert len(imported.everything()) == 4
     imported.person.undo(token="t")
     assert imported.everything() == {}
+
+
+def test_a_retried_capture_takes_what_the_first_one_did_not_come_to(world):
+    learnt = (
+        LEARNT
+        + "- The index is made anew when its version moves\n- Dates are kept in UTC everywhere in the store\n"
+    )
+
+    def fail() -> None:
+        raise Unavailable("The disk is full.")
+
+    world.engine.countdown, world.engine.happens = 2, fail
+    first = world.agent.capture(learnt, token="t")
+    assert (len(first.memories), first.problems) == (2, ("The disk is full.",))
+    again = world.agent.capture(learnt, token="t")
+    assert (len(again.memories), again.repeated, again.problems) == (3, 0, ())
+    assert {one.seen for one in world.everything().values()} == {1}
+
+
+def test_a_retry_is_told_where_what_it_began_was_undone_since(world):
+    world.person.session_begin(token="t")
+    world.person.undo()
+    with pytest.raises(Conflict, match="no longer there"):
+        world.person.session_begin(token="t")
 
 
 def test_a_token_is_limited_in_length(world):

@@ -141,21 +141,6 @@ def test_a_parameters_prose_is_written_once(operation: Operation):
         assert each.about in known
 
 
-@NAMED
-def test_what_writes_can_be_retried_with_a_token(operation: Operation):
-    names = [each.name for each in parameters(operation)]
-
-    # The second time, everything is known, has its vector or its place, is under way, or stands in the way.
-    by_itself = operation.name in (
-        *("harvest", "import", "reembed", "capture", "session_begin", "sync"),
-        *("backup_restore", "settle", "conflicts", "reindex", "scrub"),
-    )
-    by_itself |= operation.group in ("syncing", "remotes")  # what was sent or decided is known the second time
-    # A key cannot be shown a second time; an end is an end, and what has its owner is found no more.
-    by_itself |= operation.name in ("keys_create", "keys_revoke", "owners_assign", "workspaces_assign")
-    assert ("token" in names) is (operation.writes and not by_itself)
-
-
 def test_every_type_of_answer_has_one_renderer_and_no_renderer_is_idle():
     assert set(RENDERERS) == answer_types()
 

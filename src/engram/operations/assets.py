@@ -13,7 +13,7 @@ from engram.model.change import Change, Request
 from engram.model.event import Event
 from engram.model.memory import Asset, Memory
 from engram.operations import parameters as p
-from engram.operations.base import Call, operation
+from engram.operations.base import Call, no_longer_there, operation
 from engram.operations.bearing import known
 from engram.operations.blobs import tidy
 from engram.operations.incoming import BLOCK, Incoming, outgoing, receive
@@ -195,7 +195,7 @@ def _attached_before(call: Call, event: Event, still: Asset | None = None) -> At
         asset = still or _moved(event)
         if isinstance(memory, Memory) and asset:
             return _told(call, memory, asset, outcome, event.seq)._replace(replayed=True)
-    raise Conflict("What that request made is no longer there: it was undone or purged.", "Use a new token.")
+    raise no_longer_there()
 
 
 def _moved(event: Event) -> Asset | None:

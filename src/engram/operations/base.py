@@ -179,6 +179,13 @@ class Call(NamedTuple):
                 raise
         return self.settle(decide, tries - 1)
 
+    def part(self, number: int) -> "Call":
+        """The same call for one of several commits: each has a token of its own, and is made once."""
+        if self.token is None:
+            return self
+        name = sha256(f"{self.token.name}\x1f{number}".encode()).hexdigest()
+        return self._replace(token=self.token._replace(name=name))
+
     def replayed(self) -> Event | None:
         """The event of the first request with this token, if there was one.
 
@@ -187,6 +194,11 @@ class Call(NamedTuple):
         """
         events = self.engine.events(token=self.token) if self.token else []
         return events[0] if events else None
+
+
+def no_longer_there() -> Conflict:
+    """What a retry is told where what its request made is gone."""
+    return Conflict("What that request made is no longer there: it was undone or purged.", "Use a new token.")
 
 
 def newest(call: Call, subject: str | None = None) -> Iterator[Event]:

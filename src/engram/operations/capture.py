@@ -9,7 +9,7 @@ from engram.model.limits import check_text
 from engram.model.memory import Memory
 from engram.operations import parameters as p
 from engram.operations.base import Call, operation
-from engram.operations.memories import admit
+from engram.operations.memories import admit, remembered_before
 from engram.operations.scopes import scope_named
 from engram.rules.access import require_place
 from engram.rules.capture import learnings, suggested_key, summary_of
@@ -20,13 +20,20 @@ SOURCE = "capture"
 
 @operation("POST /v1/capture", "engram capture - --session 8f2c", writes=True)
 def capture(
-    call: Call, text: p.Transcript, *, scope: p.ScopeName = "", session: p.Session = "", source: p.Source = None
+    call: Call,
+    text: p.Transcript,
+    *,
+    scope: p.ScopeName = "",
+    session: p.Session = "",
+    source: p.Source = None,
+    token: p.Token = "",
 ) -> Captured:
     """Remember what a text lists as learned.
 
     Each item under its heading `## Key learnings` becomes a memory; what is known already is counted. What Engram
     itself put into the text, between its marks, is left out.
     """
+    del token
     check_text("text", text, limit=MOST_READ, lines=True)
     place = scope_named(call, scope) if scope else call.home
     require_place(call.caller, place)
@@ -34,7 +41,7 @@ def capture(
     batch = call.new_id()
     made: list[Memory] = []
     repeated, problems = 0, []
-    for item in items:
+    for number, item in enumerate(items):
         said = Proposal(
             text=item,
             summary=summary_of(item) or None,
@@ -45,8 +52,10 @@ def capture(
             source=source or SOURCE,
             context=call.context,
         )
+        asking = call.part(number)
+        earlier = asking.replayed()
         try:
-            answer = admit(call, said, batch=batch)
+            answer = remembered_before(asking, earlier) if earlier else admit(asking, said, batch=batch)
         except EngramError as error:  # one item that was rejected before must not cost the others
             problems.append(error.message)
             continue

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from typing import cast
 
-from engram.errors import Conflict, Invalid
+from engram.errors import Invalid
 from engram.model.answers import Changed, Listing, Remembered, Shown
 from engram.model.change import Change, Request
 from engram.model.event import Event
@@ -12,7 +12,7 @@ from engram.model.limits import LIMITS, MOST_TAGS, check_choice, check_text
 from engram.model.memory import CURATED, STANDINGS, Memory, Standing, standing
 from engram.model.relation import Relation
 from engram.operations import parameters as p
-from engram.operations.base import MOST_KINDS, Call, each, every, operation, require_between
+from engram.operations.base import MOST_KINDS, Call, each, every, no_longer_there, operation, require_between
 from engram.operations.bearing import known, memories_by_id, rivals_of, superseded_by, twins_of
 from engram.operations.candidates import with_candidates
 from engram.operations.citing import checked, filled, pinned_anew, staged
@@ -407,7 +407,7 @@ def remembered_before(call: Call, event: Event) -> Remembered:
     """The first answer again: the memory as it stands, and what had become of it."""
     memories = memories_by_id(call, event.subjects[:1])
     if not memories:
-        raise Conflict("What that request made is no longer there: it was undone or purged.", "Use a new token.")
+        raise no_longer_there()
     note = (event.payload.note if event.payload else None) or {}
     return Remembered(
         at=call.now,

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import cast
 
-from engram.errors import Conflict, NotFound
+from engram.errors import NotFound
 from engram.model.answers_work import Related, Relative, Relatives
 from engram.model.change import Change
 from engram.model.event import Event
@@ -11,7 +11,7 @@ from engram.model.filter import Filter
 from engram.model.memory import Memory, standing
 from engram.model.relation import Relation
 from engram.operations import parameters as p
-from engram.operations.base import PAGE, Call, elsewhere, every, operation, require_between
+from engram.operations.base import PAGE, Call, elsewhere, every, no_longer_there, operation, require_between
 from engram.operations.sessions import timeline
 from engram.recall.pipeline import Asked
 from engram.recall.pipeline import recall as look_up
@@ -174,7 +174,7 @@ def _related_before(call: Call, event: Event) -> Related:
         pair = call.engine.get("memory", [relation.from_id, relation.to_id], call.access).values()
         memories = cast("tuple[Memory, ...]", tuple(pair))
         return Related(at=call.now, relation=relation, memories=memories, event=event.seq)
-    raise Conflict("What that request made is no longer there: it was undone or purged.", "Use a new token.")
+    raise no_longer_there()
 
 
 def _edges(call: Call, focus: Memory, limit: int, *, judged: bool) -> Iterator[tuple[Memory, str]]:

@@ -14,7 +14,7 @@ from engram.model.limits import check_text
 from engram.model.memory import NOWHERE, Context, Memory
 from engram.model.session import Session, session_id
 from engram.operations import parameters as p
-from engram.operations.base import Call, operation, require_between
+from engram.operations.base import Call, no_longer_there, operation, require_between
 from engram.operations.doubts import doubted
 from engram.operations.scopes import in_view, scope_named
 from engram.rules import admission, sessions
@@ -43,11 +43,15 @@ def session_begin(
     folder: p.Folder = "",
     branch: p.Branch = "",
     commit: p.CommitId = "",
+    token: p.Token = "",
 ) -> Began:
     """Begin a session, or take one up again.
 
     Memories may name the session they were made in; none has to.
     """
+    del token
+    if (event := call.replayed()) is not None:
+        return _began_before(call, event)
     name = session.strip() or call.new_id()
     check_text("name", name)
     given = {"agent": agent, "base_dir": folder, "branch": branch, "commit": commit}
@@ -59,10 +63,21 @@ def session_begin(
     if change is None:
         return Began(at=call.now, session=cast("Session", known), resumed=True)
     try:
-        call.settle(lambda: (change, None), tries=1)
+        done, _ = call.settle(lambda: (change, None), tries=1)
     except Moved:  # it was begun in the same moment by another process of the same agent
         return Began(at=call.now, session=cast("Session", _named(call, name)), resumed=True)
+    if done.replayed:
+        return _began_before(call, done.event)
     return Began(at=call.now, session=cast("Session", change.puts[0]), resumed=known is not None)
+
+
+def _began_before(call: Call, event: Event) -> Began:
+    """The first answer again, with the session as it stands."""
+    found = cast("list[Session]", list(call.exactly("session", event.subjects).values()))
+    if not found:
+        raise no_longer_there()
+    made = any(edit.field == "id" for edit in (event.payload.edits if event.payload else ()))
+    return Began(at=call.now, session=found[0], resumed=not made)
 
 
 def _settle(call: Call) -> None:
@@ -173,7 +188,7 @@ def _latest(call: Call, since: datetime | None = None) -> tuple[Session, ...]:
 def _ended_before(call: Call, event: Event) -> Ended:
     """The first answer again."""
     kept = cast("list[Memory]", list(call.engine.get("memory", event.subjects, call.access).values()))
-    ended = cast("list[Session]", list(call.engine.get("session", event.subjects, call.access).values()))
+    ended = cast("list[Session]", list(call.exactly("session", event.subjects).values()))
     return Ended(at=call.now, session=next(iter(ended), None), summary=next(iter(kept), None), event=event.seq)
 
 
