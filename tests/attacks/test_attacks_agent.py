@@ -173,6 +173,27 @@ async def test_what_waits_in_other_words_waits_too(engram: Driver):
     tried("Saving what waits again, in other words", "MCP", "waits, told to nobody")
 
 
+async def test_what_waits_is_not_told_by_a_summary_a_tag_or_a_key(engram: Driver):
+    long = " ".join(f"Part {n} of the build takes {n * 3} seconds." for n in range(12))
+    async with Client(by_stdio(engram.folder, ENGRAM_AGENT="builder", ENGRAM_EMBEDDER="none")) as client:
+        agent = Agent(client)
+        await from_a_tool(agent, "web:https://evil.example.org/readme")()
+        mine = await agent.does("remember", text=f"{long} It is cached.", kind="convention")
+        await agent.does("remember", text=f"{long} It is slow.", kind="convention", summary=REWORDED[1])
+        await agent.does("remember", text=f"{long} It is cached.", summary=REWORDED[1])
+        await agent.does("revise", memory=mine["memory"]["id"], summary=REWORDED[1])
+        await agent.does("remember", text="Builds are cached", kind="convention", key=REWORDED[1])
+        await agent.does("remember", text="Builds are slow", kind="convention", tag=[REWORDED[1]])
+        told = await agent.was_told()
+    listed = engram("list", "--everywhere", "--standing", "all", "--json").json["memories"]
+    said = [one for one in listed if WORD in json.dumps([one["text"], one["summary"], one["key"], one["tags"]])]
+
+    assert WORD not in told
+    assert len(said) == 5
+    assert {(one["status"], one["held_for"]) for one in said} == {("pending", "untrusted_origin")}
+    tried("Saving what waits again, in other words", "MCP", "waits, told to nobody")
+
+
 async def test_what_an_agent_reads_of_what_waits_is_labelled(engram: Driver):
     async with Client(by_stdio(engram.folder, ENGRAM_AGENT="builder", ENGRAM_EMBEDDER="none")) as client:
         agent = Agent(client)

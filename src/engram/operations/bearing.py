@@ -41,7 +41,7 @@ def known(call: Call, proposal: Proposal) -> Known:
         twins = _related(call, exact) + _related(call, exact._replace(standings=("rejected",), now=call.now), 1)
     others = (one for one in near if one.digest != same)
     rivals = [one for one in others if standing(one, call.now, call.caller.view) == "live"]
-    return Known(keyed[0] if keyed else None, twins, tuple(rivals[:MOST_RIVALS]), doubted(call, proposal.text))
+    return Known(keyed[0] if keyed else None, twins, tuple(rivals[:MOST_RIVALS]), doubted(call, proposal))
 
 
 def touched_by(call: Call, event: int) -> tuple[Memory, ...]:

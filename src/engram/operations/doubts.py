@@ -7,7 +7,8 @@ from engram.model.memory import Memory
 from engram.model.query import Query
 from engram.model.text import query_terms
 from engram.operations.base import Call
-from engram.rules.doubts import SHARED, UNVOUCHED
+from engram.rules.doubts import SHARED, UNVOUCHED, sayings
+from engram.rules.proposals import Proposal
 
 MOST_COMPARED = 50
 """So many are compared one by one; of more, those that have most of the words."""
@@ -16,7 +17,7 @@ MOST_ASKED = 24
 """Words of a long text that are asked for: the first of it."""
 
 
-def doubted(call: Call, text: str) -> tuple[Memory, ...]:
+def doubted(call: Call, proposal: Proposal) -> tuple[Memory, ...]:
     """What the caller may read that waits because nobody vouches for it; nothing for a person, who is believed."""
     if call.caller.human:
         return ()
@@ -25,9 +26,10 @@ def doubted(call: Call, text: str) -> tuple[Memory, ...]:
     found = cast("tuple[Memory, ...]", page.records)
     if page.next is None:
         return found
-    asked = query_terms(text)[:MOST_ASKED]
-    hits = call.engine.search(_most_of(asked, where), call.access) if asked else []
-    return found + tuple(hit.memory for hit in hits)
+    for said in sayings(proposal):
+        if asked := query_terms(said)[:MOST_ASKED]:
+            found += tuple(hit.memory for hit in call.engine.search(_most_of(asked, where), call.access))
+    return found
 
 
 def _most_of(terms: list[str], where: Filter) -> Query:

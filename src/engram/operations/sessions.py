@@ -162,7 +162,7 @@ def _summed_up(call: Call, session: Session | None, name: str, summary: str, req
         context=session.context if session else call.context,
     )
     prepared = prepare(said, request, call.policy)
-    return admission.admit(prepared, Known(doubted=doubted(call, prepared.text)), call.policy, request)
+    return admission.admit(prepared, Known(doubted=doubted(call, prepared)), call.policy, request)
 
 
 def _under_way(call: Call) -> Session | None:

@@ -100,9 +100,9 @@ def revise(
     if not anew:
         _require_revisable(old)
     require_free_text(old, proposal.text, known)
-    if not same(old.text, proposal.text):
+    if not same(old.text, proposal.text) or (proposal.summary or old.summary) != old.summary:
         require_person_for(old, request, "change the words of")
-        proposal = vouched(proposal, known.twins, known.doubted, request)
+    proposal = vouched(proposal, known.twins, known.doubted, request, old)
     new = replace(_rewritten(old, proposal, policy, request), key=_key_of(old, proposal, known))
     live = old.status == "promoted" and old.forgotten_at is None and not old.replaced_by
     if not anew and all(getattr(old, name) == getattr(new, name) for name in (*CONTENT, "tier")):

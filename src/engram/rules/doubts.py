@@ -1,6 +1,7 @@
 """What nobody vouches for is a person's to decide about: no agent says it in other words and is believed.
 
     rewords     whether a text says most of what another says
+    sayings     everything in which something is said: an agent reads a summary as it reads a text
     vouched     a proposal as it is believed, beside what waits because nobody vouches for it
     require_person_for   what waits like that is neither reworded nor forgotten by an agent
 
@@ -45,16 +46,33 @@ def rewords(text: str, other: str) -> bool:
     return len(most) <= LONGER * len(least) or _in_order(few, many)
 
 
-def vouched(proposal: Proposal, twins: Sequence[Memory], doubted: Sequence[Memory], request: Request) -> Proposal:
+def sayings(of: Proposal | Memory) -> tuple[str, ...]:
+    """Everything in which something is said; an agent is told a long text by its summary alone."""
+    return tuple(filter(None, (of.text, of.summary, of.key, " ".join(of.tags or ()), of.kind)))
+
+
+def vouched(
+    proposal: Proposal,
+    twins: Sequence[Memory],
+    doubted: Sequence[Memory],
+    request: Request,
+    old: Memory | None = None,
+) -> Proposal:
     """The proposal as it is believed: an agent that rewords what waits (`doubted`) is trusted no more than that.
 
-    A person's own words are theirs, wherever they have them from; and `twins` that count vouch for the same words.
+    A person's own words are theirs, wherever they have them from; `twins` that count vouch for the same text, and
+    what the memory that is revised (`old`) says already is nothing new.
     """
-    if request.caller.human or not proposal.trusted or any(twin.status == "promoted" for twin in twins):
+    if request.caller.human or not proposal.trusted:
         return proposal
-    for memory in (*twins, *doubted):
-        if is_doubted(memory) and rewords(proposal.text, memory.text):
-            return proposal._replace(trusted=False, source=memory.source)
+    known = set(sayings(old)) if old else set()
+    if any(twin.status == "promoted" for twin in twins):
+        known.add(proposal.text)
+    waiting = [memory for memory in (*twins, *doubted) if is_doubted(memory)]
+    for said in sayings(proposal):
+        for memory in waiting if said not in known else ():
+            if rewords(said, memory.text) or (memory.summary and rewords(said, memory.summary)):
+                return proposal._replace(trusted=False, source=memory.source)
     return proposal
 
 
