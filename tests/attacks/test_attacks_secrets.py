@@ -10,7 +10,10 @@ import engram as package
 from attacks.doors import House, house
 from attacks.ledger import tried
 from engram.errors import Invalid
-from engram.rules.changes import compose, step
+from engram.model.filter import ANYTHING
+from engram.model.memory import Context
+from engram.model.record import replace
+from engram.rules.changes import Step, compose, step
 from surfaces.driving import Driver
 from sync.devices import Device, exchange, trusting
 
@@ -194,6 +197,41 @@ def test_what_another_machine_kept_with_its_credentials_is_not_taken_in_until_it
 
     assert ben.texts() == ada.texts() == ["Ada's own word", "Ben's own word", SAID.replace(SECRET, MARK)]
     assert ben.sync().waiting == ()
+    assert SECRET.encode() not in everything(tmp_path)
+    tried(ATTACK, "sync", KEPT)
+
+
+def test_a_session_and_a_verdict_that_are_scrubbed_come_clean_to_other_machines(tmp_path: Path):
+    ada, ben = (Device(tmp_path, name, store="") for name in ("ada", "ben"))
+    ada.say("Ada's own word")
+    ben.say("Ben's own word")
+    trusting(ada, ben)
+    ada.memory.session_begin("night")
+    one, other = (
+        ada.memory.get(ada.say(text, session="night")).memories[0] for text in ("Ada's word", "Her other")
+    )
+    ada.memory.relate(one.id, other.id, "compatible", reason="of one night")
+    call = ada.memory.call()
+    session = ada.memory.session_list(everywhere=True).sessions[0]
+    [tie] = call.engine.scan("relation", ANYTHING, call.access_to("relation")).records
+    # What a release kept that looked for credentials in memories alone.
+    leaking = replace(session, context=Context(repo=SAID), revision=session.revision + 1)
+    call.engine.commit(compose("begin", call.request(), [Step(session, leaking)]))
+    said = replace(tie, reason=SAID, revision=tie.revision + 1)
+    call.engine.commit(compose("relate", call.request(), [Step(tie, said)]))
+    exchange(ada, ben)
+    assert SECRET.encode() not in everything(tmp_path / "ben", *(file.name for file in ben.files()))
+    done = ada.memory.scrub(confirm=True)
+    assert (len(done.memories), len(done.sessions), done.traces) == (1, 1, 0)
+    exchange(ada, ben)
+
+    assert ben.state() == ada.state()
+    assert ben.sync().waiting == ()
+    [copy] = ben.memory.session_list(everywhere=True).sessions
+    assert (copy.name, copy.context.repo) == ("night", SAID.replace(SECRET, MARK))
+    assert ben.memory.session_begin("night").resumed
+    [tie] = ben.memory.call().engine.scan("relation", ANYTHING, call.access_to("relation")).records
+    assert (tie.kind, tie.reason) == ("compatible", SAID.replace(SECRET, MARK))
     assert SECRET.encode() not in everything(tmp_path)
     tried(ATTACK, "sync", KEPT)
 

@@ -4,24 +4,30 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
+import psycopg
 import pytest
 
-from engines.servers import new_org, shared_database
+from engines.servers import database_url, new_org, shared_database
 from engines.stores import open_files
+from engram.engines.postgres import PostgresEngine
 from engram.engines.ram import RamEngine
 from engram.engines.sqlite import SqliteEngine
 from engram.errors import Conflict, Forbidden, NotFound, Unconfirmed
 from engram.model.caller import Caller
 from engram.model.filter import ANYTHING, Access
-from engram.model.memory import Memory
+from engram.model.memory import Asset, Context, Memory
 from engram.model.relation import Relation
+from engram.model.scope import Scope
+from engram.model.session import Session, session_ids
 from engram.ports import Engine
 from engram.rules.changes import Step, compose
+from engram.rules.relations import pair_id
 from interop import foreign_stores as stores
 from interop.peer_samples import everything as samples
 from rules.world import START, World, request
 
 KEY = "AKIA" + "IOSFODNN7EXAMPLQ"
+BESIDE = "AKIA" + "Q7PLMXSESSIONRES"  # of the tests that read every row of a database that others use too
 ME = Caller(owner="", actor="alex@example.org")
 
 
@@ -56,7 +62,42 @@ def kept(world: World) -> list[Memory]:
 def told(world: World, tmp_path: Path) -> str:
     """Everything that can be read of a store: what it answers, and the bytes it keeps."""
     raw = b"".join(one.read_bytes() for one in tmp_path.rglob("*") if one.is_file())
-    return repr((kept(world), world.events(), world.person.history())) + raw.decode("utf-8", "replace")
+    others = [world.engine.scan(type, ANYTHING, Access("")).records for type in ("session", "relation")]
+    answers = repr((kept(world), others, world.events(), world.person.history()))
+    return answers + raw.decode("utf-8", "replace") + rows(world)
+
+
+def rows(world: World) -> str:
+    """Every row of every table, where a store is a database."""
+    if not isinstance(world.engine, PostgresEngine):
+        return ""
+    with psycopg.connect(database_url()) as db:
+        names = (
+            "SELECT format('%I.%I', schemaname, tablename) FROM pg_tables WHERE schemaname !~ '^(pg_|information)'"
+        )
+        tables = [name for (name,) in db.execute(names).fetchall()]
+        return "".join(text for name in tables for (text,) in db.execute(f"SELECT each::text FROM {name} each"))
+
+
+def worked(world: World, **fields: object) -> Session:
+    """A session that came into the store before it was known what a secret looks like."""
+    values = {"id": "night shift", "name": "night shift", "owner": "", "started_at": START} | fields
+    session = Session(**values)  # type: ignore[arg-type]
+    world.engine.commit(compose("begin", request(ME), [Step(None, session)]))
+    return session
+
+
+def tied(world: World, one: Memory, other: Memory, **fields: object) -> Relation:
+    """A verdict that came into the store before it was known what a secret looks like."""
+    values = {"kind": "related", "status": "judged", "owner": "", "created_at": START, "updated_at": START} | fields
+    relation = Relation(id=pair_id("", one.id, other.id), from_id=one.id, to_id=other.id, **values)  # type: ignore[arg-type]
+    world.engine.commit(compose("relate", request(ME), [Step(None, relation)]))
+    return relation
+
+
+def sessions(world: World) -> list[Session]:
+    found = world.engine.scan("session", ANYTHING, Access("")).records
+    return [one for one in found if isinstance(one, Session)]
 
 
 def test_a_scrub_leaves_the_memory_without_its_secret_and_no_trace_of_it_anywhere(world: World, tmp_path: Path):
@@ -95,11 +136,117 @@ def test_earlier_words_that_held_a_secret_are_erased_too(world: World, tmp_path:
     gone = planted(world, f"Another one with {KEY} in it")
     world.person.undo()
     report = world.person.hygiene()
-    assert {row.name: row.count for row in report.rows}["secrets"] == 1
+    assert {row.name: row.count for row in report.rows}["secrets"] == 2
     done = world.person.scrub(confirm=True)
     assert (len(done.memories), done.remains) == (1, 1), gone
     assert KEY not in told(world, tmp_path)
     assert [one.text for one in kept(world)] == ["The bucket is reached with a key from the vault"]
+
+
+def test_a_session_loses_its_secret_and_is_still_found_by_its_name(world: World, tmp_path: Path):
+    repo = Context(repo=f"https://x:{BESIDE}@example.org/api.git", branch="main")
+    session = worked(world, context=repo, agent="codex", scope=Scope("project", "api"), ended_at=START)
+    assert BESIDE in told(world, tmp_path)
+    [row] = world.person.hygiene().rows
+    assert (row.name, row.count, row.examples) == ("secrets", 1, ("session night shift",))
+    preview = world.person.scrub(dry_run=True)
+    assert [(one.memory, one.copy) for one in preview.sessions] == [("night shift", "night shift")]
+    with pytest.raises(Unconfirmed):
+        world.person.scrub()
+
+    done = world.person.scrub(confirm=True)
+    assert ([one.memory for one in done.sessions], done.memories, done.traces) == (["night shift"], (), 0)
+    assert BESIDE not in told(world, tmp_path) + repr((done, preview))
+    [copy] = sessions(world)
+    assert copy.id == session_ids("", "night shift")[1] != session.id
+    same = ("name", "agent", "scope", "started_at", "ended_at", "owner")
+    assert [getattr(copy, name) for name in same] == [getattr(session, name) for name in same]
+    assert copy.context.branch == "main"
+    again = world.person.session_begin("night shift")
+    assert (again.resumed, again.session.id) == (True, copy.id)
+    assert world.person.doctor().healthy
+    assert (world.person.scrub(confirm=True).sessions, world.person.hygiene().rows) == ((), ())
+
+
+def test_what_agents_and_places_are_called_is_no_trace_of_what_was_said_there(world: World, tmp_path: Path):
+    made = Context(agent="claude-code", project="github.com/acme/api", branch="feature/buckets")
+    place = Scope("project", "github.com/acme/api")
+    world.as_(ME._replace(agent="claude-code")).session_begin("the night shift")
+    memory = planted(world, "The bucket is reached from afar", context=made, scope=place)
+    assert world.person.purge(memory.id, confirm=True).traces == 0
+    assert "from afar" not in told(world, tmp_path)
+
+
+def test_a_verdict_loses_its_secret_with_one_of_its_memories(world: World, tmp_path: Path):
+    one, other = (
+        planted(world, "The bucket lies in Oslo"),
+        planted(world, "Backups go to the bucket", key="backups"),
+    )
+    tied(world, one, other, reason=f"both need {BESIDE}", evidence="one bucket for all of it", theirs=f"k {BESIDE}")
+    assert BESIDE in told(world, tmp_path)
+    assert [row.name for row in world.person.hygiene().rows] == ["secrets"]
+    done = world.person.scrub(confirm=True)
+    assert (len(done.memories), done.traces, done.remains) == (1, 0, 0)
+    assert BESIDE not in told(world, tmp_path)
+    [relation] = world.engine.scan("relation", ANYTHING, Access("")).records
+    assert isinstance(relation, Relation)
+    ends = {each.text for each in kept(world) if each.id in (relation.from_id, relation.to_id)}
+    assert ends == {"The bucket lies in Oslo", "Backups go to the bucket"}
+    assert (relation.kind, relation.status) == ("related", "judged")
+    assert relation.reason == "both need [redacted:aws-access-key]"
+    assert relation.evidence == "one bucket for all of it"
+    world.person.relate(relation.from_id, relation.to_id, "compatible")  # a verdict on the pair changes it
+    [changed] = world.engine.scan("relation", ANYTHING, Access("")).records
+    assert (changed.id, world.person.doctor().healthy) == (relation.id, True)
+
+
+def test_a_reason_in_history_and_the_name_of_an_attachment_lose_their_secrets(world: World, tmp_path: Path):
+    file = Asset("0" * 64, f"{BESIDE}.txt", "text/plain", 3)
+    attached = planted(world, "The bucket lies in Oslo", assets=(file,))
+    rejected = planted(world, "The bucket lies in Rome")
+    change = compose("forget", request(ME), [Step(world.now(rejected.id), None)], note={"reason": f"not {BESIDE}"})
+    world.engine.commit(change)
+    assert BESIDE in told(world, tmp_path)
+    done = world.person.scrub(confirm=True)
+    assert (len(done.memories), done.remains, done.traces) == (1, 1, 0)
+    assert BESIDE not in told(world, tmp_path)
+    [copy] = kept(world)
+    assert (copy.text, copy.assets[0].sha256) == (attached.text, file.sha256)
+    assert copy.assets[0].name == "[redacted:aws-access-key].txt"
+
+
+def test_a_dry_run_tells_of_what_only_history_holds():
+    world = World(engine=RamEngine("replica"))
+    world.person = world.as_(ME)
+    planted(world, f"The bucket is reached with {KEY}")
+    world.person.undo()
+    assert (world.person.scrub(dry_run=True).remains, world.person.scrub(confirm=True).remains) == (1, 1)
+    assert world.person.scrub(dry_run=True).remains == 0
+
+
+def test_a_session_called_by_a_secret_is_scrubbed_and_what_cannot_be_is_told():
+    world = World(engine=RamEngine("replica"))
+    world.person = world.as_(ME)
+    worked(world, id=f"shift {KEY}", name=f"shift {KEY}")
+    done = world.person.scrub(confirm=True)
+    [copy] = sessions(world)
+    assert copy.id == copy.name == "shift [redacted:aws-access-key]"
+    assert world.person.session_begin(f"shift {KEY}").session.id == copy.id
+    assert any("engram export FILE" in place for place in done.places)
+    assert KEY not in repr((done, world.person.hygiene()))
+    assert world.person.hygiene().problems
+
+
+def test_a_session_that_was_scrubbed_is_known_to_an_import_of_it(tmp_path: Path):
+    world = World(engine=RamEngine("replica"))
+    world.person = world.as_(ME)
+    session = worked(world, context=Context(repo=f"https://x:{KEY}@example.org/api.git"))
+    planted(world, "The bucket lies in Oslo", session=session.name)
+    world.person.export(str(tmp_path / "before.jsonl"))
+    world.person.scrub(confirm=True)
+    [copy] = sessions(world)
+    world.person.import_(str(tmp_path / "before.jsonl"), trust=True)
+    assert [one.id for one in sessions(world)] == [copy.id]
 
 
 def test_what_is_nothing_but_a_secret_is_erased(world: World, tmp_path: Path):

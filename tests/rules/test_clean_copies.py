@@ -6,11 +6,22 @@ from typing import Any
 import pytest
 
 from engram.errors import Forbidden, Unconfirmed
-from engram.model.memory import Memory
+from engram.model.memory import Context, Memory
 from engram.model.relation import Relation
 from engram.model.scope import Scope
+from engram.model.session import Session, session_ids
 from engram.rules.relations import pair_id
-from engram.rules.scrubbing import Clean, cleaned, erase, put_copy, tell
+from engram.rules.scrubbing import (
+    Clean,
+    cleaned,
+    cleaned_session,
+    erase,
+    erase_alone,
+    hidden,
+    put_copy,
+    put_session,
+    tell,
+)
 from rules.world import AGENT, OTHER, PERSON, START, memory, request
 
 KEY = "AKIA" + "IOSFODNN7EXAMPLQ"
@@ -121,3 +132,51 @@ def test_only_its_owner_scrubs_a_memory_and_only_by_a_confirmed_word(asked, erro
         put_copy(secret(), copied(secret()), asked)
     with pytest.raises(error):
         erase(secret(), copied(secret()), asked)
+
+
+def session(**fields: Any) -> Session:
+    values = {
+        "id": session_ids(PERSON.owner, "night")[0],
+        "name": "night",
+        "owner": PERSON.owner,
+        "started_at": START,
+    }
+    return Session(**(values | {"context": Context(repo=f"https://x:{KEY}@example.org")} | fields))
+
+
+def test_a_session_is_copied_to_the_next_of_the_ids_its_name_has_and_after_the_last_to_none():
+    one, ids = session(handle="ses-0001", revision=4), session_ids(PERSON.owner, "night")
+    for id in ids[1:]:
+        one = cleaned_session(one)
+        assert (one.id, one.name, one.revision, one.handle, hidden(one)) == (id, "night", 1, "", ())
+    assert cleaned_session(one) is None
+
+
+def test_a_session_with_a_secret_in_its_name_is_copied_to_the_one_it_would_be_begun_as():
+    named = session(name=f"night {KEY}", id="whatever it was")
+    clean = "night [redacted:aws-access-key]"
+    assert (cleaned_session(named).id, cleaned_session(named).name) == (session_ids(PERSON.owner, clean)[0], clean)
+    nameless = session(name="", id="night", owner="")
+    assert (cleaned_session(nameless).id, cleaned_session(nameless).name) == (session_ids("", "night")[1], "night")
+
+
+def test_of_a_session_in_a_place_called_by_a_secret_no_copy_is_left():
+    assert cleaned_session(session(scope=Scope("project", KEY))) is None
+
+
+@pytest.mark.parametrize(
+    "made", [lambda r: put_session(session(), session(id="x"), r), lambda r: erase_alone(session(), r)]
+)
+def test_sessions_are_scrubbed_by_their_owner_in_person_who_confirms(made: Any):
+    for who, error in ((request(), Unconfirmed), (request(AGENT, confirmed="flag"), Forbidden)):
+        with pytest.raises(error):
+            made(who)
+    with pytest.raises(Forbidden):
+        made(request(OTHER, confirmed="flag"))
+    assert made(SURE).draft.action in ("scrub", "purge")
+
+
+def test_what_is_hidden_in_a_record_is_told_by_sort_and_ids_are_no_secrets():
+    assert hidden(session()) == ("aws-access-key",)
+    assert hidden(tie(f"{KEY}-1", "b", reason=f"because {KEY}", theirs=f"k {KEY}")) == ("aws-access-key",) * 2
+    assert hidden(secret(tags=(KEY,))) == ("aws-access-key",) * 2

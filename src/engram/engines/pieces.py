@@ -1,10 +1,13 @@
-"""What is looked for in raw files after an erasure: pieces of what a memory said, long enough to be telling."""
+"""What is looked for in raw files after an erasure: pieces of what a record said, long enough to be telling."""
 
 import json
 from collections.abc import Iterable
 
-TELLING = ("text", "summary", "key", "tags", "citations")
-"""The fields that hold a person's words; the others are ours, and occur all over the store."""
+TELLING = (
+    *("text", "summary", "key", "tags", "citations"),
+    *("reason", "evidence", "name", "agent", "context"),  # of relations and sessions
+)
+"""The fields that hold words of people and programs; the others are ours, and occur all over the store."""
 
 SHORTEST, LONGEST = 8, 48
 """Characters of a piece: fewer occur by chance, and prove nothing."""

@@ -29,7 +29,7 @@ from engram.engines.sqlite_search import Searcher, space_of
 from engram.engines.sqlite_write import append, apply, check, mend_derived, replay
 from engram.engines.where import where as to_sql
 from engram.model.change import Change, Commit, Finding, Token, Witness, noted_at
-from engram.model.codec import Record, RecordType, strings
+from engram.model.codec import RECORDS, Record, RecordType, strings
 from engram.model.event import Event, Payload
 from engram.model.filter import ANYTHING, Access, Filter, common
 from engram.model.limits import storable
@@ -373,7 +373,7 @@ class SqliteEngine:
         """Pieces of the texts about to be erased, long enough to be telling, to look for afterwards."""
         db, told = self._connection(), set[str]()
         for id in change.erase:
-            docs = fetch(db, "SELECT doc FROM memory WHERE id = ?", id)
+            docs = [row for type in RECORDS for row in fetch(db, f"SELECT doc FROM {type} WHERE id = ?", id)]
             sql = "SELECT payload FROM event WHERE seq IN (SELECT seq FROM subject WHERE id = ?)"
             for (doc,) in docs:
                 told.update(strings([json.loads(doc).get(name) for name in TELLING]))
@@ -390,9 +390,12 @@ class SqliteEngine:
         db = self._connection()
         db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
         mine, noted = [], set[int]()
-        for needle in needles:  # a piece that another memory says as well is no trace of this one
-            sql = "SELECT 1 FROM memory WHERE instr(doc, ?1) UNION ALL SELECT 1 FROM event WHERE"
-            if not fetch(db, f"{sql} instr(payload -> '$.edits', ?1) LIMIT 1", needle.decode()):
+        # What another record says as well is no trace of this one, nor is what agents and places are called.
+        told = [*(f"{type} WHERE instr(doc, ?1)" for type in RECORDS), "place WHERE instr(scope, ?1)"]
+        told += ["event WHERE instr(payload -> '$.edits', ?1) OR instr(envelope, ?1)"]
+        said = " UNION ALL ".join(f"SELECT 1 FROM {each}" for each in told) + " LIMIT 1"
+        for needle in needles:
+            if not fetch(db, said, needle.decode()):
                 mine.append(needle)
                 sql = "SELECT seq FROM event WHERE instr(payload -> '$.note', ?)"
                 noted.update(seq for (seq,) in fetch(db, sql, needle.decode()))

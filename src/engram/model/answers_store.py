@@ -93,7 +93,7 @@ class Hygiene(Answer):
 
 
 class ScrubRow(Answer):
-    """A memory that held secrets of these sorts, and what stands in its place: "" where nothing was left."""
+    """A memory or session that held secrets of these sorts, and what stands in its place: "" where nothing does."""
 
     memory: str
     copy: str
@@ -103,12 +103,13 @@ class ScrubRow(Answer):
 class Scrubbed(Answer):
     """What a scrub took out, or in a dry run would take out: the receipt of it.
 
-    `remains` counts memories that were gone already, and of which history still told a secret. `traces` and
-    `places` are as in a receipt of `purge`.
+    A memory is among them too where only a relation of it held one. `remains` counts what was gone already, and of
+    which history still told a secret. `traces` and `places` are as in a receipt of `purge`.
     """
 
     at: datetime
     memories: tuple[ScrubRow, ...]
+    sessions: tuple[ScrubRow, ...] = ()
     removed: Mapping[str, int] = NONE
     remains: int = 0
     dry_run: bool = False

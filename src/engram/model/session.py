@@ -9,12 +9,26 @@ from engram.model.memory import NOWHERE, Context
 from engram.model.record import Record
 from engram.model.scope import GLOBAL, Scope
 
+MOST_COPIES = 2
+"""How often a session can be scrubbed and still be there; after that it is erased."""
+
 
 def session_id(owner: str, name: str) -> str:
     """The id of an owner's session of this name: two owners may call theirs alike, and neither learns of it."""
     if not owner:
         return name
     return "ses-" + sha256(f"{owner}\x1f{name}".encode("utf-8", "surrogatepass")).hexdigest()[:24]
+
+
+def session_ids(owner: str, name: str) -> tuple[str, ...]:
+    """The ids that an owner's session of this name may have: its own, and those of copies that scrubs made of it.
+
+    What was erased stays erased under its id wherever it was heard of, so a clean copy needs another one.
+    """
+    ids = [session_id(owner, name)]
+    for _ in range(MOST_COPIES):
+        ids.append("ses-" + sha256(f"scrubbed\x1f{ids[-1]}".encode("utf-8", "surrogatepass")).hexdigest()[:24])
+    return tuple(ids)
 
 
 class Session(Record, kw_only=True):

@@ -36,9 +36,9 @@ def hygiene(call: Call, path: p.HygienePath = "") -> Hygiene:
 def scrub(call: Call, *, confirm: p.Confirm = False, dry_run: p.DryRun = False) -> Scrubbed:
     """Take secrets out of all you have stored. No undo.
 
-    Credentials and private spans, in memories and in their history. A clean copy takes the place of each memory
-    that holds one, now or in earlier words, with its relations; the memory itself is erased as by `purge`.
+    Credentials and private spans, in memories, sessions and relations and in their history. A clean copy takes the
+    place of each that holds one, now or in earlier words; the one that held it is erased as by `purge`.
     """
-    from engram.operations import examining  # noqa: PLC0415 - start-up
+    from engram.operations import scrubbing  # noqa: PLC0415 - start-up
 
-    return examining.scrub(call, confirm=confirm, dry_run=dry_run)
+    return scrubbing.scrub(call, confirm=confirm, dry_run=dry_run)

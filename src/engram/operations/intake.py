@@ -17,7 +17,7 @@ from engram.model.memory import Memory
 from engram.model.record import replace
 from engram.model.relation import Relation
 from engram.model.scope import GLOBAL
-from engram.model.session import Session
+from engram.model.session import Session, session_ids
 from engram.operations.base import Call
 from engram.operations.bearing import rivals_of, twins_of
 from engram.operations.scopes import scope_named
@@ -260,10 +260,11 @@ class Taking:
 
     def _decide_sessions(self, group: Sequence[Foreign]) -> list[_Outcome]:
         sessions = [cast("Session", one.record) for one in group]
-        known = self.call.exactly("session", [one.id for one in sessions])
+        ids = [session_ids(self.call.caller.owner, one.name) for one in sessions]
+        known = self.call.exactly("session", [id for each in ids for id in each])
         decided = []
-        for thing, session in zip(group, sessions, strict=True):
-            here = cast("Session | None", known.get(session.id))
+        for thing, session, mine in zip(group, sessions, ids, strict=True):
+            here = cast("Session | None", next((known[id] for id in mine if id in known), None))
             try:
                 change = intake.take_in_session(session, here, self.request)
             except EngramError as error:

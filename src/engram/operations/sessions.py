@@ -12,7 +12,7 @@ from engram.model.event import Event
 from engram.model.filter import Filter
 from engram.model.limits import check_text
 from engram.model.memory import NOWHERE, Context, Memory
-from engram.model.session import Session, session_id
+from engram.model.session import Session, session_ids
 from engram.operations import parameters as p
 from engram.operations.base import Call, no_longer_there, operation, require_between
 from engram.operations.doubts import doubted
@@ -275,9 +275,9 @@ def _find(call: Call, ref: str) -> Session | None:
 
 def _named(call: Call, name: str) -> Session | None:
     """The caller's session of this very name, else the readable one of this very id."""
-    mine = session_id(call.caller.owner, sessions.called(name))
-    found = call.exactly("session", [mine, name])
-    return cast("Session | None", found.get(mine) or found.get(name))
+    ids = (*session_ids(call.caller.owner, sessions.called(name)), name)
+    found = call.exactly("session", ids)
+    return cast("Session | None", next((found[id] for id in ids if id in found), None))
 
 
 def _merged(context: Context, given: dict[str, str]) -> Context:

@@ -7,7 +7,9 @@ from engram.model.caller import ADMIN, REVIEWER, WRITER, Caller
 from engram.model.change import Request
 from engram.model.filter import Access
 from engram.model.memory import Memory
+from engram.model.relation import Relation
 from engram.model.scope import Scope, alias_of
+from engram.model.session import Session
 
 
 def access_of(caller: Caller) -> Access:
@@ -56,7 +58,7 @@ def require_reader(caller: Caller, scope: Scope) -> None:
         raise Forbidden(f"You may not read {scope}.", "Ask whoever runs this memory for the reader role there.")
 
 
-def require_owner(caller: Caller, memory: Memory) -> None:
+def require_owner(caller: Caller, memory: Memory | Session | Relation) -> None:
     """Only the owner writes content; sharing grants reading alone.
 
     Raises:

@@ -4,7 +4,7 @@ What a stranger makes is held for review, and belongs to whoever takes it in; wh
 person has accepted its replica.
 """
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
@@ -13,7 +13,7 @@ from engram.model.limits import print_time
 from engram.rules.doubts import UNVOUCHED
 from engram.rules.merge import STATES, states
 from engram.rules.redact import redact
-from engram.rules.saying import Said, texts
+from engram.rules.saying import told_by
 
 AHEAD = timedelta(days=1)
 """How far the time of an event may lie ahead of our clock before it has to wait."""
@@ -54,23 +54,8 @@ def secrets(event: Event) -> str:
     Whoever makes an event takes that out first. One that was made before its form was known, or by a program that
     does not care, is not taken in: its words could not be changed here without breaking its seal.
     """
-    kinds = dict.fromkeys(kind for said in _words(event) for kind in redact(said.text, given=said.given).kinds)
+    kinds = dict.fromkeys(kind for _, said in told_by(event) for kind in redact(said.text, given=said.given).kinds)
     return f"it holds a secret ({', '.join(kinds)}), to be scrubbed where it comes from" if kinds else ""
-
-
-def _words(event: Event) -> Iterator[Said]:
-    """Every text that an event tells."""
-    payload = event.payload or Payload()
-    for edit in payload.edits:
-        for value in (edit.old, edit.new):
-            yield from texts(edit.field, value)
-    for name, noted in (payload.note or {}).items():
-        if name != STATES:
-            yield from texts(name, noted)
-            continue
-        for told in noted.values():
-            for field, (*_, value) in told["fields"].items():
-                yield from texts(field, value)
 
 
 def is_ahead(event: Event, now: datetime) -> bool:

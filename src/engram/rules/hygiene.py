@@ -142,6 +142,11 @@ class Examination:
         if not memory.amends:  # what would change another one is bound to say nearly the same
             self._compare(seen, memory)
 
+    def look_beside(self, name: str, text: str, kinds: Sequence[str]) -> None:
+        """Note that something else than a memory, called by this name, holds secrets of these kinds."""
+        self.secrets.update(kinds)
+        self._note("secrets", Seen(name, "", frozenset(), (), text))
+
     def ailments(self) -> list[Ailment]:
         """What was found, the most harmful first; what nothing ails of is left out."""
         texts = {said for _, said in self._first}
@@ -181,7 +186,7 @@ class Examination:
         self._counts[ailment] += 1
         if len(self._found[ailment]) < MOST_NAMED:
             beside = f" ~ {other}" if other else ""
-            self._found[ailment].append(f"{seen.name}{beside}: {_shown(seen.text)}")
+            self._found[ailment].append(f"{seen.name}{beside}: {_shown(seen.text)}".removesuffix(": "))
         if ailment in JUNK:
             self._junk.add(seen.name)
 

@@ -20,6 +20,7 @@ from engram.model.memory import (
     check_kind,
     clean_tags,
 )
+from engram.model.record import replace
 from engram.model.scope import GLOBAL, Scope
 from engram.rules import kinds as table
 from engram.rules.access import is_confirmed
@@ -163,8 +164,6 @@ def scrubbed(said: Proposal | Memory) -> tuple[dict[str, Any], tuple[str, ...]]:
     def clean(text: str, *, given: bool = False) -> str:
         if not isinstance(text, str):
             raise Invalid(f"{text!r} is not text.", "Give text.")
-        if not text:
-            return text
         redaction = redact(text, given=given)
         removed.extend(redaction.kinds)
         return redaction.text
@@ -183,6 +182,8 @@ def scrubbed(said: Proposal | Memory) -> tuple[dict[str, Any], tuple[str, ...]]:
         changes["tags"] = clean_tags(clean(tag) for tag in said.tags)
     if said.citations:
         changes["citations"] = tuple(map(clean_citation, said.citations))
+    if said.assets:
+        changes["assets"] = tuple(replace(each, name=clean(each.name, given=True)) for each in said.assets)
     if said.context is not NOWHERE:
         changes["context"] = Context(**{name: clean(value) for name, value in said.context.__dict__.items()})
     return changes, tuple(removed)

@@ -3,10 +3,15 @@
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
+from engram.model.event import Event, Payload
+from engram.rules.merge import STATES
+
 TALKS = ("session", "message")
 """What a citation may be of that programs give names to, at random."""
 
-UNSAID = frozenset({"id", "owner", "actor", "approved_by", "from_id", "to_id", "replaced_by", "amends", "assets"})
+UNSAID = frozenset(
+    {"id", "owner", "actor", "approved_by", "from_id", "to_id", "replaced_by", "amends", "sha256", "media_type"}
+)
 """Fields that nobody words: they are made here, or by whoever vouches for a name."""
 
 GIVEN = frozenset({"session", "name", "scope", "branch"})
@@ -35,3 +40,20 @@ def texts(field: str, value: object) -> Iterator[Said]:
             left += [(str(key), each, given or (talk and key != "excerpt")) for key, each in part.items()]
         elif isinstance(part, list | tuple):
             left += [(name, each, given) for each in part]
+
+
+def told_by(event: Event) -> Iterator[tuple[str, Said]]:
+    """Every text that an event tells, with the id of the record that says it; "" where a note does."""
+    payload = event.payload or Payload()
+    for edit in payload.edits:
+        for said in texts(edit.field, (edit.old, edit.new)):
+            yield edit.id, said
+    for name, noted in (payload.note or {}).items():
+        if name != STATES:
+            for said in texts(name, noted):
+                yield "", said
+            continue
+        for id, told in noted.items():
+            for field, (*_, value) in told["fields"].items():
+                for said in texts(field, value):
+                    yield id, said

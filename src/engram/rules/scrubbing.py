@@ -1,7 +1,10 @@
-"""Taking secrets out of what is stored: a clean copy takes the place of a memory, and the memory is erased.
+"""Taking secrets out of what is stored: a clean copy takes the place of a memory or a session, which is erased.
 
-History cannot be edited line by line, only erased. So the copy is another memory, with an id made of the old one's:
+History cannot be edited line by line, only erased. So the copy is another record, with an id made of the old one's:
 who is stopped half way finds it there, and goes on. Its relations, its proposals and what it replaced go with it.
+
+A relation is known by its two memories, so a copy of it has no id to go by. What it must not hold goes with one of
+these: the copy of that memory has a clean relation.
 """
 
 from collections.abc import Sequence
@@ -9,15 +12,19 @@ from typing import Any, NamedTuple
 
 from engram.errors import Invalid
 from engram.model.change import Change, Request
+from engram.model.codec import Record, encode
 from engram.model.hashing import sha256
 from engram.model.memory import Memory
 from engram.model.record import replace
 from engram.model.relation import Relation
+from engram.model.session import Session, session_ids
 from engram.rules.access import require_confirmation, require_owner, require_person
 from engram.rules.changes import Step, compose, step
-from engram.rules.proposals import require_left, scrubbed
+from engram.rules.proposals import require_left, require_public, scrubbed
 from engram.rules.redact import redact
 from engram.rules.relations import pair_id
+from engram.rules.saying import texts
+from engram.rules.sessions import public
 
 BESIDE = {"key": "", "apart": True}
 """What a copy is while its memory is still there: without its key, and claiming no text."""
@@ -49,6 +56,50 @@ def cleaned(memory: Memory, earlier: Sequence[str] = ()) -> Clean:
     )
 
 
+def hidden(record: Record) -> tuple[str, ...]:
+    """What a record holds that must not be kept, by sort."""
+    said = (each for name, value in encode(record).items() for each in texts(name, value))
+    return tuple(kind for each in said for kind in redact(each.text, given=each.given).kinds)
+
+
+def cleaned_session(session: Session) -> Session | None:
+    """A session without its secrets, under another id; None where nothing can be kept of it."""
+    try:
+        require_public(session.scope)
+    except Invalid:
+        return None
+    clean = public(replace(session, name=session.name or session.id))
+    ids = session_ids(session.owner or "", clean.name)
+    later = ids[ids.index(session.id) + 1 :] if session.id in ids else ids
+    return replace(clean, id=later[0], revision=1, handle="") if later else None
+
+
+def put_session(session: Session, copy: Session, request: Request) -> Change:
+    """Put the copy of a session beside it.
+
+    Raises:
+        Unconfirmed: without a person's confirmation.
+    """
+    _require_sure(request, session)
+    return compose("scrub", request, [Step(None, copy)])
+
+
+def erase_alone(record: Session | Relation, request: Request) -> Change:
+    """Erase a session whose copy is there, if it has one; or a relation of memories that are gone.
+
+    Raises:
+        Unconfirmed: without a person's confirmation.
+    """
+    _require_sure(request, record)
+    return compose("purge", request, [Step(record, None)], erase=True)
+
+
+def _require_sure(request: Request, record: Memory | Session | Relation) -> None:
+    require_owner(request.caller, record)
+    require_person(request, "scrub what is stored")
+    require_confirmation(request, "Scrubbing erases the earlier words for good; undo cannot bring them back.")
+
+
 def _id_of_copy(id: str) -> str:
     """The id of the copy of a memory, the same each time."""
     digest = sha256(f"scrubbed\x1f{id}".encode()).hexdigest()
@@ -69,9 +120,7 @@ def put_copy(
     Raises:
         Unconfirmed: without a person's confirmation.
     """
-    require_owner(request.caller, memory)
-    require_person(request, "scrub what is stored")
-    require_confirmation(request, "Scrubbing erases the earlier words for good; undo cannot bring them back.")
+    _require_sure(request, memory)
     steps = [Step(None, copy), *(Step(None, _moved(each, memory.id, copy.id)) for each in relations)]
     steps += [step(each, request, amends=copy.id) for each in proposals]
     steps += [step(each, request, replaced_by=copy.id) for each in replaced]
@@ -89,6 +138,7 @@ def _moved(relation: Relation, old: str, new: str) -> Relation:
         evidence=redact(relation.evidence).text,
         model=redact(relation.model).text,
         session=redact(relation.session, given=True).text,
+        theirs=redact(relation.theirs).text,
         revision=1,
         handle="",
     )
@@ -100,9 +150,7 @@ def erase(memory: Memory, copy: Memory | None, request: Request, *, relations: S
     Raises:
         Unconfirmed: without a person's confirmation.
     """
-    require_owner(request.caller, memory)
-    require_person(request, "scrub what is stored")
-    require_confirmation(request, "Scrubbing erases the earlier words for good; undo cannot bring them back.")
+    _require_sure(request, memory)
     gone = [Step(memory, None), *(Step(each, None) for each in relations)]
     place = {"key": redact(memory.key).text.strip(), "apart": memory.apart}
     kept = [step(copy, request, **place)] if copy is not None else []

@@ -46,25 +46,36 @@ def _hygiene(answer: a.Hygiene, paper: Paper) -> Iterator[str]:
 
 
 def _scrubbed(answer: a.Scrubbed, paper: Paper) -> Iterator[str]:
-    if not (answer.memories or answer.remains):
-        yield f"{paper.good('✓')} Nothing that is stored holds a secret."
+    if not (answer.memories or answer.sessions or answer.remains):
+        sign, but = (paper.warn("!"), " that can be taken out") if answer.places else (paper.good("✓"), "")
+        yield f"{sign} Nothing that is stored holds a secret{but}."
+        yield from (paper.warn(f"  {place}") for place in answer.places)
         return
     verb = "Would scrub" if answer.dry_run else "Scrubbed"
-    memories = count(len(answer.memories), "memory", "memories")
-    yield f"{paper.good('✓')} {verb} {memories}: {counts(answer.removed)}"
+    yield f"{paper.good('✓')} {verb} {_scrubbed_what(answer)}: {counts(answer.removed)}"
     for row in answer.memories:
         became = f" → {row.copy}" if row.copy else "" if answer.dry_run else " → nothing was left"
         yield f"  {row.memory}{became}  {', '.join(dict.fromkeys(row.removed))}"
+    for row in answer.sessions:
+        became = "" if row.copy or answer.dry_run else " → nothing was left"
+        yield f"  session {row.memory}{became}  {', '.join(dict.fromkeys(row.removed))}"
     if answer.remains:
         gone = count(answer.remains, "that was gone already", "that were gone already")
         yield f"  And what history told of {gone}."
     if answer.dry_run:
+        yield from (paper.warn(f"  {place}") for place in answer.places)
         yield paper.way("  Do it, for good: engram scrub --confirm")
         return
     left = paper.bad(f"{answer.traces} found") if answer.traces else "none in the raw files of the store"
     yield f"  Traces left: {left}"
     yield from (paper.warn(f"  {place}") for place in answer.places)
     yield paper.dim(f"  {answer.note}")
+
+
+def _scrubbed_what(answer: a.Scrubbed) -> str:
+    parts = [count(len(answer.memories), "memory", "memories")] if answer.memories or not answer.sessions else []
+    parts += [count(len(answer.sessions), "session")] if answer.sessions else []
+    return " and ".join(parts)
 
 
 def _stats(answer: a.Stats, paper: Paper) -> Iterator[str]:

@@ -70,9 +70,13 @@ def rewritten(content: bytes, journal: Journal, kept: Iterable[Line], gone: Eras
 
 
 def left(folder: Folder, gone: Erased, journal: Journal, state: State) -> tuple[int, list[str]]:
-    """How many pieces can still be read in the folder's files, and where; one that another record says is none."""
+    """How many pieces can still be read in the folder's files, and where.
+
+    One that another record says is none, nor is what those are called who acted.
+    """
     edits = [line.event.payload.edits for line in journal.lines if line.event.payload]
-    held = json.dumps([state.documents, edits], ensure_ascii=False)
+    names = [line.event.envelope() for line in journal.lines]
+    held = json.dumps([state.documents, edits, names], ensure_ascii=False)
     mine = [piece.encode() for piece in gone.pieces if piece not in held]
     found, places = 0, list[str]()
     for name, content in _files(folder):

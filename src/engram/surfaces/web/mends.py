@@ -51,7 +51,10 @@ def exchanged(engram: Engram) -> Mended:
 def scrubbed(engram: Engram) -> Mended:
     """What `scrub --confirm` does."""
     done = engram.scrub(confirm=True)
-    return Mended(f"Secrets were taken out of {count(len(done.memories), 'memory', 'memories')}, for good.")
+    sessions = f" and {count(len(done.sessions), 'session')}" if done.sessions else ""
+    return Mended(
+        f"Secrets were taken out of {count(len(done.memories), 'memory', 'memories')}{sessions}, for good."
+    )
 
 
 MENDS: Mapping[str, Callable[[Engram], Mended]] = {
