@@ -29,6 +29,7 @@ from engines.strategies import (
     pooled_memories,
 )
 from engram.model.filter import Access, Filter, matches
+from engram.model.memory import Context
 from engram.model.query import Query
 from engram.model.record import replace
 from engram.model.scope import Scope
@@ -401,13 +402,14 @@ class WordLaws:
             session=nasty,
             owner=nasty,
             scope=Scope("project", "zoo"),
+            context=Context(agent=nasty, branch=nasty),
         )
         engine.commit(change(kept, memory("id-2", "another zebra", owner=nasty)))
         access = Access(nasty, closed=frozenset({nasty}), agent=nasty)
         whole = {each.id: each for each in everything(engine, access=access)}
         for where in (
             *(Filter(**{name: nasty}) for name in ("key", "session", "owner", "digest", "amends")),
-            *(Filter(**{name: nasty}) for name in ("replaced_by", "held_for")),
+            *(Filter(**{name: nasty}) for name in ("replaced_by", "held_for", "agent", "made_on")),
             *(Filter(tags=(nasty,)), Filter(kinds=(nasty,)), Filter(ids=(nasty, "id-1")), Filter(near=nasty)),
             *(Filter(scopes=(kept.scope,)), Filter(within=kept.scope)),
         ):
@@ -429,7 +431,7 @@ class WordLaws:
         access = Access(nothing, closed=frozenset({nothing}), agent=nothing)
         for where in (
             *(Filter(**{name: nothing}) for name in ("key", "session", "owner", "digest", "outline", "amends")),
-            *(Filter(**{name: nothing}) for name in ("replaced_by", "held_for", "near")),
+            *(Filter(**{name: nothing}) for name in ("replaced_by", "held_for", "agent", "made_on", "near")),
             *(Filter(**{name: (nothing,)}) for name in ("tags", "kinds", "ids")),
         ):
             assert engine.scan("memory", where, access).records == ()

@@ -243,6 +243,7 @@ def pooled_memories(draw: st.DrawFn) -> Memory:
         status=pick("pending", "promoted", "promoted", "rejected"),
         held_for=pick("", "", "unmerged_branch", "untrusted_origin"),
         branch=pick(*BRANCHES),
+        context=Context(agent=pick(*WORDS), branch=pick(*WORDS)),
         replaced_by=pick("", "", "k1"),
         forgotten_at=pick(None, None, START),
         valid_from=pick(None, None, span[0]),
@@ -282,6 +283,9 @@ def filters(draw: st.DrawFn) -> Filter:
         "amends": st.sampled_from(WORDS),
         "replaced_by": st.sampled_from(("", "k1")),
         "held_for": st.sampled_from(("", "unmerged_branch", "untrusted_origin")),
+        "agent": st.sampled_from(WORDS),
+        "made_on": st.sampled_from(WORDS),
+        "ends_by": st.sampled_from(MOMENTS),
         "since": st.sampled_from(MOMENTS),
         "until": st.sampled_from(MOMENTS),
     }

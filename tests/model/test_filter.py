@@ -6,8 +6,9 @@ import pytest
 
 from engram.errors import Invalid
 from engram.model.filter import ANYTHING, Filter, matches, matches_any
-from engram.model.memory import Memory
+from engram.model.memory import Context, Memory
 from engram.model.outline import outline
+from engram.model.record import replace
 from engram.model.relation import Relation
 from engram.model.scope import GLOBAL, Scope
 from engram.model.session import Session
@@ -30,6 +31,9 @@ ONE = Memory(
     replaced_by="three",
     pinned=True,
     status="promoted",
+    context=Context(agent="codex", branch="topic"),
+    valid_until=LATER,
+    decay="10d",
     created_at=START,
     updated_at=START,
 )
@@ -55,6 +59,9 @@ ONE = Memory(
         ({"outline": outline("The api port is 9090")}, {"outline": "other"}),
         ({"amends": "two"}, {"amends": ""}),
         ({"replaced_by": "three"}, {"replaced_by": ""}),
+        ({"agent": "codex"}, {"agent": ""}),
+        ({"made_on": "topic"}, {"made_on": "main"}),
+        ({"ends_by": LATER}, {"ends_by": LATER - timedelta(seconds=1)}),
         ({"since": START}, {"since": LATER}),
         ({"until": LATER}, {"until": START}),
         ({"standings": ("replaced", "live"), "now": LATER}, {"standings": ("live",), "now": LATER}),
@@ -63,6 +70,15 @@ ONE = Memory(
 def test_each_clause(holds, fails):
     assert matches(ONE, Filter(**holds))
     assert not matches(ONE, Filter(**fails))
+
+
+def test_what_ends_by_a_moment_is_stale_or_expired_by_then():
+    fades = replace(ONE, valid_until=None)
+    stale_at = START + timedelta(days=10)
+
+    assert not matches(fades, Filter(ends_by=stale_at))
+    assert matches(fades, Filter(ends_by=stale_at + timedelta(seconds=1)))
+    assert not matches(replace(fades, decay="none"), Filter(ends_by=START + timedelta(days=9999)))
 
 
 def test_no_clause_is_anything_and_all_clauses_must_hold():

@@ -9,6 +9,7 @@ import pytest
 import engram
 from engram.errors import Forbidden, Invalid
 from engram.model.answers_look import Found
+from engram.model.memory import Context
 from engram.service import Engram
 
 
@@ -78,6 +79,26 @@ def test_a_filter_of_ten_thousand_parts_is_refused_and_not_tried(memory: Engram,
         with pytest.raises(Invalid, match="too many at once"):
             ask()
     assert memory.list(tag=[f"t{n}" for n in range(128)]).memories == ()  # what a memory may have
+
+
+def test_who_made_it_and_where_narrow_a_search_and_a_list_alike(memory: Engram):
+    memory.remember("Ports are odd here")
+    memory.for_agent("codex").made_in(Context(agent="codex", branch="topic")).remember("Ports are even on topic")
+    for question in ("ports", ""):
+        assert texts(memory.search(question, agent="codex")) == ["Ports are even on topic"]
+        assert texts(memory.search(question, branch="topic")) == ["Ports are even on topic"]
+        assert texts(memory.search(question, agent="")) == ["Ports are odd here"]
+        assert texts(memory.search(question, agent="codex", branch="main")) == []
+
+
+def test_what_ends_soon_is_found_before_it_does(memory: Engram):
+    soon = memory.now + timedelta(days=5)
+    memory.remember("Ports are frozen for the release", valid_until=soon)
+    memory.remember("Ports are odd here")
+    for question in ("ports", ""):
+        assert texts(memory.search(question, ends_by=soon)) == ["Ports are frozen for the release"]
+        assert texts(memory.search(question, ends_by=soon - timedelta(days=1))) == []
+        assert len(memory.search(question, ends_by=soon + timedelta(days=400)).hits) == 2
 
 
 def test_what_was_never_recalled_is_found_apart(memory: Engram):

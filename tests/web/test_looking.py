@@ -76,7 +76,9 @@ def fill(memory: Engram, clock: Clock) -> None:
     memory.remember("Never deploy on Fridays", kind="rule", scope="project:acme")
     clock.now += timedelta(days=6)
     memory.remember("We deploy to staging after the standup", kind="convention", tag=["deploy"], **place)
-    memory.remember("Deploys are announced in the release channel", tag=["deploy"], scope="project:acme")
+    later = clock.now + timedelta(days=60)
+    told = "Deploys are announced in the release channel"
+    memory.remember(told, tag=["deploy"], scope="project:acme", valid_until=later)
     memory.remember("The API reads its port from api.py", cite=["api.py:1"], scope="project:acme")
     memory.remember(HARMFUL, scope="project:acme")
     memory.forget(memory.remember("We deploy to staging by hand", scope="project:acme").memory.id)
@@ -139,6 +141,19 @@ def test_filters_narrow_what_is_found(here: Site):
     page.get_by_label("Standing").select_option("live")
     page.get_by_label("Origin").select_option("inferred")
     expect(page.locator("#found")).to_contain_text("Nothing fits")
+
+
+def test_who_made_it_on_which_branch_and_how_long_it_lasts_narrow_what_is_found(here: Site):
+    page = here.enter("/web/search?scope=project:acme&standing=all")
+    page.get_by_role("textbox", name="Agent").fill("codex")
+    expect(page.locator("#found article", has_text="5434")).to_be_visible()
+    expect(page.locator("#found article", has_text="standup")).to_have_count(0)
+    page.get_by_role("textbox", name="Branch").fill("nowhere")
+    expect(page.locator("#found")).to_contain_text("No memory passes these filters")
+    page.goto(f"{here.origin}/web/search?scope=project:acme&ends=7")
+    expect(page.locator("#found")).to_contain_text("No memory passes these filters")
+    page.get_by_label("Ends").select_option("Within three months")
+    expect(page.locator("#found article")).to_contain_text("announced in the release channel")
 
 
 def test_what_was_never_used_is_shown_apart(here: Site):

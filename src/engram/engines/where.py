@@ -55,7 +55,8 @@ def where(asked: Filter, access: Access) -> Clause:
 @functools.lru_cache(maxsize=256)
 def _clauses(asked: Filter, access: Access) -> tuple[str, tuple[str | int | None, ...]]:
     """The translation, kept because one question after the other is asked alike; None stands for the moment."""
-    clauses: list[Clause | Timed] = [_access(access), *_scopes(asked), *_words(asked), *_times(asked)]
+    clauses: list[Clause | Timed] = [_access(access), *_scopes(asked), *_words(asked), *_made(asked)]
+    clauses += _times(asked)
     told = " AND ".join(f"({sql})" for sql, _ in clauses)
     return told, tuple(held(value) for _, values in clauses for value in values)
 
@@ -125,12 +126,24 @@ def _words(asked: Filter) -> list[Clause]:
     return clauses
 
 
+def _made(asked: Filter) -> list[Clause]:
+    """Where a memory was made. That has no columns: nothing on the path of a recall asks for it."""
+    said = {"agent": asked.agent, "branch": asked.made_on}
+    return [
+        (f"coalesce(memory.doc -> 'context' ->> '{name}', '') = ?", [value])
+        for name, value in said.items()
+        if value is not None
+    ]
+
+
 def _times(asked: Filter) -> list[Timed]:
     clauses: list[Timed] = []
     if asked.since is not None:
         clauses.append(("created_at >= ?", [print_time(asked.since)]))
     if asked.until is not None:
         clauses.append(("created_at < ?", [print_time(asked.until)]))
+    if asked.ends_by is not None:
+        clauses.append(("valid_until <= ? OR stale_at < ?", [print_time(asked.ends_by)] * 2))
     if asked.standings:
         values: list[str | int | None] = [asked.view, None, None, None, *asked.standings]
         clauses.append((f"{STANDING} IN ({_marks(asked.standings)})", values))

@@ -37,6 +37,9 @@ class Filter(NamedTuple):
     amends: str | None = None
     replaced_by: str | None = None
     held_for: str | None = None  # what it waits for, or waited for
+    agent: str | None = None  # the agent that it was made with
+    made_on: str | None = None  # the branch that it was made on
+    ends_by: datetime | None = None  # stale or expired by then, unless somebody looks after it
     touches: tuple[str, ...] = ()  # relations only: from or to any of these memories
     since: datetime | None = None  # created at or after
     until: datetime | None = None  # created before
@@ -139,6 +142,9 @@ def matches(memory: Memory, where: Filter) -> bool:
         and where.amends in (None, memory.amends)
         and where.replaced_by in (None, memory.replaced_by)
         and where.held_for in (None, memory.held_for)
+        and where.agent in (None, memory.context.agent)
+        and where.made_on in (None, memory.context.branch)
+        and (where.ends_by is None or _ends(memory, where.ends_by))
         and not where.touches
         and (where.since is None or memory.created_at >= where.since)
         and (where.until is None or memory.created_at < where.until)
@@ -148,6 +154,11 @@ def matches(memory: Memory, where: Filter) -> bool:
 
 def _touches(record: Record, ids: tuple[str, ...]) -> bool:
     return isinstance(record, Relation) and (record.from_id in ids or record.to_id in ids)
+
+
+def _ends(memory: Memory, by: datetime) -> bool:
+    expires, stales = memory.valid_until, memory.stale_at
+    return (expires is not None and expires <= by) or (stales is not None and stales < by)
 
 
 def _near(text: str, other: str) -> bool:

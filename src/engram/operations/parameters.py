@@ -104,6 +104,11 @@ Weak = Annotated[bool, "Also show what came near but is hardly relevant."]
 ModelAction = Annotated[Literal["list", "install"], "list them, or install one from its publisher."]
 Model = Annotated[str, "A model's name; see `engram models`."]
 SearchWords = Annotated[str, "What to look for, in any words; nothing lists what the filters let through."]
+MadeWith = Annotated[str | None, "Only what was made with this agent."]
+MadeOn = Annotated[str | None, "Only what was made on this branch."]
+EndsBy = Annotated[
+    datetime | None, "Only what will be stale or expired by then; a date alone: at the end of that day.", WHOLE_DAY
+]
 Unused = Annotated[bool, "Only what was never recalled on this machine."]
 GraphQuestion = Annotated[
     Literal["chain", "conflicts", "file", "project"],

@@ -1,5 +1,6 @@
 """The search page: as you type, with every filter, and with why each hit is there."""
 
+from collections.abc import Mapping
 from datetime import UTC, datetime, time, timedelta
 from typing import Any
 
@@ -21,7 +22,15 @@ AGES = {
     "-30": "Older than a month",
     "-180": "Older than half a year",
 }
+ENDS = {"": "Any time", "7": "Within a week", "30": "Within a month", "90": "Within three months"}
 MOST = 20
+
+
+FIELDS = (
+    *("q", "scope", "kind", "tag", "origin", "agent", "branch", "standing", "age", "ends", "as_of"),
+    *("unused", "weak"),
+)
+"""What the form can say."""
 
 
 def show(asked: Asked) -> Response:
@@ -48,6 +57,7 @@ def show(asked: Asked) -> Response:
         factors=FACTORS,
         bar=plots.bar,
         ages=AGES,
+        ends=ENDS,
         standings=(*STANDINGS, "all"),
         kinds=[row.name for row in engram.kinds().kinds],
         said_here=_said(asked),
@@ -61,9 +71,7 @@ def scopes(asked: Asked) -> Response:
 
 def _filters(asked: Asked, now: datetime) -> dict[str, Any]:
     """The options of the search that was asked for."""
-    days = asked.said("age")
-    if days not in AGES:
-        raise Invalid(f"{days!r} is no age.", "Choose one of the list.")
+    days, left = _listed(asked, "age", AGES), _listed(asked, "ends", ENDS)
     span = timedelta(days=abs(int(days))) if days else None
     standing = asked.said("standing", "live")
     filters: dict[str, Any] = {
@@ -72,9 +80,12 @@ def _filters(asked: Asked, now: datetime) -> dict[str, Any]:
         "kind": [kind for kind in asked.each("kind") if kind],
         "tag": [tag.strip() for tag in asked.said("tag").split(",") if tag.strip()],
         "origin": asked.said("origin") or None,
+        "agent": asked.said("agent").strip() or None,
+        "branch": asked.said("branch").strip() or None,
         "standing": [standing or "live"],
         "since": now - span if span and not days.startswith("-") else None,
         "until": now - span if span and days.startswith("-") else None,
+        "ends_by": now + timedelta(days=int(left)) if left else None,
         "as_of": _moment(asked.said("as_of"), now),
         "unused": asked.said("unused") == "yes",
         "weak": asked.said("weak") == "yes",
@@ -82,6 +93,13 @@ def _filters(asked: Asked, now: datetime) -> dict[str, Any]:
         "after": asked.said("after") or None,
     }
     return filters
+
+
+def _listed(asked: Asked, name: str, choices: Mapping[str, str]) -> str:
+    """What was chosen of a list."""
+    if (chosen := asked.said(name)) not in choices:
+        raise Invalid(f"{chosen!r} is not among the choices of {name}.", "Choose one of the list.")
+    return chosen
 
 
 def _moment(day: str, now: datetime) -> datetime | None:
@@ -102,8 +120,7 @@ def _parts(reasons: Any) -> dict[str, float]:  # noqa: ANN401 - a mapping of a h
 
 def _said(asked: Asked) -> dict[str, str]:
     """What the form says, to be said again by links."""
-    names = ("q", "scope", "kind", "tag", "origin", "standing", "age", "unused", "as_of", "weak")
-    return {name: asked.said(name) for name in names}
+    return {name: asked.said(name) for name in FIELDS}
 
 
 PAGES = (Page("GET", "/search", show), Page("GET", "/scopes", scopes))
