@@ -10,7 +10,7 @@ from engram.model.relation import judging
 from engram.model.scope import GLOBAL, Scope
 from engram.operations.base import Call
 from engram.ports import Embedder
-from engram.rules.kinds import KINDS, quiet
+from engram.rules.kinds import quiet
 from engram.rules.relations import pair_id
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def gathering(
     """What a memory is compared with: what is live, where it holds and everywhere."""
     from engram.recall.rivals import Gathering  # noqa: PLC0415 - start-up
 
-    on_demand = quiet(call.policy.kinds or KINDS)
+    on_demand = quiet(call.policy.kinds)
     itself = memory.kind in on_demand  # what comes on demand only is compared with its own kind
     everywhere = Scope(workspace=memory.scope.workspace) if memory.scope.workspace else GLOBAL
     where = Filter(

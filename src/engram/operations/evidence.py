@@ -14,8 +14,7 @@ from engram.operations.base import TRIES, Call, each, every, operation
 from engram.operations.citing import checked
 from engram.operations.routing import beside_of
 from engram.operations.scopes import in_view
-from engram.rules.insights import apart
-from engram.rules.kinds import KINDS
+from engram.rules.kinds import own_lists
 from engram.rules.settling import released
 from engram.rules.settling import settle as follow
 
@@ -76,7 +75,7 @@ def cited(call: Call, file: p.FilePlace) -> Cited:
     before git renamed it is shown as well.
     """
     where = Filter(**in_view(call, ""), standings=("live", "stale"), now=call.now, view=call.caller.view)
-    where = where._replace(except_kinds=apart(call.policy.kinds or KINDS))
+    where = where._replace(except_kinds=own_lists(call.policy.kinds))
     kind, colon, source = file.partition(":")
     if colon and kind in SOURCES:
         return _made_by(call, kind, source.strip(), where)

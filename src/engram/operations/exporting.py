@@ -20,8 +20,7 @@ from engram.operations.base import Call, every, operation, pages
 from engram.operations.memories import standings
 from engram.operations.scopes import in_view
 from engram.rules.access import is_keeper
-from engram.rules.insights import apart
-from engram.rules.kinds import KINDS
+from engram.rules.kinds import own_lists
 
 if TYPE_CHECKING:
     from engram.interop.writing import File, Stock
@@ -55,7 +54,7 @@ def export(
 
     place = in_view(call, scope, everywhere=not scope)
     where = Filter(**place, standings=standings(standing), now=call.now, view=call.caller.view)
-    own = apart(call.policy.kinds or KINDS)
+    own = own_lists(call.policy.kinds)
     made, tally = writer(form), Tally()
     if form != "jsonl":  # another system would take them for memories
         tally.dropped.update(one.kind for one in every(call, where._replace(kinds=own)))

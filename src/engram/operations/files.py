@@ -11,8 +11,7 @@ from engram.operations import parameters as p
 from engram.operations.base import PAGE, Call, operation
 from engram.operations.citing import checked
 from engram.operations.scopes import in_view
-from engram.rules.insights import apart
-from engram.rules.kinds import KINDS
+from engram.rules.kinds import own_lists
 
 MOST_LOOKED_AT = 4 * PAGE
 """Citations have no index: of so many memories they are read at a time."""
@@ -27,7 +26,7 @@ def files(
     It looks through the newest memories first; where there are more, `next` goes on.
     """
     place = in_view(call, scope, everywhere=everywhere)
-    own = apart(call.policy.kinds or KINDS)
+    own = own_lists(call.policy.kinds)
     where = Filter(**place, standings=("live", "stale"), except_kinds=own, now=call.now, view=call.caller.view)
     citing: list[Memory] = []
     looked_at = 0

@@ -15,8 +15,7 @@ from engram.operations.conflicting import Run
 from engram.operations.evidence import cited
 from engram.operations.relations import chain
 from engram.operations.scopes import in_view
-from engram.rules.insights import apart
-from engram.rules.kinds import KINDS
+from engram.rules.kinds import own_lists
 
 MOST_NODES = 200
 MOST_HUBS = 12
@@ -125,7 +124,7 @@ class _Drawing:
         return self._within(in_view(self._call, scope), **clauses)
 
     def _within(self, place: dict[str, Any], **clauses: Any) -> Filter:  # noqa: ANN401 - clauses of Filter
-        own = apart(self._call.policy.kinds or KINDS)
+        own = own_lists(self._call.policy.kinds)
         return Filter(**place, **clauses, except_kinds=own, now=self._call.now, view=self._call.caller.view)
 
     def _scanned(self, where: Filter, limit: int) -> list[Memory]:

@@ -18,7 +18,6 @@ from engram.operations.bearing import known
 from engram.operations.memories import admit
 from engram.operations.scopes import scope_named
 from engram.ports import Extractor, Harvesting
-from engram.rules import kinds as table
 from engram.rules.admission import admit as decide_on
 from engram.rules.capture import without_recalled
 from engram.rules.harvest import EXCERPT, holds_everywhere, says_something, statements
@@ -310,7 +309,7 @@ def _chunks(turns: Iterable[tuple[Turn, str]]) -> Iterator[list[tuple[Turn, str]
 
 def _kinds(call: Call) -> list[str]:
     """The kinds that a model may choose from: those that stand for themselves and are recalled by themselves."""
-    rows = (call.policy.kinds or table.KINDS).values()
+    rows = call.policy.kinds.values()
     return [kind.name for kind in rows if kind.recall == "always" and not (kind.cited or kind.apart)]
 
 

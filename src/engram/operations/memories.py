@@ -23,8 +23,8 @@ from engram.recall.saying import saying as who_say
 from engram.rules import admission, lifecycle
 from engram.rules.admission import Admission, Known
 from engram.rules.changes import join
-from engram.rules.insights import apart, require_memories
-from engram.rules.kinds import KINDS
+from engram.rules.insights import require_memories
+from engram.rules.kinds import own_lists
 from engram.rules.proposals import CLEARED, Proposal, prepare
 from engram.rules.relations import Verdict, pair_id, relate
 
@@ -210,12 +210,12 @@ def list_memories(
     """List memories, newest first."""
     require_between("limit", limit, 1, MOST_LISTED)
     check_text("saying", saying, limit=LIMITS["text"], lines=True)
-    asked, kinds = tuple(each(kind, MOST_KINDS)), call.policy.kinds or KINDS
+    asked, kinds = tuple(each(kind, MOST_KINDS)), call.policy.kinds
     require_memories(asked, kinds)
     where = Filter(
         **in_view(call, scope, everywhere=everywhere),
         kinds=asked,
-        except_kinds=apart(kinds),
+        except_kinds=own_lists(kinds),
         tags=tuple(each(tag, MOST_TAGS)),
         standings=standings(standing),
         pinned=pinned,
@@ -437,7 +437,7 @@ def _next_step(call: Call, memory: Memory, handle: str, kind: str | None) -> str
 
 def _meant(call: Call, memory: Memory, handle: str) -> str:
     """The kind that was probably meant by a word of nobody's table: a slip must not pass by review in silence."""
-    kinds = call.policy.kinds or KINDS
+    kinds = call.policy.kinds
     if memory.kind in kinds:
         return ""
     from difflib import get_close_matches  # noqa: PLC0415 - only for a kind of one's own

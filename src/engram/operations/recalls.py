@@ -22,8 +22,8 @@ from engram.recall.meaning import begin
 from engram.recall.pipeline import Asked
 from engram.recall.pipeline import recall as look_up
 from engram.rules.access import is_keeper
-from engram.rules.insights import apart, require_memories
-from engram.rules.kinds import KINDS, in_context, quiet
+from engram.rules.insights import require_memories
+from engram.rules.kinds import in_context, own_lists, quiet
 
 MOST_HITS = 50
 MOST_ASKED = 1024 * 1024
@@ -62,12 +62,12 @@ def recall(
     require_between("limit", limit, 1, MOST_HITS)
     noted = call.usage.begin()
     asked = asked_by(call, question, limit=limit, as_of=as_of, words=words, weak=weak)
-    kinds, table = tuple(each(kind, MOST_KINDS)), call.policy.kinds or KINDS
+    kinds, table = tuple(each(kind, MOST_KINDS)), call.policy.kinds
     require_memories(kinds, table)
     where = Filter(
         **in_view(call, scope, everywhere=everywhere),
         kinds=kinds,
-        except_kinds=apart(table) if kinds else quiet(table),
+        except_kinds=own_lists(table) if kinds else quiet(table),
         tags=tuple(each(tag, MOST_TAGS)),
         since=since,
         until=until,
@@ -108,7 +108,7 @@ def context(
     allowance = budget or call.budget
     require_between("budget", allowance, 50, 100_000)
     place, noted = in_view(call, scope), call.usage.begin()
-    on_demand = quiet(call.policy.kinds or KINDS)
+    on_demand = quiet(call.policy.kinds)
 
     def live(limit: int, **clauses: object) -> Sequence[Memory]:
         where = Filter(

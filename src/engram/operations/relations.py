@@ -16,7 +16,7 @@ from engram.operations.sessions import timeline
 from engram.recall.pipeline import Asked
 from engram.recall.pipeline import recall as look_up
 from engram.rules import relations
-from engram.rules.kinds import KINDS, quiet
+from engram.rules.kinds import quiet
 from engram.rules.relations import Verdict
 
 MOST_RELATIVES = 64
@@ -183,9 +183,7 @@ def _edges(call: Call, focus: Memory, limit: int, *, judged: bool) -> Iterator[t
     yield from _judged(call, focus)
     if judged:
         return
-    live = Filter(
-        standings=("live",), now=call.now, view=call.caller.view, except_kinds=quiet(call.policy.kinds or KINDS)
-    )
+    live = Filter(standings=("live",), now=call.now, view=call.caller.view, except_kinds=quiet(call.policy.kinds))
     yield from _citing(call, focus, live)
     for tag in focus.tags[:MOST_TAGS]:
         page = call.engine.scan("memory", live._replace(tags=(tag,)), call.access, limit=MOST_PER_TAG)

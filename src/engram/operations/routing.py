@@ -22,7 +22,7 @@ from engram.operations.scopes import in_view
 from engram.ports import Paged, able
 from engram.recall.views import view
 from engram.rules.access import may_judge
-from engram.rules.kinds import KINDS, quiet
+from engram.rules.kinds import quiet
 from engram.rules.routing import Beside, carry, held, plan
 
 
@@ -68,7 +68,7 @@ def agent_view(call: Call, coming: Sequence[Memory] = ()) -> Brief:
     """
     where = Filter(
         **in_view(call, ""),
-        except_kinds=(*quiet(call.policy.kinds or KINDS), "summary"),
+        except_kinds=(*quiet(call.policy.kinds), "summary"),
         standings=("live",),
         now=call.now,
     )

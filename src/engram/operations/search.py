@@ -18,8 +18,8 @@ from engram.operations.recalls import asked_by
 from engram.operations.scopes import in_view
 from engram.recall.pipeline import Asked
 from engram.recall.pipeline import recall as look_up
-from engram.rules.insights import apart, require_memories
-from engram.rules.kinds import KINDS
+from engram.rules.insights import require_memories
+from engram.rules.kinds import own_lists
 
 MOST_FOUND = 50
 MOST_PASSED_OVER = 2000
@@ -65,12 +65,12 @@ def search(
     use of it.
     """
     require_between("limit", limit, 1, MOST_FOUND)
-    kinds, table = tuple(each(kind, MOST_KINDS)), call.policy.kinds or KINDS
+    kinds, table = tuple(each(kind, MOST_KINDS)), call.policy.kinds
     require_memories(kinds, table)
     where = Filter(
         **in_view(call, scope, everywhere=everywhere),
         kinds=kinds,
-        except_kinds=apart(table),
+        except_kinds=own_lists(table),
         tags=tuple(each(tag, MOST_TAGS)),
         origin=origin,
         agent=agent,

@@ -21,8 +21,7 @@ from engram.rules import admission, sessions
 from engram.rules.access import require_place
 from engram.rules.admission import Admission, Known
 from engram.rules.changes import join
-from engram.rules.insights import apart
-from engram.rules.kinds import KINDS
+from engram.rules.kinds import own_lists
 from engram.rules.proposals import Proposal, prepare
 
 MOST_AROUND = 50
@@ -231,7 +230,7 @@ def timeline(call: Call, memory: p.Ref, *, before: p.Before = 5, after: p.Afterw
         require_between(name, value, 0, MOST_AROUND)
     focus = call.memory(memory)
     place = Filter(session=focus.session) if focus.session else Filter(scopes=(focus.scope,))
-    others = apart(call.policy.kinds or KINDS)
+    others = own_lists(call.policy.kinds)
     others = () if focus.kind in others else others
     live = place._replace(standings=("live",), now=call.now, view=call.caller.view, except_kinds=others)
 

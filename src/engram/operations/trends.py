@@ -12,8 +12,7 @@ from engram.model.memory import Memory, standing
 from engram.operations.base import Call, every, operation
 from engram.operations.history import latest
 from engram.ports import Engine
-from engram.rules.insights import apart
-from engram.rules.kinds import KINDS
+from engram.rules.kinds import own_lists
 
 MONTH = timedelta(days=30)
 DAYS = 400
@@ -50,7 +49,7 @@ def _counted(call: Call) -> Trends:
     became = Counter[tuple[str, str]]()
     once, again = set[int](), Counter[int]()  # numbers, for there may be very many texts
     uses, unused, lately = call.usage.uses(), 0, call.now - MONTH
-    for memory in every(call, Filter(except_kinds=apart(call.policy.kinds or KINDS))):
+    for memory in every(call, Filter(except_kinds=own_lists(call.policy.kinds))):
         stands = standing(memory, call.now, call.caller.view)
         standings[stands] += 1
         days[memory.created_at.date()] += 1

@@ -15,9 +15,8 @@ from engram.operations.blobs import looked_at
 from engram.operations.conflicts import MOST_LISTED
 from engram.operations.history import how_many
 from engram.ports import Noticing, able
-from engram.rules import kinds as table
 from engram.rules.access import is_keeper, require_keeper, require_person
-from engram.rules.insights import apart
+from engram.rules.kinds import own_lists
 
 HINTS = {"pending": "Review {}: engram review.", "stale": "Look at {}: engram list --standing stale."}
 
@@ -29,7 +28,7 @@ def stats(call: Call) -> Stats:
     by_kind: Counter[str] = Counter()
     by_scope: Counter[str] = Counter()
     total = insights = 0
-    own = apart(call.policy.kinds or table.KINDS)
+    own = own_lists(call.policy.kinds)
     for memory in every(call, ANYTHING):
         stands = standing(memory, call.now, call.caller.view)
         if memory.kind in own:
@@ -183,5 +182,5 @@ def kinds(call: Call) -> Kinds:
 
     Whether it goes live by itself, how long it stays fresh, and whether it is recalled unasked.
     """
-    rows = (call.policy.kinds or table.KINDS).values()
+    rows = call.policy.kinds.values()
     return Kinds(at=call.now, kinds=tuple(KindRow(k.name, k.tier, k.decay, k.recall, k.about) for k in rows))

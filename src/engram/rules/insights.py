@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from engram.errors import Forbidden, Invalid
-from engram.rules.kinds import KINDS, Kind
+from engram.rules.kinds import Kind, own_lists
 
 KIND = "insight"
 RUN = "insights"
@@ -16,11 +16,6 @@ CATEGORIES = (
 """What an insight is about: one of these words."""
 
 
-def apart(kinds: Mapping[str, Kind] = KINDS) -> tuple[str, ...]:
-    """The kinds that have a list of their own, and are in no other."""
-    return tuple(kind.name for kind in kinds.values() if kind.recall == "own_list")
-
-
 def require_wanted(kind: Kind, *, wanted: bool) -> None:
     """Nothing is noticed where the person has switched it off.
 
@@ -31,13 +26,13 @@ def require_wanted(kind: Kind, *, wanted: bool) -> None:
         raise Forbidden("Insights are switched off.", "Whoever they are about may switch them on: insights = true.")
 
 
-def require_memories(asked: Sequence[str], kinds: Mapping[str, Kind] = KINDS) -> None:
+def require_memories(asked: Sequence[str], kinds: Mapping[str, Kind]) -> None:
     """A look at memories shows no insights, not even when asked for by name.
 
     Raises:
         Invalid: when it asks for them.
     """
-    if own := sorted(set(asked) & set(apart(kinds))):
+    if own := sorted(set(asked) & set(own_lists(kinds))):
         raise Invalid(
             f"{own[0]} is no kind of memory to look for: it has its own list.", "See engram insights list."
         )

@@ -68,6 +68,11 @@ def quiet(kinds: Mapping[str, Kind] = KINDS) -> tuple[str, ...]:
     return tuple(kind.name for kind in kinds.values() if kind.recall != "always")
 
 
+def own_lists(kinds: Mapping[str, Kind]) -> tuple[str, ...]:
+    """The kinds that have a list of their own, and are in no other."""
+    return tuple(kind.name for kind in kinds.values() if kind.recall == "own_list")
+
+
 def in_context(memory: Memory) -> bool:
     """Whether a memory may come into a context by itself: not if a person has kept it out by the tag."""
     return NO_CONTEXT not in memory.tags

@@ -49,7 +49,7 @@ class Policy(NamedTuple):
 
     autopromote: bool = True
     review_all: bool = False
-    kinds: Mapping[str, table.Kind] | None = None
+    kinds: Mapping[str, table.Kind] = table.KINDS
     staging: bool = True  # whether what is learned on an unmerged branch stays there for now
     visibility: Visibility = "private"  # of new memories in a project
     insights: bool = True  # whether what is noticed about a person may be kept
@@ -57,7 +57,7 @@ class Policy(NamedTuple):
 
     def kind(self, name: str) -> table.Kind:
         """The row of a kind in the table as configured."""
-        return table.lookup(name, self.kinds or table.KINDS)
+        return table.lookup(name, self.kinds)
 
 
 class Proposal(NamedTuple):

@@ -115,11 +115,10 @@ def usage_of(environment: Mapping[str, str], store: str) -> Usage:
 
 def _policy(settings: config.Settings) -> Policy:
     """What configuration lets admission decide by."""
-    kinds = settings.get("kinds")
     return Policy(
         autopromote=settings.get("autopromote"),
         review_all=settings.get("review_all"),
-        kinds=extended(kinds) if kinds else None,
+        kinds=extended(settings.get("kinds")),
         staging=settings.get("staging"),
         visibility=visibility_of(settings),
         insights=settings.get("insights"),
