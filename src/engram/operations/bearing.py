@@ -9,12 +9,12 @@ from engram.model.memory import Memory, standing
 from engram.model.outline import outline
 from engram.model.relation import Relation
 from engram.model.text import digest
-from engram.operations.base import Call
+from engram.operations.base import Call, every
 from engram.operations.doubts import doubted
 from engram.rules.admission import Known
 from engram.rules.changes import Step
 from engram.rules.proposals import Proposal
-from engram.rules.relations import taking_effect
+from engram.rules.relations import pair_id, taking_effect
 
 MOST_RELATED = 1000
 MOST_NEAR = 40
@@ -77,6 +77,17 @@ def relations_of(call: Call, id: str) -> tuple[Relation, ...]:
         "tuple[Relation, ...]",
         call.engine.scan("relation", where, call.access_to("relation"), limit=MOST_RELATED).records,
     )
+
+
+def replaced_by(call: Call, memory: Memory) -> tuple[Memory, ...]:
+    """What a memory has put out of use, of the caller's own; proposals that became part of it are done with."""
+    return tuple(every(call, Filter(replaced_by=memory.id, amends="", owner=call.caller.owner)))
+
+
+def relation_between(call: Call, one: str, other: str) -> Relation | None:
+    """What the caller keeps of two memories, told by their ids in either order."""
+    id = pair_id(call.caller.owner, one, other)
+    return cast("Relation | None", call.engine.get("relation", [id], call.access_to("relation")).get(id))
 
 
 def superseded_by(call: Call, memory: Memory, request: Request, *, judged: bool = False) -> list[Step]:

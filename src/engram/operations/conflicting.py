@@ -11,7 +11,7 @@ from engram.model.filter import Filter, matches
 from engram.model.memory import Memory, standing
 from engram.model.relation import Relation
 from engram.operations.base import Call, pages
-from engram.operations.bearing import rivals_of
+from engram.operations.bearing import relation_between, rivals_of
 from engram.operations.candidates import MOST, gathering, is_compared, unjudged
 from engram.operations.relations import the_relation
 from engram.operations.scopes import in_view
@@ -22,7 +22,7 @@ from engram.rules import relations
 from engram.rules.candidates import suspicion
 from engram.rules.changes import compose
 from engram.rules.likeness import contradiction
-from engram.rules.relations import Verdict, pair_id
+from engram.rules.relations import Verdict
 
 PAGE = 100
 MOST_SCANNED = 5_000
@@ -81,7 +81,7 @@ class Run:
 
         def decide() -> tuple[Change, None]:
             one, other = (self.call.memory(id) for id in ids)
-            return relations.ignore(one, other, self._known(one.id, other.id), request), None
+            return relations.ignore(one, other, relation_between(self.call, one.id, other.id), request), None
 
         if not self.dry_run:
             self._settle(decide)
@@ -139,7 +139,7 @@ class Run:
         request = self.call.request(batch=self.batch)
 
         def fresh() -> list[Found]:
-            return [one for one in found if self._known(one[0].id, one[1].id) is None]
+            return [one for one in found if relation_between(self.call, one[0].id, one[1].id) is None]
 
         def decide() -> tuple[Change, int]:
             new = fresh()
@@ -214,7 +214,7 @@ class Run:
         def decide() -> tuple[Change, None]:
             steps = []
             for (old, first, second), verdict in said:
-                known = self._known(old.from_id, old.to_id)
+                known = relation_between(self.call, old.from_id, old.to_id)
                 if known is not None and known.status == "proposed":
                     steps.append(relations.advise(known, first, second, verdict, request))
             return compose("advise", request, steps, note={"model": judge.name}), None
@@ -275,7 +275,7 @@ class Run:
             if one.held_for == "conflict":
                 for other in rivals_of(self.call, one):
                     if other.id != one.id and (why := contradiction(other.text, one.text)):
-                        known = self._known(one.id, other.id)
+                        known = relation_between(self.call, one.id, other.id)
                         if known is None or known.status != "ignored":
                             kind = known.kind if known and known.from_id == one.id else "conflicts"
                             yield _pair(one, other, "held", Verdict(kind, why))
@@ -318,11 +318,6 @@ class Run:
             first, second = (cast("Memory | None", ends.get(id)) for id in (relation.from_id, relation.to_id))
             if first and second and (matches(first, here) or matches(second, here)):
                 yield relation, first, second
-
-    def _known(self, one: str, other: str) -> Relation | None:
-        id, access = pair_id(self.call.caller.owner, one, other), self.call.access_to("relation")
-        found = self.call.engine.get("relation", [id], access)
-        return cast("Relation", next(iter(found.values()))) if found else None
 
 
 def _ends(one: Memory, other: Memory) -> frozenset[str]:

@@ -9,7 +9,7 @@ from engram.model.memory import Memory
 from engram.model.refs import SHORTEST_PREFIX
 from engram.operations import parameters as p
 from engram.operations.base import Call, every, newest, operation, remains
-from engram.operations.bearing import relations_of
+from engram.operations.bearing import relations_of, replaced_by
 from engram.operations.blobs import named_by, tidy
 from engram.rules import lifecycle
 
@@ -63,11 +63,7 @@ def erase(call: Call, request: Request, which: Callable[[], Sequence[Memory]]) -
             chosen,
             request,
             proposals=proposals,
-            replaced=[
-                each
-                for one in chosen
-                for each in every(call, Filter(replaced_by=one.id, amends="", owner=one.owner))
-            ],
+            replaced=[each for one in chosen for each in replaced_by(call, one)],
             relations=[each for one in chosen for each in relations_of(call, one.id)],
         )
         return change, None

@@ -10,10 +10,17 @@ from engram.model.event import Event
 from engram.model.filter import Filter
 from engram.model.limits import LIMITS, MOST_TAGS, check_choice, check_text
 from engram.model.memory import CURATED, STANDINGS, Memory, Standing, standing
-from engram.model.relation import Relation
 from engram.operations import parameters as p
-from engram.operations.base import MOST_KINDS, Call, each, every, no_longer_there, operation, require_between
-from engram.operations.bearing import known, memories_by_id, rivals_of, superseded_by, twins_of
+from engram.operations.base import MOST_KINDS, Call, each, no_longer_there, operation, require_between
+from engram.operations.bearing import (
+    known,
+    memories_by_id,
+    relation_between,
+    replaced_by,
+    rivals_of,
+    superseded_by,
+    twins_of,
+)
 from engram.operations.candidates import with_candidates
 from engram.operations.citing import checked, filled, pinned_anew, staged
 from engram.operations.marks import marks
@@ -26,7 +33,7 @@ from engram.rules.changes import join
 from engram.rules.insights import require_memories
 from engram.rules.kinds import own_lists
 from engram.rules.proposals import CLEARED, Proposal, prepare
-from engram.rules.relations import Verdict, pair_id, relate
+from engram.rules.relations import Verdict, relate
 
 REPIN = "Nothing was done yet: look at what it cites. If it still holds, pin it anew with --repin; else revise it."
 GONE = "Nothing was done: what it cites is gone. Cite something else (engram revise --cite), or forget it."
@@ -119,10 +126,7 @@ def _noted(answer: Remembered, warnings: Sequence[str]) -> Remembered:
 
 
 def _superseding(call: Call, new: Memory, old: Memory, request: Request) -> Change:
-    known = call.engine.get(
-        "relation", [pair_id(call.caller.owner, new.id, old.id)], call.access_to("relation")
-    ).values()
-    before = cast("Relation", next(iter(known))) if known else None
+    before = relation_between(call, new.id, old.id)
     return relate(new, old, Verdict("supersedes", session=new.session), before, request)
 
 
@@ -347,8 +351,7 @@ def forget(call: Call, memory: p.Refs, *, reason: p.Reason = "", token: p.Token 
     del token
 
     def rule(one: Memory, request: Request) -> Change:
-        replaced = tuple(every(call, Filter(replaced_by=one.id, amends="", owner=one.owner)))
-        return lifecycle.forget(one, request, reason=reason, replaced=replaced)
+        return lifecycle.forget(one, request, reason=reason, replaced=replaced_by(call, one))
 
     return change_each(call, "forget", memory, rule)
 

@@ -11,7 +11,8 @@ from engram.model.filter import Filter
 from engram.model.memory import Memory, standing
 from engram.model.relation import Relation
 from engram.operations import parameters as p
-from engram.operations.base import PAGE, Call, elsewhere, every, no_longer_there, operation, require_between
+from engram.operations.base import PAGE, Call, elsewhere, no_longer_there, operation, require_between
+from engram.operations.bearing import relation_between, replaced_by
 from engram.operations.sessions import timeline
 from engram.recall.pipeline import Asked
 from engram.recall.pipeline import recall as look_up
@@ -130,16 +131,13 @@ def _settled(call: Call, first: str, second: str, verdict: Verdict) -> Related:
     request = call.request()
 
     def decide() -> tuple[Change, Relation]:
-        known = call.engine.get(
-            "relation", [relations.pair_id(call.caller.owner, first, second)], call.access_to("relation")
-        ).values()
         pair = call.memory(first), call.memory(second)
         change = relations.relate(
             *pair,
             verdict,
-            cast("Relation", next(iter(known))) if known else None,
+            relation_between(call, first, second),
             request,
-            replaced=_replaced(call, relations.newcomer(*pair)) if verdict.kind == "conflicts" else (),
+            replaced=replaced_by(call, relations.newcomer(*pair)) if verdict.kind == "conflicts" else (),
         )
         return change, cast("Relation", change.puts[0])
 
@@ -159,11 +157,6 @@ def _why_proposed(relation: Relation, pair: tuple[Memory, ...]) -> str:
         if relation.kind == "supersedes" and one.id == relation.from_id and one.status == "pending":
             return f"{one.handle} waits for review itself; then it replaces the other: engram promote {one.handle}."
     return "It touches a curated memory; a person decides: engram relate."
-
-
-def _replaced(call: Call, memory: Memory) -> tuple[Memory, ...]:
-    """What a memory has put out of use, of the caller's own."""
-    return tuple(every(call, Filter(replaced_by=memory.id, amends="", owner=call.caller.owner)))
 
 
 def _related_before(call: Call, event: Event) -> Related:

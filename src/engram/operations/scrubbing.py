@@ -14,7 +14,7 @@ from engram.model.memory import Memory
 from engram.model.relation import Relation
 from engram.model.session import Session
 from engram.operations.base import PAGE, Call, every, newest, pages
-from engram.operations.bearing import relations_of
+from engram.operations.bearing import relations_of, replaced_by
 from engram.operations.erasing import erasure_note
 from engram.rules import lifecycle, scrubbing
 from engram.rules.redact import redact
@@ -199,7 +199,7 @@ def _replaced(call: Call, memory: Memory, copy: Memory | None, request: Request)
             request,
             relations=relations_of(call, memory.id),
             proposals=tuple(every(call, Filter(amends=memory.id, owner=memory.owner))),
-            replaced=tuple(every(call, Filter(replaced_by=memory.id, amends="", owner=memory.owner))),
+            replaced=replaced_by(call, memory),
         )
 
     def erased() -> Change:
