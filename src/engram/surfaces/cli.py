@@ -282,11 +282,11 @@ def _complain(error: EngramError, screen: Screen) -> None:
 
 def _say_beside(message: str, hint: str, colour: str) -> None:
     """A sentence and the next step, on standard error."""
-    from engram.surfaces.paper import Paper, is_colourful  # noqa: PLC0415 - start-up
+    from engram.surfaces.paper import Paper, is_colourful, plain  # noqa: PLC0415 - start-up
 
-    print(Paper(colour=is_colourful(sys.stderr)).paint(f"engram: {message}", colour), file=sys.stderr)
+    print(Paper(colour=is_colourful(sys.stderr)).paint(f"engram: {plain(message)}", colour), file=sys.stderr)
     if hint:
-        print(f"  {hint}", file=sys.stderr)
+        print(f"  {plain(hint)}", file=sys.stderr)
 
 
 def _logged() -> str:

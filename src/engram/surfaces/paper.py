@@ -1,6 +1,8 @@
 """What every answer is written with: paper, columns, counts and the time that has passed."""
 
+import functools
 import os
+import re
 import sys
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -33,6 +35,14 @@ class Paper(NamedTuple):
     def paint(self, text: str, code: str) -> str:
         """Text in a colour, where there is one."""
         return f"\x1b[{code}m{text}\x1b[0m" if self.colour else text
+
+    def clean(self, text: str) -> str:
+        """What was written here with nothing but our own colours to steer a terminal: see `plain`."""
+        if not self.colour:
+            return plain(text)
+        parts = _colours().split(text)
+        parts[::2] = map(plain, parts[::2])
+        return "".join(parts)
 
     def bold(self, text: str) -> str:
         """Text that stands out."""
@@ -103,10 +113,23 @@ def width_of(text: str) -> int:
 
 
 def plain(text: str) -> str:
-    """Text as it really is: marks that reorder or hide what a reader sees are shown by their number."""
-    if text.isascii() or text.isprintable():
+    """Text as it really is: marks that reorder or hide what a reader sees are shown by their number.
+
+    So are those that steer a terminal. No memory holds them, but the name of a file may.
+    """
+    if text.isprintable() or (text.isascii() and not _steering().search(text)):
         return text
     return "".join(mark if mark.isprintable() or mark in "\n\t" else f"\\u{ord(mark):04x}" for mark in text)
+
+
+@functools.cache
+def _steering() -> re.Pattern[str]:
+    return re.compile("[\x00-\x08\x0b-\x1f\x7f]")
+
+
+@functools.cache
+def _colours() -> re.Pattern[str]:
+    return re.compile("(\x1b\\[[0-9]{1,2}m)")
 
 
 def cut(text: str, width: int) -> str:

@@ -101,8 +101,8 @@ DONE = {
 
 
 def render(answer: Any, paper: Paper) -> str:  # noqa: ANN401 - every type of answer
-    """The answer in words, without a line break at the end."""
-    return "\n".join(RENDERERS[type(answer)](answer, paper))
+    """The answer in words, without a line break at the end, and with nothing in it that hides or steers."""
+    return paper.clean("\n".join(RENDERERS[type(answer)](answer, paper)))
 
 
 def _remembered(answer: a.Remembered, paper: Paper) -> Iterator[str]:

@@ -51,7 +51,7 @@ def told(candidate: Candidate, now: datetime, paper: Paper) -> Iterator[str]:
     facts = (
         f"{memory.kind} · {memory.scope} · {paper.voice(memory)}, {memory.source} · {ago(memory.created_at, now)}"
     )
-    yield f"{paper.bold(memory.handle)}  {paper.dim(facts)}"
+    yield f"{paper.bold(memory.handle)}  {paper.dim(plain(facts))}"
     yield from (f"  {plain(line)}" for line in memory.text.splitlines())
     yield from (f"  {line}" for line in besides_text(memory))
     yield paper.dim(f"  Why it waits: {why_it_waits(candidate)}.")

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from engram import config
 from engram.surfaces.journal import Journal
-from engram.surfaces.paper import at_hand, count, table
+from engram.surfaces.paper import at_hand, count, plain, table
 from engram.wiring import open
 from engram.wiring.stores import is_there
 
@@ -41,8 +41,8 @@ class Here(NamedTuple):
             else count(self.waiting, "memory", "memories")
         )
         return [
-            f"Store: {self.store}",
-            f"New memories land in: {self.scope}",
+            f"Store: {plain(self.store)}",
+            f"New memories land in: {plain(self.scope)}",
             *([f"{number} {waits} for a person."] if self.waiting else []),
         ]
 

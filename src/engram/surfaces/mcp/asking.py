@@ -19,6 +19,7 @@ from engram.model.memory import Context, Memory
 from engram.model.scope import Scope
 from engram.service import Engram
 from engram.surfaces import rewording
+from engram.surfaces.paper import plain
 from engram.surfaces.rewording import Tools
 
 KEY = "memory"
@@ -97,7 +98,7 @@ def question_about(saved: Remembered) -> Question | None:
     if (more := len(saved.conflicts) - MOST_AGAINST) > 0:
         against += f"\nand against {more} more."
     return Question(
-        f"An agent wants to remember ({memory.kind}, {memory.scope}):\n\n{memory.text}\n\n{why}{against}",
+        plain(f"An agent wants to remember ({memory.kind}, {memory.scope}):\n\n{memory.text}\n\n{why}{against}"),
         {
             "type": "object",
             "properties": {

@@ -1,0 +1,93 @@
+"""What a person is shown is what is there: nothing hides, turns a line around, or steers a terminal."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import engram as package
+from attacks.ledger import tried
+from engram.surfaces.mcp.asking import question_about
+from engram.surfaces.paper import Paper
+from engram.surfaces.review import told
+from surfaces.driving import Driver
+
+ATTACK = "A name or a text that hides, turns around or steers what is shown"
+SHOWN = "shown by its number"
+HIDDEN = "one\u202etwo\u2066\u200b\U000e0041three"
+STEERING = "a\x1b]0;title\x07\x1b[2Jb"
+
+
+def hides(shown: str) -> set[str]:
+    """What in a text a person does not see, or a terminal obeys."""
+    return {sign for sign in shown if not (sign.isprintable() or sign in "\n\t")}
+
+
+@pytest.fixture
+def full(engram: Driver) -> Driver:
+    """A store with such a name wherever one may stand, and files of such names."""
+    subprocess.run(["git", "init", "-q"], cwd=engram.folder, check=True)
+    for words in (
+        ("--tag", HIDDEN, "--key", HIDDEN, "--source", f"web:{HIDDEN}", "--session", HIDDEN, "--summary", HIDDEN),
+        ("--cite", f"https://example.org/{HIDDEN}"),
+        ("--scope", f"project:{HIDDEN}"),
+    ):
+        engram.remember(f"Said with {words[0]} {HIDDEN}", *words)
+    engram("session", "begin", HIDDEN, "--agent", HIDDEN, "--folder", f"/{HIDDEN}", "--branch", HIDDEN)
+    engram("relate", "mem-0002", "mem-0003", "conflicts", "--reason", HIDDEN, "--model", HIDDEN)
+    engram("attach", "mem-0002", "-", "--name", f"{HIDDEN}.txt", stdin=b"plain")
+    (engram.folder / f"{STEERING}.md").write_text("# Conventions\n\n- Builds are cached for a week\n")
+    (engram.folder / f"{STEERING}.jsonl").write_text('{"x":')
+    return engram
+
+
+def test_no_name_hides_or_steers_at_the_terminal(full: Driver):
+    asked = (
+        ("list", "--everywhere", "--standing", "all"),
+        *(("get", f"mem-000{n}") for n in range(1, 4)),
+        ("recall", "said", "--everywhere", "--explain"),
+        ("history", "--limit", "50"),
+        ("session", "list", "--everywhere"),
+        ("projects", "list"),
+        ("conflicts", "--everywhere"),
+        ("related", "mem-0002"),
+        ("assets", "mem-0002"),
+        ("stats",),
+        ("review",),
+        ("get", HIDDEN),
+        ("list", "--scope", f"project:{HIDDEN}"),
+        ("cited", f"{STEERING}.md"),
+        ("import", str(full.folder / f"{STEERING}.md")),
+        ("import", str(full.folder / f"{STEERING}.jsonl")),
+        ("session", "end", HIDDEN, "--summary", HIDDEN),
+        ("export", str(full.folder / f"{STEERING}.out")),
+    )
+    shown = {words: full(*words) for words in asked}
+
+    assert {words: hides(done.out + done.err) for words, done in shown.items() if hides(done.out + done.err)} == {}
+    assert "\\u202e" in shown["get", "mem-0001"].out
+    assert "\\u001b" in shown["cited", f"{STEERING}.md"].out
+    tried(ATTACK, "CLI", SHOWN)
+
+
+def test_colours_are_ours_and_nothing_else_steers():
+    paper = Paper(colour=True)
+    shown = paper.clean(f"{paper.bold(STEERING)} {paper.bad(HIDDEN)}")
+
+    assert shown.replace("\x1b[1m", "").replace("\x1b[31m", "").replace("\x1b[0m", "").isprintable()
+    assert shown.startswith("\x1b[1ma\\u001b]0;title")
+
+
+def test_what_a_person_is_asked_about_hides_nothing(tmp_path: Path):
+    variables = {"HOME": str(tmp_path), "ENGRAM_EMBEDDER": "none", "ENGRAM_AGENT": "builder"}
+    with package.open("ram:", folder=tmp_path, environment=variables) as memory:
+        said = memory.remember(f"Ada is called {HIDDEN}", kind="identity", source=HIDDEN, scope=f"project:{HIDDEN}")
+        question = question_about(said)
+        (waiting,) = memory.review(scope=f"project:{HIDDEN}").candidates
+        lines = list(told(waiting, memory.now, Paper()))
+
+    assert question is not None
+    assert (hides(question.message), hides("\n".join(lines))) == (set(), set())
+    assert question.schema["properties"]["text"]["default"] == said.memory.text  # what is approved is what was said
+    for surface in ("MCP", "CLI"):
+        tried(ATTACK, surface, SHOWN)
