@@ -8,6 +8,7 @@ children.py count STORE NAME COUNT                     so many increments of the
 children.py pairs STORE COUNT                          so many Changes of two memories at once
 children.py open STORE                                 make or migrate the store
 children.py embed STORE ID VECTOR MODEL                a new memory with a vector, given in hex
+children.py fork STORE WHOSE                           a forked process writes after its parent closed the store
 children.py migrate STORE N                            make or migrate it; kill -9 at the n-th statement
 children.py vectors STORE MODEL N                      all that lack get vectors; kill -9 at the n-th statement
 children.py batches STORE MODEL ACKS                   vectors, five memories at a time: killed from outside
@@ -195,6 +196,28 @@ def open_store(store: str) -> None:
     open_any(Path(store), "child").close()
 
 
+def fork(store: str, whose: str) -> None:
+    """The forked process goes on with its parent's engine, or opens one of its own."""
+    engine = open_any(Path(store), "parent")
+    engine.commit(change(memory("parent"), batch="parent"))
+    (ready, at_it), (begin, over) = os.pipe(), os.pipe()
+    if not (pid := os.fork()):
+        engine = engine if whose == "parents" else open_any(Path(store), "forked")
+        assert len(everything(engine)) == 1
+        os.close(over)
+        os.write(at_it, b".")
+        os.read(begin, 1)
+        engine.commit(change(memory("forked", "The forked one speaks"), batch="forked"))
+        engine.close()
+        os._exit(0)
+    os.read(ready, 1)
+    engine.close()
+    engine.commit(change(memory("again", "The parent speaks again"), batch="again"))
+    engine.close()
+    os.close(over)
+    sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+
+
 def limit(size: int) -> None:
     """Let no file grow beyond this size: what a full disk is to a process."""
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
@@ -231,5 +254,5 @@ def attempt(store: str, user: str, size: str) -> None:
 
 
 if __name__ == "__main__":
-    commands = (crash, churn, stumble, write, count, pairs, fill, attempt, embed, migrate, vectors, batches)
+    commands = (crash, churn, stumble, write, count, pairs, fill, attempt, embed, fork, migrate, vectors, batches)
     {**{each.__name__: each for each in commands}, "open": open_store}[sys.argv[1]](*sys.argv[2:])

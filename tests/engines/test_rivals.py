@@ -1,18 +1,21 @@
 """E8: several processes and threads on one store: no lost update, no half-seen Change, no error."""
 
 import json
+import os
 import subprocess
 import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from engines.asking import found
 from engines.samples import MINE, Story, change, everything, memory
-from engines.stores import assert_whole, count, open_store
+from engines.stores import assert_whole, count, open_any, open_store
 from engram.engines.sqlite import SqliteEngine
-from engram.errors import Conflict
+from engram.errors import Conflict, Unavailable
 from engram.model.filter import Filter
 from engram.model.record import replace
 
@@ -213,3 +216,41 @@ def test_e8_threads_that_end_leave_no_connection_open(tmp_path):
 
     assert open_files() <= before + 4
     engine.close()
+
+
+@pytest.mark.parametrize("whose", ["parents", "own"])
+@pytest.mark.parametrize("name", ["store.db", "store"])
+def test_e8_what_a_forked_process_writes_is_kept_when_its_parent_has_closed_the_store(tmp_path, name, whose):
+    """The locks of SQLite do not follow into a child: the last to close would take the log away under its hands."""
+    answers([start("fork", tmp_path / name, whose)])
+    engine = open_any(tmp_path / name)
+
+    assert {record.id for record in everything(engine)} == {"parent", "again", "forked"}
+    assert engine.check() == []
+    engine.close()
+
+
+def test_e8_a_fork_beside_threads_that_read_and_write_loses_nothing(tmp_path):
+    engine, stopped = open_store(tmp_path / "store.db"), threading.Event()
+    story = Story(engine, name="thread")
+
+    def writes() -> set[str]:
+        kept = set()
+        while not stopped.is_set():
+            with suppress(Unavailable):  # a read that a fork met between two statements
+                kept.add(story.remember(f"thread says {len(kept)}").text)
+                assert kept <= {record.text for record in everything(engine)}
+        return kept
+
+    with ThreadPoolExecutor() as pool:
+        writing = pool.submit(writes)
+        for n in range(10):
+            if not (pid := os.fork()):
+                Story(engine, name=f"fork{n}").remember(f"fork says {n}")
+                os._exit(0)
+            assert os.waitpid(pid, 0)[1] == 0
+        stopped.set()
+        kept = writing.result()
+    assert {record.text for record in everything(engine)} == kept | {f"fork says {n}" for n in range(10)}
+    engine.close()
+    assert_whole(tmp_path / "store.db", MINE)

@@ -994,3 +994,12 @@ def test_repair_changes_no_record(store):
     assert (everything(engine), engine.events()) == before
     assert engine.scan("memory", Filter(), MINE, limit=1).next is not None
     engine.close()
+
+
+def test_a_path_that_sqlite_cannot_open_is_told_as_too_long(tmp_path):
+    deep = tmp_path.joinpath(*["y" * 100] * 5, "store.db")
+    with pytest.raises(Unavailable) as refused:
+        open_store(deep)
+
+    assert "more than 511 bytes" in refused.value.hint
+    assert not deep.exists()

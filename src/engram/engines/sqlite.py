@@ -2,11 +2,8 @@
 
 import json
 import os
-import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from typing import cast
-from weakref import WeakSet
 
 import apsw
 
@@ -24,6 +21,8 @@ from engram.engines.rows import (
     whole,
 )
 from engram.engines.sqlite_check import check_derived, check_told, integrity, tallies
+from engram.engines.sqlite_connections import Connections
+from engram.engines.sqlite_errors import StrPath, mapped
 from engram.engines.sqlite_rows import EVENTS, Book, Unchanged, fetch, meta
 from engram.engines.sqlite_search import Searcher, space_of
 from engram.engines.sqlite_write import append, apply, check, mend_derived, replay
@@ -51,18 +50,13 @@ MOST_COUNTED = 1_000_000
 _POINTED = ("ids", "key", "digest", "outline", "near", "amends", "replaced_by", "touches")
 """Clauses that an index answers with a handful of rows."""
 
-CACHE, LEAST_CACHE = 32_768, 2_000
-"""Kilobytes of pages: what the first connection of a process may keep, the second half of it, the third a third,
-and what each may at least, as SQLite has it. So a question among a million memories takes a tenth less, and
-forty threads keep 155 megabytes at the most."""
-
 
 class SqliteEngine:
     """One file, any number of processes and threads; every acknowledged commit survives a crash."""
 
     def __init__(
         self,
-        path: files.StrPath,
+        path: StrPath,
         *,
         new_replica: Callable[[], str],
         private_folder: bool = False,
@@ -79,12 +73,9 @@ class SqliteEngine:
         self._private_folder = private_folder
         self._new_replica = new_replica
         self._trace = trace
-        self._writing = threading.Lock()
-        self._local = threading.local()
-        self._connections: WeakSet[apsw.Connection] = WeakSet()  # those of ended threads close by themselves
+        self._connections = Connections(path)
         self._unchanged = Unchanged()
         self._searcher = Searcher(self._unchanged)
-        self._home = 0
         files.open_file(path, private_folder=private_folder, anywhere=anywhere or lenient, lenient=lenient)
         try:
             self._bring_up_to_date()
@@ -93,12 +84,12 @@ class SqliteEngine:
             raise
 
     def _bring_up_to_date(self) -> None:
-        with files.mapped(self.path):
+        with mapped(self.path):
             db = self._connection()
             if files.schema_of(db) != len(files.MIGRATIONS):
                 files.migrate(db, self.path)
             if meta(db, "terms") != TERMS_VERSION:
-                with self._transaction():
+                with self._connections.transaction():
                     mend_derived(db)
 
     # reading
@@ -107,7 +98,7 @@ class SqliteEngine:
         """See `ports.Engine.get`."""
         allowed, values = to_sql(ANYTHING, access)
         found: dict[str, Record] = {}
-        with files.mapped(self.path), self._connection():  # one snapshot for all refs
+        with mapped(self.path), self._connection():  # one snapshot for all refs
             for ref in refs:
                 if (row := self._find(type, ref, allowed, values)) is not None:
                     found[ref] = record_of(type, row)
@@ -132,7 +123,7 @@ class SqliteEngine:
         # A unary plus keeps the planner from walking all of time where a few rows can be looked up and sorted.
         by = "+created_at" if any(getattr(where, name) for name in _POINTED) else "created_at"
         sql = f"SELECT n, doc, created_at, id FROM {type} WHERE {clause} ORDER BY {by} {order}, id {order} LIMIT ?"
-        with files.mapped(self.path):
+        with mapped(self.path):
             db = self._connection()
             rows = fetch(db, sql, *values, limit + 1) if type == "memory" or self._any(db, type) else []
         return page_of(type, rows, limit)
@@ -143,22 +134,22 @@ class SqliteEngine:
 
     def search(self, query: Query, access: Access) -> list[Hit]:
         """See `ports.Engine.search`."""
-        with files.mapped(self.path):
+        with mapped(self.path):
             return self._searcher.search(self._connection(), query, access)
 
     def census(self, terms: Sequence[str], access: Access) -> Census:
         """See `ports.Engine.census`."""
-        with files.mapped(self.path):
+        with mapped(self.path):
             return self._searcher.census(self._connection(), terms, access)
 
     def containing(self, piece: str, access: Access, *, limit: int = 8) -> list[str]:
         """See `ports.Engine.containing`."""
-        with files.mapped(self.path):
+        with mapped(self.path):
             return self._searcher.containing(self._connection(), piece, access, limit)
 
     def places(self, access: Access) -> list[Scope]:
         """See `ports.Engine.places`."""
-        with files.mapped(self.path):
+        with mapped(self.path):
             db = self._connection()
             return [*self._unchanged.read(db, ("scopes", access), lambda: _scopes(db, access))]
 
@@ -173,7 +164,7 @@ class SqliteEngine:
         limit: int = 100,
     ) -> list[Event]:
         """See `ports.Engine.events`."""
-        with files.mapped(self.path):
+        with mapped(self.path):
             db = self._connection()
             if token:
                 seq = replay(db, token)
@@ -184,17 +175,17 @@ class SqliteEngine:
 
     def replica(self) -> str:
         """See `ports.Engine.replica`."""
-        with files.mapped(self.path):
-            head = Book.read(self._connection(), self._home, lambda: "").chain.head
+        with mapped(self.path):
+            head = Book.read(self._connection(), self._connections.home, lambda: "").chain.head
         return head.replica if head.position else ""
 
     # writing
 
     def commit(self, change: Change, witness: Witness | None = None) -> Commit:
         """See `ports.Engine.commit`; a `witness` is told of it before anything is kept."""
-        with files.mapped(self.path):
+        with mapped(self.path):
             needles = self._needles(change) if change.erase else []
-            with self._transaction() as db:
+            with self._connections.transaction() as db:
                 self._trace("begun")
                 if change.token and (seq := replay(db, change.token)) is not None:
                     numbers = check(db, change._replace(expects={}, claims={}))
@@ -202,7 +193,7 @@ class SqliteEngine:
                     return Commit(event, handles_of(change, numbers), replayed=True)
                 numbers = check(db, change)
                 self._trace("checked")
-                book = Book.read(db, self._home, self._new_replica)
+                book = Book.read(db, self._connections.home, self._new_replica)
                 apply(db, change, book.chain, numbers, self._trace)
                 event, head = append(db, change, book.chain.head)
                 self._trace("event")
@@ -221,7 +212,7 @@ class SqliteEngine:
         from engram.engines import sqlite_vectors as near  # noqa: PLC0415 - saving a text needs no numpy
 
         kept = 0
-        with files.mapped(self.path), self._transaction(patience=VECTORS_WAIT) as db:
+        with mapped(self.path), self._connections.transaction(patience=VECTORS_WAIT) as db:
             known = space_of(db, space)
             if known is None and rows and fetch(db, "SELECT 1 FROM space"):
                 return 0  # the store has gone over to another space in the meantime
@@ -239,7 +230,7 @@ class SqliteEngine:
     def feed(self, ids: Sequence[str], space: Space | None) -> dict[str, tuple[Memory, bytes]]:
         """See `indexes.indexed.Source.feed`."""
         fed: dict[str, tuple[Memory, bytes]] = {}
-        with files.mapped(self.path):
+        with mapped(self.path):
             db = self._connection()
             known = space_of(db, space)
             for id in ids:
@@ -255,7 +246,7 @@ class SqliteEngine:
     def lacking(self, space: Space, access: Access, *, limit: int = 100) -> list[Memory]:
         """See `ports.Engine.lacking`."""
         clause, values = to_sql(ANYTHING, access)
-        with files.mapped(self.path):
+        with mapped(self.path):
             db = self._connection()
             known = space_of(db, space)
             if known is None and fetch(db, "SELECT 1 FROM space"):
@@ -267,18 +258,18 @@ class SqliteEngine:
 
     def backlog(self, access: Access) -> Backlog:
         """See `ports.Engine.backlog`."""
-        with files.mapped(self.path):
+        with mapped(self.path):
             db = self._connection()
             return self._unchanged.read(db, ("backlog", access), lambda: _backlog(db, access))
 
     def check(self, *, repair: bool = False) -> list[Finding]:
         """See `ports.Engine.check`."""
         findings = [*self._check_file(repair=repair)]
-        with files.mapped(self.path), self._fresh() as db:
+        with mapped(self.path), self._connections.fresh() as db:
             if damage := integrity(db):
                 return [*findings, damage]
             if repair:
-                with self._transaction() as writer:
+                with self._connections.transaction() as writer:
                     if check_derived(writer) and not check_told(writer):  # never bless what was tampered with
                         mend_derived(writer)
             db.execute("BEGIN")  # one snapshot: a writer beside the check must not look like damage
@@ -290,7 +281,7 @@ class SqliteEngine:
 
     def tallies(self) -> dict[str, int]:
         """See `ports.Engine.tallies`."""
-        with files.mapped(self.path):
+        with mapped(self.path):
             return tallies(self._connection())
 
     form = "sqlite"
@@ -303,53 +294,11 @@ class SqliteEngine:
 
     def close(self) -> None:
         """See `ports.Engine.close`. Whoever asks again finds the file that is there then."""
-        with self._writing:
-            for db in list(self._connections):
-                db.close()
-            self._connections.clear()
-            self._local = threading.local()
-            self._searcher = Searcher(self._unchanged)
-
-    # connections
+        self._connections.close()
+        self._searcher = Searcher(self._unchanged)
 
     def _connection(self) -> apsw.Connection:
-        """This thread's own connection: readers never wait, and what a thread wrote is still in its cache."""
-        db: apsw.Connection | None = getattr(self._local, "db", None)
-        if db is None:
-            db = self._local.db = files.connect(self.path)
-            self._connections.add(db)
-            pages = max(CACHE // len(self._connections), LEAST_CACHE)
-            db.execute(f"PRAGMA cache_size = -{pages}").fetchall()
-            # A copied or restored file is another one: it begins its own chain.
-            self._home = os.stat(self.path).st_ino
-        return db
-
-    @contextmanager
-    def _fresh(self) -> Iterator[apsw.Connection]:
-        """A connection for a check: a used one may still trust its own idea of the word index."""
-        db = files.connect(self.path)
-        try:
-            yield db
-        finally:
-            db.close()
-
-    @contextmanager
-    def _transaction(self, patience: int = files.BUSY_MS) -> Iterator[apsw.Connection]:
-        """The one writer slot of this process, inside a transaction that takes the store's lock at once."""
-        db = self._connection()
-        with self._writing:
-            db.set_busy_timeout(patience)
-            try:
-                db.execute("BEGIN IMMEDIATE")
-            finally:
-                db.set_busy_timeout(files.BUSY_MS)
-            try:
-                yield db
-                db.execute("COMMIT")
-            except BaseException:
-                if db.in_transaction:
-                    db.execute("ROLLBACK")
-                raise
+        return self._connections.mine()
 
     def _find(self, type: RecordType, ref: str, allowed: str, values: list[str | int]) -> Row | None:
         db = self._connection()

@@ -8,6 +8,7 @@ import apsw
 
 from engram.engines import sqlite_file as files
 from engram.engines.folders import make_folder, sync_folder
+from engram.engines.sqlite_errors import StrPath, mapped
 from engram.engines.sqlite_rows import NOWHERE, Book, fetch
 from engram.errors import EngramError, Unavailable
 from engram.ports import Progress
@@ -22,7 +23,7 @@ BESIDE = ("-wal", "-shm", "-journal")
 COUNTED = {"memories": "memory", "sessions": "session", "relations": "relation", "events": "event"}
 
 
-def copy(path: files.StrPath, folder: str, progress: Progress) -> Mapping[str, int]:
+def copy(path: StrPath, folder: str, progress: Progress) -> Mapping[str, int]:
     """Copy a store as it is at one moment into a folder, as a store that is yet to begin a chain of its own.
 
     Whoever writes meanwhile neither waits nor is seen. Returns how many records of each type it has.
@@ -32,7 +33,7 @@ def copy(path: files.StrPath, folder: str, progress: Progress) -> Mapping[str, i
     """
     target = os.path.join(folder, NAME)
     os.close(os.open(target, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
-    with files.mapped(path), closing(files.connect(path)) as source, closing(apsw.Connection(target)) as copied:
+    with mapped(path), closing(files.connect(path)) as source, closing(apsw.Connection(target)) as copied:
         # A snapshot that is held from beginning to end: else each commit of another would begin the copy anew.
         source.execute("BEGIN")
         fetch(source, "SELECT count(*) FROM meta")
@@ -50,17 +51,17 @@ def counts(db: apsw.Connection) -> dict[str, int]:
     return {name: int(fetch(db, f"SELECT count(*) FROM {table}")[0][0]) for name, table in COUNTED.items()}
 
 
-def tally(path: files.StrPath) -> dict[str, int]:
+def tally(path: StrPath) -> dict[str, int]:
     """The same of a store by its path.
 
     Raises:
         Corrupt, Unavailable: when it cannot be read.
     """
-    with files.mapped(path), closing(files.connect(path)) as db:
+    with mapped(path), closing(files.connect(path)) as db:
         return counts(db)
 
 
-def holds_anything(path: files.StrPath) -> bool:
+def holds_anything(path: StrPath) -> bool:
     """Whether there is something at a path that a person may miss: any store but an empty one of ours."""
     if not os.path.lexists(path):
         return False
@@ -71,7 +72,7 @@ def holds_anything(path: files.StrPath) -> bool:
         return True
 
 
-def put(folder: str, path: files.StrPath, aside: str) -> None:
+def put(folder: str, path: StrPath, aside: str) -> None:
     """Put the store of a copy at a path; what is there gets the name `aside`, unless that is empty.
 
     At every moment there is the old store at the path or the new one, whole.
@@ -109,7 +110,7 @@ def _second_name(path: str, other: str) -> None:
         shutil.copy2(path, other)
 
 
-def _close_down(path: files.StrPath) -> None:
+def _close_down(path: StrPath) -> None:
     """Let a store take its log in and be one file, which it can only be when nobody else has it open.
 
     Raises:

@@ -5,15 +5,12 @@ import stat
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from json import JSONDecodeError
 
 import apsw
 
 from engram.engines.folders import Loose, loosened, make_folder, sync_folder
-from engram.errors import Corrupt, EngramError, Invalid, Unavailable
-from engram.model.change import LEFT
-
-StrPath = str | os.PathLike[str]
+from engram.engines.sqlite_errors import StrPath, mapped
+from engram.errors import Corrupt, Invalid, Unavailable
 
 APPLICATION_ID = 0x456E6772  # "Engr"
 BUSY_MS = 30_000
@@ -318,66 +315,6 @@ def _network_kind(real: str, mounts: list[str]) -> str:
         if inside and len(mount) >= len(longest):
             longest, kind = mount, right.split(" ")[0]
     return kind if kind in NETWORK_FILE_SYSTEMS else ""
-
-
-class mapped:  # noqa: N801 - used like a function; a class because it is on the path of every read and save
-    """Give what SQLite raises the name of one of our errors, once, at the edge.
-
-    Raises:
-        Corrupt: for a damaged file or one that is no database.
-        Unavailable: for a store that is locked, full, read-only or out of reach.
-    """
-
-    def __init__(self, path: StrPath) -> None:
-        self._path = path
-
-    def __enter__(self) -> None:
-        """Nothing to prepare."""
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
-        if error is not None and (named := _named(error, self._path)):
-            raise named from error
-
-
-def _named(error: BaseException, path: StrPath) -> EngramError | None:  # noqa: PLR0911 - one return a name
-    """One of our errors for one of SQLite's; None for whatever is no concern of the store."""
-    if isinstance(error, UnicodeEncodeError):
-        return Invalid("That is not Unicode text.", "Give it in UTF-8.")
-    if isinstance(error, apsw.SQLError):
-        if "no such" not in str(error):
-            return None  # a bug of ours, not damage
-        return Corrupt(
-            f"The store {path} lacks a part it should have: {error}.",
-            "Run `engram doctor --fix`; restore a backup or an export if that does not help.",
-        )
-    if isinstance(error, apsw.CorruptError | apsw.NotADBError | UnicodeDecodeError | JSONDecodeError):
-        return Corrupt(
-            f"The store {path} is damaged: {error}. It was left untouched.",
-            f"Copy it away. {LEFT}",
-        )
-    if isinstance(error, apsw.BusyError | apsw.LockedError):
-        return Unavailable(f"The store {path} is locked by another process.", "Try again; nothing was written.")
-    if isinstance(error, apsw.FullError):
-        return Unavailable(f"The disk of {path} is full. Nothing was written.", "Free some space and try again.")
-    if isinstance(error, apsw.ReadOnlyError):
-        return Unavailable(
-            f"The store {path} can only be read here. Nothing was written.",
-            "Reading goes on. To write, check the permissions of the file and its folder.",
-        )
-    if isinstance(error, apsw.PermissionsError | apsw.CantOpenError | apsw.AuthError):
-        return Unavailable(
-            f"The store {path} cannot be written: {error}.",
-            "Check the permissions of the file and its folder.",
-        )
-    if isinstance(error, apsw.IOError):
-        # A sync that failed says nothing about the bytes: whoever opens the store next may find them whole.
-        synced = getattr(error, "extendedresult", 0) != apsw.SQLITE_IOERR_FSYNC
-        what = "Nothing was written." if synced else "What was being written may be there after all, or not."
-        return Unavailable(
-            f"The disk failed while using {path}: {error}. {what}",
-            "Check the disk and its free space, then run `engram doctor`.",
-        )
-    return None
 
 
 def _require_file(path: StrPath, found: os.stat_result) -> None:

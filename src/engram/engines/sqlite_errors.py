@@ -1,0 +1,107 @@
+"""What SQLite raises, in our words: a table, read once at the edge."""
+
+import os
+from json import JSONDecodeError
+from typing import NamedTuple
+
+import apsw
+
+from engram.errors import Corrupt, EngramError, Invalid, Unavailable
+from engram.model.change import LEFT
+
+StrPath = str | os.PathLike[str]
+
+LONGEST_PATH = 440
+"""Bytes of a path that SQLite surely opens: it takes 511, and what it makes beside the store is called longer."""
+
+AGAIN = "Try again; nothing was written."
+
+
+class _Told(NamedTuple):
+    """Some errors, which one of ours they are, and what is said of them, with `{path}` and `{error}` filled in."""
+
+    errors: tuple[type[BaseException], ...]
+    ours: type[EngramError]
+    message: str
+    hint: str
+
+
+_TOLD = (
+    _Told((UnicodeEncodeError,), Invalid, "That is not Unicode text.", "Give it in UTF-8."),
+    _Told(
+        (apsw.SQLError,),
+        Corrupt,
+        "The store {path} lacks a part it should have: {error}.",
+        "Run `engram doctor --fix`; restore a backup or an export if that does not help.",
+    ),
+    _Told(
+        (apsw.CorruptError, apsw.NotADBError, UnicodeDecodeError, JSONDecodeError),
+        Corrupt,
+        "The store {path} is damaged: {error}. It was left untouched.",
+        f"Copy it away. {LEFT}",
+    ),
+    _Told((apsw.BusyError, apsw.LockedError), Unavailable, "The store {path} is locked by another process.", AGAIN),
+    _Told(
+        (apsw.ConnectionClosedError, apsw.ThreadingViolationError),
+        Unavailable,
+        "The store {path} was closed while it was used.",
+        AGAIN,
+    ),
+    _Told(
+        (apsw.FullError,),
+        Unavailable,
+        "The disk of {path} is full. Nothing was written.",
+        "Free some space and try again.",
+    ),
+    _Told(
+        (apsw.ReadOnlyError,),
+        Unavailable,
+        "The store {path} can only be read here. Nothing was written.",
+        "Reading goes on. To write, check the permissions of the file and its folder.",
+    ),
+    _Told(
+        (apsw.PermissionsError, apsw.CantOpenError, apsw.AuthError),
+        Unavailable,
+        "The store {path} cannot be written: {error}.",
+        "Check the permissions of the file and its folder.",
+    ),
+    _Told(
+        (apsw.IOError,),
+        Unavailable,
+        "The disk failed while using {path}: {error}. Nothing was written.",
+        "Check the disk and its free space, then run `engram doctor`.",
+    ),
+)
+
+
+class mapped:  # noqa: N801 - used like a function; a class because it is on the path of every read and save
+    """Give what SQLite raises the name of one of our errors, once, at the edge.
+
+    Raises:
+        Corrupt: for a damaged file or one that is no database.
+        Unavailable: for a store that is locked, full, read-only or out of reach.
+    """
+
+    def __init__(self, path: StrPath) -> None:
+        self._path = path
+
+    def __enter__(self) -> None:
+        """Nothing to prepare."""
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
+        if error is not None and (named := _named(error, self._path)):
+            raise named from error
+
+
+def _named(error: BaseException, path: StrPath) -> EngramError | None:
+    """One of our errors for one of SQLite's; None for whatever is no concern of the store."""
+    told = next((each for each in _TOLD if isinstance(error, each.errors)), None)
+    if told is None or (isinstance(error, apsw.SQLError) and "no such" not in str(error)):
+        return None  # a bug of ours, not damage
+    message, hint = told.message.format(path=path, error=error), told.hint
+    if isinstance(error, apsw.CantOpenError) and len(os.fsencode(path)) > LONGEST_PATH:
+        hint = "SQLite opens no path of more than 511 bytes: choose a shorter one with ENGRAM_STORE."
+    if getattr(error, "extendedresult", 0) == apsw.SQLITE_IOERR_FSYNC:
+        # A sync that failed says nothing about the bytes: whoever opens the store next may find them whole.
+        message = message.replace("Nothing was written.", "What was being written may be there after all, or not.")
+    return told.ours(message, hint)
