@@ -209,15 +209,21 @@ def test_row_the_folder_has_0700_and_every_file_0600(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "name", [".", "memory.md", "memory-log.md", "audit.jsonl", "events.jsonl", "queue", ".bak"]
+    "name",
+    [
+        *(".", "memory.md", "memory-log.md", "audit.jsonl", "events.jsonl", ".lock", "queue", ".bak"),
+        *("queue/mem-0002.json", "queue/_done", "queue/_done/mem-0003.json", ".bak/*.bak"),
+    ],
 )
 def test_row_looser_permissions_are_refused_at_start_with_the_command_that_mends_them(tmp_path, name):
     engine = open_files(tmp_path / "store")
     story = Story(engine)
     story.remember("We deploy on Fridays")
     story.remember("I pay in euros", kind="fiscal")
+    story.promote(story.remember("I was born in May", kind="identity"))
     engine.close()
-    path, right = tmp_path / "store" / name, 0o700 if (tmp_path / "store" / name).is_dir() else 0o600
+    path = min((tmp_path / "store").glob(name)) if "*" in name else tmp_path / "store" / name
+    right = 0o700 if path.is_dir() else 0o600
     path.chmod(right | 0o044)
 
     with pytest.raises(Corrupt) as refused:

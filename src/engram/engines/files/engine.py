@@ -68,9 +68,8 @@ class FilesEngine:
         self._scrub, self._kind_of, self._merged = scrub, kind_of, merged
         self._snapshots, self._trace = snapshots, trace
         self._pen: Scribe | None = None
-        self._require_private(lenient=lenient)
         # What others may write is not taken in before somebody has said so: it is only looked at.
-        self._hands_off = bool(self._folder.loose())
+        self._hands_off = self._others_may_open(lenient=lenient)
         self._shelf = Shelf(os.fspath(cache), self._folder, open_at=open_index, scratch=scratch_index)
         try:
             self._bring_up_to_date(PATIENCE)
@@ -80,16 +79,20 @@ class FilesEngine:
             self.close()
             raise
 
-    def _require_private(self, *, lenient: bool) -> None:
+    def _others_may_open(self, *, lenient: bool) -> bool:
+        """Whether others may open something of it, which only the lenient put up with."""
         for link in self._folder.links():
             raise Corrupt(f"{self._folder.at(link)} is a symbolic link.", "Replace it by the file itself.")
-        if not lenient and self._folder.is_anothers() and any(self._folder.loose()):
+        loose = self._folder.loose()
+        if lenient or not loose:
+            return bool(loose)
+        if self._folder.is_anothers():
             raise Invalid(
                 f"{self._folder.path} is no Engram store: it holds other things, and others may open it.",
                 "Give a folder of its own, such as files:" + self._folder.at("memory") + ".",
             )
-        for loose in [] if lenient else self._folder.loose():
-            raise Corrupt(loose.sentence, f"Make it private: {loose.command}  (or run `engram doctor --fix`)")
+        mend = f"Make it private: {loose[0].command}  (or run `engram doctor --fix`)"
+        raise Corrupt(loose[0].sentence, mend)
 
     def _require_state(self) -> None:
         """Where the text cannot be read, the last good state answers: an empty one would be a lie."""

@@ -56,16 +56,9 @@ class Folder:
 
     # who may read it
 
-    def loose(self, *, deep: bool = False) -> list[Loose]:
-        """What others may read or write; the folder's own mode first. `deep` looks at every file."""
-        known = [self.path, *map(self.at, (*TEXTS, AUDIT, QUEUE, DONE, SNAPSHOTS))]
-        paths = [self.path, *self._walk()] if deep else known
-        found = []
-        for path in paths:
-            with suppress(FileNotFoundError):
-                seen = os.lstat(path)
-                found += [] if stat.S_ISLNK(seen.st_mode) else loosened(path, seen)
-        return found
+    def loose(self) -> list[Loose]:
+        """What others may read or write: the folder's own mode first, then every folder and file of ours in it."""
+        return [each for path, seen in self._seen() for each in loosened(path, seen)]
 
     def is_anothers(self) -> bool:
         """Whether it holds other things, and nothing of a store; what git and others hide in a folder is none."""
@@ -76,15 +69,19 @@ class Folder:
         """Names of ours that are symbolic links."""
         return [name for name in (*TEXTS, AUDIT, LOCK, QUEUE, DONE, SNAPSHOTS) if os.path.islink(self.at(name))]
 
-    def _walk(self) -> Iterator[str]:
-        for name in (*TEXTS, AUDIT, LOCK):
-            yield self.at(name)
+    def _seen(self) -> Iterator[tuple[str, os.stat_result]]:
+        """Everything of ours and its mode. Links are left out: one that would be followed is refused by name."""
+        for path in (self.path, *map(self.at, (*TEXTS, AUDIT, LOCK, QUEUE, DONE, SNAPSHOTS))):
+            with suppress(FileNotFoundError):
+                seen = os.lstat(path)
+                if not stat.S_ISLNK(seen.st_mode):
+                    yield path, seen
         for name in (QUEUE, DONE, SNAPSHOTS):
-            if os.path.isdir(self.at(name)) and not os.path.islink(self.at(name)):
-                yield self.at(name)
-                for each in self.names(name):
-                    if not os.path.isdir(self.at(name, each)):
-                        yield self.at(name, each)
+            with suppress(FileNotFoundError, NotADirectoryError), os.scandir(self.at(name)) as found:
+                for each in sorted(found, key=lambda one: one.name):
+                    with suppress(FileNotFoundError):  # decided about meanwhile
+                        if each.is_file(follow_symlinks=False):
+                            yield each.path, each.stat(follow_symlinks=False)
 
     # reading and writing
 

@@ -99,7 +99,7 @@ class Mender:
 
     def modes(self, *, repair: bool = False) -> list[Finding]:
         """What others may open; with `repair` it is private afterwards."""
-        loose = self._folder.loose(deep=True)
+        loose = self._folder.loose()
         if not repair:
             wanted = "Make it private: {}"
             return [Finding("modes", e.sentence, wanted.format(e.command), fixable=True) for e in loose]
