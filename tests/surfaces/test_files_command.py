@@ -383,3 +383,18 @@ def test_a_merge_of_git_that_kept_our_side_forgets_nothing_of_the_other(
     assert "Written over there" in listed
     assert "Written over here" in listed
     assert "✓ Healthy" in engram("doctor").out
+
+
+def test_what_a_sync_lets_go_live_is_audited_as_appended_by_itself(engram: Driver, registry: Path):
+    engram.set(ENGRAM_AUTOPROMOTE="off")
+    engram.remember("I prefer tabs", "--kind", "preference")
+    engram.remember("My name is Alex", "--kind", "identity")
+    assert engram("sync", "--apply").code == 0
+
+    rows = [json.loads(line) for line in registry.with_name("audit.jsonl").read_text().splitlines()]
+    assert [(row["op"], row["id"]) for row in rows[-3:]] == [
+        ("remember", "mem-0003"),
+        ("remember", "mem-0004"),
+        ("auto_append", "mem-0003"),
+    ]
+    assert "I prefer tabs" in registry.with_name("memory-log.md").read_text()

@@ -259,12 +259,16 @@ def audit_lines(line: Line, steps: Sequence[Step], *, snapshot: bool) -> bytes:
 
 
 def _operation(line: Line, step: Step) -> str:
-    action = line.event.action
-    if action != "remember" or step.after is None or step.before is not None:
+    action, after = line.event.action, step.after
+    if after is None:
         return action
-    if step.after.learned_by == "harvest":
+    if action == "sync" and step.before is not None and step.before.status == "pending":
+        return "auto_append" if _in_use_by_itself(after) else action
+    if action != "remember" or step.before is not None:
+        return action
+    if after.learned_by == "harvest":
         return "harvest"
-    return "auto_append" if _in_use_by_itself(step.after) else action
+    return "auto_append" if _in_use_by_itself(after) else action
 
 
 def written_line(now: datetime, word: str, token: str | None) -> bytes:
