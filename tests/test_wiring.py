@@ -176,6 +176,24 @@ class TestDefaultPlace:
         with opened(tmp_path) as memory:
             assert memory.store == str(tmp_path / ".local" / "share" / "engram" / "engram.db")
 
+    def test_plain_files_that_lie_there_alone_are_the_store(self, tmp_path: Path):
+        folder = tmp_path / ".local" / "share" / "engram"
+        with opened(tmp_path, f"files:{folder}") as memory:
+            memory.remember("We deploy on Fridays")
+
+        with opened(tmp_path) as memory:
+            assert memory.store == f"files:{folder}"
+            assert memory.recall("deploy").hits[0].memory.text == "We deploy on Fridays"
+
+    def test_a_database_that_is_there_goes_before_plain_files(self, tmp_path: Path):
+        folder = tmp_path / ".local" / "share" / "engram"
+        opened(tmp_path).close()
+        with opened(tmp_path, f"files:{folder}") as memory:
+            memory.remember("We deploy on Fridays")
+
+        with opened(tmp_path) as memory:
+            assert memory.store == str(folder / "engram.db")
+
     def test_a_folder_that_others_may_look_into_is_refused_with_the_fix(self, tmp_path: Path):
         opened(tmp_path).close()
         folder = tmp_path / ".local" / "share" / "engram"

@@ -171,6 +171,13 @@ def data_folder(environment: Mapping[str, str]) -> str:
     return os.path.join(_base(environment, "XDG_DATA_HOME", ".local/share"), "engram")
 
 
+def default_store(environment: Mapping[str, str]) -> str:
+    """The store where none is named: a file of ours, or the folder where plain files alone lie in it."""
+    folder = data_folder(environment)
+    file = os.path.join(folder, "engram.db")
+    return file if os.path.lexists(file) else _in_folder(folder)
+
+
 def cache_folder(environment: Mapping[str, str]) -> str:
     """Where what can be made again lies, such as the index of a store of plain files."""
     return os.path.join(_base(environment, "XDG_CACHE_HOME", ".cache"), "engram")

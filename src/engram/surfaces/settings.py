@@ -54,5 +54,5 @@ def _shown(name: str, value: object) -> str:
     if isinstance(value, bool):
         return "on" if value else "off"
     if value == "" and name == "store":
-        return os.path.join(config.data_folder(os.environ), "engram.db")
+        return config.default_store(os.environ)
     return str(value) or "-"

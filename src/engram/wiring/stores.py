@@ -28,6 +28,7 @@ def place_of(name: str, environment: Mapping[str, str]) -> tuple[str, str]:
     Raises:
         Invalid: when no engine of ours knows it.
     """
+    name = name or config.default_store(environment)
     scheme, colon, rest = name.partition(":")
     if name == "ram:":
         return "ram", ""
