@@ -149,7 +149,7 @@ def test_an_expired_row_that_is_saved_again_lives_again(alex, world, value):
     before = len(world.events())
     again = saved(alex, "freeze", value)
     assert len(world.events()) == before + 1
-    assert (again["id"], again["expiresAt"]) == (row["id"], None)
+    assert (again["id"], again["expiresAt"], again["source"]) == (row["id"], None, "manual")
     assert values(alex("list")) == [value]
 
 
@@ -287,6 +287,32 @@ def test_a_list_goes_on_at_its_cursor(alex):
         cursor = page["nextCursor"]
         assert page["hasMore"] == (cursor is not None)
     assert seen == [f"Value {number} of five" for number in reversed(range(5))]
+    assert "nextCursor" in alex.refusal("list", cursor="zzz")
+
+
+def test_a_recall_says_whether_it_left_something_out(alex):
+    for number in range(6):
+        saved(alex, f"k{number}", f"Quagga number {number}")
+    few, all_of_them = alex("recall", query="quagga"), alex("recall", query="quagga", limit=6)
+    assert (few["count"], few["hasMore"]) == (5, True)
+    assert (all_of_them["count"], all_of_them["hasMore"]) == (6, False)
+
+
+def test_other_words_have_the_source_of_who_says_them(alex):
+    row = saved(alex, source="crm-bot")
+    assert alex("update", id=row["id"], importance=7)["memory"]["source"] == "crm-bot"
+    assert alex("update", id=row["id"], value="We deploy daily")["memory"]["source"] == "manual"
+    assert saved(alex, value="We deploy hourly", source="auto")["source"] == "auto"
+
+
+@pytest.mark.parametrize(
+    ("tool", "said"),
+    [("save", {"key": "", "value": "v"}), ("save", {"key": "k", "value": " "}), ("recall", {"query": " "})],
+)
+def test_what_is_empty_is_told_in_the_words_of_this_profile(alex, tool, said):
+    error = json.loads(alex.refusal(tool, **said))["error"]
+    assert error["code"] == "VALIDATION_ERROR"
+    assert "engram" not in error["hint"]
 
 
 @pytest.mark.parametrize("category", ["Team Habit", "map", "summary", "7 habits", "Überblick", "c" * 65])

@@ -205,6 +205,8 @@ def test_a_list_goes_on_at_its_cursor_without_repeating_or_skipping(world, alex)
         if not (cursor := page["next_cursor"]):
             break
     assert seen == [f"Decision number {number} of many" for number in reversed(range(7))]
+    for tool in ("list_memory", "list_scheduled"):
+        assert alex.refusal(tool, scope=SCOPE, cursor="zzz").startswith("field=cursor hint=format")
 
 
 def test_a_search_says_how_many_are_hidden_by_where_they_are_in_their_lives(alex):
@@ -384,6 +386,25 @@ def test_an_update_replaces_content_tags_and_visibility(alex):
     assert (row["content"], row["tags"], row["visibility"]) == ("We deploy daily", ["b"], "shared")
     alex("update_memory", id=id, content="We deploy daily", tags=[])
     assert alex("get_memory", id=id)["tags"] == []
+
+
+def test_an_update_without_content_leaves_it_as_it_is(alex):
+    id = stored(alex, summary="Friday deploys")
+    alex("update_memory", id=id, tags=["week"])
+    alex("update_memory", id=id, shared=True)
+    alex("update_memory", id=id, summary="Deploys on Fridays")
+    row = alex("get_memory", id=id)
+    assert (row["content"], row["source"]) == ("We deploy on Fridays", "user-said")
+    assert (row["tags"], row["visibility"], row["summary"]) == (["week"], "shared", "Deploys on Fridays")
+    assert alex.refusal("update_memory", id=id) == "field=content hint=required: content is required"
+    assert alex.refusal("update_memory", id=id, summary="s" * 513).startswith("field=summary hint=too_long")
+
+
+def test_other_words_are_those_of_whoever_says_them(alex):
+    id = stored(alex, source="user-said")
+    alex("update_memory", id=id, content="We deploy daily")
+    assert alex("get_memory", id=id)["source"] == "agent-inferred"
+    assert alex.memory.get(id).memories[0].source == "tool:update_memory"
 
 
 def test_new_content_needs_a_word_about_the_old_summary(alex):

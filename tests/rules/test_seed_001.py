@@ -269,6 +269,16 @@ def test_learned_by_manual_when_a_person_words_it_in_review(world):
     assert (world.now(held.id).learned_by, world.now(held.id).text) == ("manual", "My name is Alex")
 
 
+def test_learned_by_manual_when_a_person_edits_its_words(world):
+    heard = world.agent.remember("We build with npm", kind="tooling").memory
+    assert world.person.revise(heard.id, pinned=True).memory.learned_by == "remember"
+    assert world.agent.revise(heard.id, text="We build with yarn").memory.learned_by == "remember"
+    typed = world.person.revise(heard.id, text="We build with pnpm").memory
+    assert (typed.learned_by, typed.source) == ("manual", "manual")
+    world.person.undo()
+    assert (world.now(heard.id).learned_by, world.now(heard.id).source) == ("remember", "tool:remember")
+
+
 def test_learned_by_import_from_a_file(world, tmp_path):
     world.person.remember("Likes short answers")
     world.person.export(str(tmp_path / "old-memory.jsonl"))

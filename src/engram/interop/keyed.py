@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Annotated, Any, Literal, cast
 
-from engram.errors import EngramError, NotFound
+from engram.errors import EngramError, Invalid, NotFound
 from engram.interop import prompts
 from engram.interop.keyed_rank import density
 from engram.interop.tools import Answer, Asks, Profile, Refused, Shelf
@@ -21,6 +21,7 @@ from engram.model.answers import Remembered
 from engram.model.limits import LIMITS, parse_time, print_time, size
 from engram.model.memory import Citation, Context, Memory, standing
 from engram.model.record import replace
+from engram.model.refs import read_cursor
 from engram.model.scope import GLOBAL, Scope
 
 FEW, MOST = 5, 50
@@ -90,6 +91,8 @@ def save(
     """Save a memory under a key; the same key in the same scope is updated in place."""
     if not key.strip():
         raise Refused("The key is empty.", "Give a short label, such as deploy-day.")
+    if not value.strip():
+        raise Refused("The value is empty.", "Say what to keep under the key.")
     place = _place(asks, scope, projectId, agentId)
     categories = Categories(asks)
     said: dict[str, Any] = {
@@ -105,6 +108,7 @@ def save(
     if dedupe != "create" and not expiresAt and (over := _ending(asks, place, key.strip(), ends=expiresAt is None)):
         # What is saved anew lives on: an end that has come, or was taken off, is no longer its end.
         anew = {"text": value, "clear": ["valid_until"], "revision": over.revision, "cite": cited or None}
+        anew["source"] = source
         return _saved(asks, made.ask("revise", over.id, **anew, **said))
     answer = made.ask(
         *("remember", value),
@@ -135,6 +139,8 @@ def recall(
 ) -> Answer:
     """Recall memories: the closest matches first, then pinned ones, the more important and the newer."""
     _check_limit(limit)
+    if not query.strip():
+        raise Refused("The query is empty.", "Say what to look for, or see what there is with list.")
     categories = Categories(asks)
     where = _where(asks, category, scope, projectId, agentId)
     where["tag"] = list(tags)
@@ -157,7 +163,7 @@ def recall(
     ranked = sorted(found.values(), key=place)
     shown = ranked[: min(limit, MOST)]
     rows = [{**row(memory, categories), "relevance": relevance.get(memory.id)} for memory in shown]
-    return as_json({"memories": rows, "count": len(rows)})
+    return as_json({"memories": rows, "count": len(rows), "hasMore": len(ranked) > len(rows)})
 
 
 @SHELF.tool(name="list")
@@ -179,7 +185,7 @@ def list_memories(
     page = kept(
         *(asks, lambda memory: categories.fits(memory, category)),
         limit=min(limit, MOST),
-        after=cursor or None,
+        after=_cursor(cursor),
         tag=list(tags),
         pinned=pinned,
         **_where(asks, category, scope, projectId, agentId),
@@ -230,6 +236,7 @@ def update(
     answer = asks.ask(
         *("revise", _readable(asks, id, expired=True).id),
         text=value,
+        source="manual",
         summary=summary or None,
         kind=Categories(asks).kind(category),
         tag=list(tags) if tags else None,
@@ -447,6 +454,14 @@ def _time(said: str | None) -> datetime | None:
 def _weight(memory: Memory) -> tuple[bool, int, float]:
     """What puts one of two equally relevant memories first."""
     return (not memory.pinned, -memory.importance, -memory.updated_at.timestamp())
+
+
+def _cursor(said: str) -> str | None:
+    try:
+        _ = said and read_cursor(said)
+    except Invalid:
+        raise Refused("That is no cursor.", "Give the nextCursor of the page before, or none.") from None
+    return said or None
 
 
 def _check_limit(limit: int) -> None:

@@ -42,6 +42,8 @@ def remember(
     name = kind.strip().lower()
     if name not in KINDS:
         raise Refused(f"Unknown kind {name!r}.", f"Use one of: {', '.join(KINDS)}.")
+    if not fact.strip():
+        raise Refused("The fact is empty.", "Say what to remember, as a short statement about the user.")
     answer = asks.ask(
         *("remember", " ".join(fact.split())),
         kind=name,

@@ -224,7 +224,7 @@ def mem_update(
 
 def _changes(old: Memory, title: str, text: str | None, type: str, scope: str) -> dict[str, Any]:
     """What `revise` is asked for; a title stays when the text alone is new."""
-    changes: dict[str, Any] = {} if text is None else {"text": text}
+    changes: dict[str, Any] = {} if text is None else {"text": text, "source": "tool:mem_update"}
     if title.strip() or (text is not None and old.summary):
         changes["summary"] = one_line(title, "summary") if title.strip() else old.summary
     if type.strip():

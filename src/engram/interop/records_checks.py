@@ -11,6 +11,7 @@ from engram.interop.tools import Answer, Refused
 from engram.model.hashing import sha256
 from engram.model.limits import KIB, LIMITS, MOST_CITATIONS, MOST_TAGS, parse_time, size
 from engram.model.memory import Citation, CitationKind
+from engram.model.refs import read_cursor
 
 SOURCES = {"user-said": "said", "agent-inferred": "inferred"}
 CATEGORIES = ("decision", "preference", "convention", "gotcha")
@@ -178,6 +179,15 @@ def check_count(field: str, value: int) -> None:
     """Check a count: what is out of range is refused, not cut."""
     if not 1 <= value <= MOST:
         raise refuse(field, "out_of_range", f"{field} must be between 1 and {MOST}")
+
+
+def check_cursor(cursor: str) -> str:
+    """The mark of a page, which only the page before tells."""
+    try:
+        _ = cursor and read_cursor(cursor)
+    except Invalid:
+        raise refuse("cursor", "format", "cursor must be the next_cursor of the page before") from None
+    return cursor
 
 
 def check_ids(field: str, ids: Sequence[str]) -> None:

@@ -7,7 +7,7 @@ from typing import Annotated, Any, cast
 
 from engram.errors import NotFound
 from engram.interop import records_parameters as p
-from engram.interop.records_checks import check_count, check_scope, refuse, require, time_of
+from engram.interop.records_checks import check_count, check_cursor, check_scope, refuse, require, time_of
 from engram.interop.records_rows import (
     DISCOVERIES,
     DISCOVERY,
@@ -92,7 +92,7 @@ def list_memory(
     page = listed(
         *(asks, place, _in(asks, place, kinds)),
         limit=limit,
-        after=cursor,
+        after=check_cursor(cursor),
         kind=kinds,
         tag=[tag for tag in tags if tag],
         since=time_of("created_after", created_after),
@@ -152,7 +152,7 @@ def list_scheduled(
     page = listed(
         *(asks, place, lambda memory: is_mine(memory) and bool(memory.valid_from or memory.valid_until)),
         limit=limit,
-        after=cursor,
+        after=check_cursor(cursor),
         standing=standings[state],
         since=time_of("created_after", created_after),
         until=time_of("created_before", created_before),

@@ -14,10 +14,12 @@ from engram.interop.records_checks import (
     check_ids,
     check_rule,
     check_rule_summary,
+    check_size,
     check_stored,
     check_tags,
     citations_of,
     refuse,
+    require,
     window_of,
 )
 from engram.interop.records_finding import UUID, missing, own, own_or_none
@@ -25,6 +27,7 @@ from engram.interop.records_rows import DISCOVERIES, DISCOVERY, FAMILIES, Place,
 from engram.interop.tools import Answer, Asks, Shelf
 from engram.interop.values import as_json
 from engram.model.answers import Remembered
+from engram.model.limits import LIMITS
 from engram.model.memory import Context, Memory
 from engram.model.text import digest
 
@@ -74,28 +77,33 @@ def update_memory(
     asks: Asks,
     *,
     id: p.Id = "",
-    content: p.Content = "",
+    content: Annotated[str, "The new content; it stays as it is unless given."] = "",
     shared: Annotated[bool | None, "Share it with others, or keep it private."] = None,
     tags: Annotated[Sequence[str] | None, "The new tags; [] clears them."] = None,
     summary: Annotated[str | None, "The new summary; an empty one clears it."] = None,
 ) -> Answer:
-    """Replace a record's content, and its tags, summary or visibility where given. Only the owner can."""
+    """Replace a record's content, tags, summary or visibility, whatever is given. Only the owner can."""
     memory = own(asks, id)
     rule = memory.kind == "rule"
-    check_content(content, summary or "", **({"most": LONGEST_RULE} if rule else {}))
+    if shared is None and tags is None and summary is None:
+        require("content", content)
+    if said := content.strip():
+        check_content(content, summary or "", **({"most": LONGEST_RULE} if rule else {}))
+    check_size("summary", summary or "", LIMITS["summary"])
     check_tags(tags or ())
     if rule and summary is not None:
         check_rule_summary(summary)
     if rule and shared is False:
         raise refuse("shared", "not_applicable", "a rule is shared and stays so")
-    if memory.summary and summary is None and content != memory.text:
+    if memory.summary and summary is None and said and content != memory.text:
         raise refuse(
             "summary", "conditional_required", "the summary belongs to the old content: give one or clear it"
         )
     cleared = [name for name, value in (("summary", summary), ("tag", tags)) if value is not None and not value]
     answer = asks.ask(
         *("revise", memory.id),
-        text=content,
+        text=content if said else None,
+        source="tool:update_memory",
         summary=summary or None,
         tag=list(tags) if tags else None,
         visibility=None if shared is None else _visibility(shared=shared),
@@ -133,7 +141,12 @@ def store_discovery(
     """Store what you found out about a codebase, with the sources it rests on (1 to 50 citations)."""
     place = check_discovery(content, kind, scope, summary, tags)
     cites = citations_of(citations, least=1)
-    said: dict[str, Any] = {"kind": DISCOVERIES[kind], "summary": summary or None, "cite": cites}
+    said: dict[str, Any] = {
+        "kind": DISCOVERIES[kind],
+        "summary": summary or None,
+        "cite": cites,
+        "source": "tool:store_discovery",
+    }
     if (known := _replaced(asks, id)) is not None:
         if known.kind not in FAMILIES[DISCOVERY]:
             raise refuse("id", "not_applicable", "this record is no discovery")
@@ -141,7 +154,7 @@ def store_discovery(
         answer = asks.ask("revise", known.id, text=content, tag=list(tags), clear=cleared, **said)
         return _stored(asks, answer, "Replaced")
     made = asks.made_in(Context(tool="store_discovery"))
-    where = {"scope": place.scope, "source": "tool:store_discovery", "key": id.lower()}
+    where = {"scope": place.scope, "key": id.lower()}
     return _stored(asks, made.ask("remember", content, tag=list(tags) or None, **where, **said))
 
 
@@ -161,7 +174,14 @@ def store_rule(
         if known.kind != "rule":
             raise refuse("id", "not_applicable", "this record is no rule")
         cleared = [] if tags else ["tag"]
-        answer = asks.ask("revise", known.id, text=content, summary=summary, tag=list(tags) or None, clear=cleared)
+        answer = asks.ask(
+            *("revise", known.id),
+            text=content,
+            source="tool:store_rule",
+            summary=summary,
+            tag=list(tags) or None,
+            clear=cleared,
+        )
         return _stored(asks, answer, "Replaced")
     made = asks.made_in(Context(tool="store_rule"))
     answer = made.ask(

@@ -257,6 +257,7 @@ def revise(
     pinned: p.Pinned = None,
     importance: p.Importance = None,
     confidence: p.Confidence = None,
+    source: p.NewSource = None,
     decay: p.Decay = None,
     valid_from: p.ValidFrom = None,
     valid_until: p.ValidUntil = None,
@@ -272,8 +273,6 @@ def revise(
     del token
     if (event := call.replayed()) is not None:
         return remembered_before(call, event)
-    for name in each(clear):
-        check_choice("clear", name, CLEARED)
     old, request = call.memory(memory), call.request(confirm=confirm)
     said = Proposal(
         text=old.text if text is None else text,
@@ -287,11 +286,12 @@ def revise(
         pinned=pinned,
         importance=importance,
         confidence=confidence,
+        source=source,
         decay=decay,
         valid_from=valid_from,
         valid_until=valid_until,
         context=call.context,
-        cleared=tuple(each(clear)),
+        cleared=_emptied(clear),
     )
     if not (said.cleared or said.said().keys() - {"citations"} or key or text is not None or cite is not None):
         raise Invalid("Nothing to revise was given.", "Say what to change, such as --text or --pinned.")
@@ -305,10 +305,17 @@ def revise(
     return _noted(revised, (*(cited.warnings if cited else ()), *_not_in_use(call, revised.memory)))
 
 
+def _emptied(names: str | Sequence[str]) -> tuple[str, ...]:
+    for name in each(names):
+        check_choice("clear", name, CLEARED)
+    return tuple(each(names))
+
+
 def _revised(call: Call, old: Memory, said: Proposal, revision: int | None, request: Request) -> Remembered:
     """Let admission decide about other content for a memory, as it stands when it is decided."""
-    kind = said.kind
-    prepared = prepare(said._replace(kind=kind or old.kind), request, call.policy)._replace(kind=kind)
+    kind, learned_by = said.kind, "manual" if call.caller.human else said.learned_by
+    prepared = prepare(said._replace(kind=kind or old.kind), request, call.policy)
+    prepared = prepared._replace(kind=kind, learned_by=learned_by)
 
     def decide() -> tuple[Change, Admission]:
         current = call.memory(old.id)

@@ -89,6 +89,10 @@ JudgeModel = Annotated[str, "The model that judged, if one did."]
 Source = Annotated[
     str | None, "Where it comes from; what a page or a tool said (web:URL, output:TOOL) waits for a person."
 ]
+NewSource = Annotated[
+    str | None,
+    "Where the new text comes from; what a page or a tool said (web:URL, output:TOOL) waits for a person.",
+]
 Provenance = Annotated[Origin | None, "said by a person, or inferred by an agent."]
 Replaces = Annotated[Sequence[str], "Memories that it puts out of use: handles or beginnings of ids."]
 Dedupe = Annotated[Literal["merge", "create"], "create makes a memory of its own even where the same exists."]
