@@ -9,6 +9,7 @@ import engram
 from engram.errors import Invalid, NotFound
 from engram.model.answers_look import Graph
 from engram.service import Engram
+from rules.world import World
 
 
 @pytest.fixture
@@ -136,3 +137,20 @@ def test_the_same_text_in_two_places_is_told(memory: Engram):
     memory.remember("We deploy on Fridays", scope="project:b")
 
     assert memory.trends().repeated == 2
+
+
+def test_trends_of_a_member_count_what_it_did_however_much_others_did_since():
+    world = World()
+
+    kims = world.other.remember("Kim's thing").memory.id
+
+    def others_go_on() -> None:
+        for _ in range(201):
+            world.other.verify(kims)
+
+    world.person.remember("Alex's first thing")
+    others_go_on()
+    assert world.person.trends().memories == 1
+    world.person.remember("Alex's second thing")
+    others_go_on()
+    assert world.person.trends().memories == 2

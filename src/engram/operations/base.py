@@ -209,6 +209,11 @@ def newest(call: Call, subject: str | None = None) -> Iterator[Event]:
         before = events[-1].seq
 
 
+def last_event(call: Call) -> int:
+    """The number of the last event in the store, whoever may read it; 0 before the first."""
+    return next((event.seq for event in call.engine.events(newest=True, limit=1)), 0)
+
+
 def remains(call: Call, id: str) -> Mapping[str, Any] | None:
     """What history tells of a record of the caller's that is gone, as it last was; empty where even that is erased.
 

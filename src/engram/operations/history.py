@@ -14,7 +14,17 @@ from engram.model.filter import Filter
 from engram.model.memory import CURATED, Memory
 from engram.model.relation import Relation
 from engram.operations import parameters as p
-from engram.operations.base import PURGED, Call, elsewhere, every, newest, operation, remains, require_between
+from engram.operations.base import (
+    PURGED,
+    Call,
+    elsewhere,
+    every,
+    last_event,
+    newest,
+    operation,
+    remains,
+    require_between,
+)
 from engram.rules.access import is_keeper
 from engram.rules.undo import LASTING, reversed_by
 from engram.rules.undo import undo as take_back
@@ -256,17 +266,10 @@ def _reversal(call: Call, events: tuple[Event, ...], request: Request) -> Change
     return take_back(events, current, request, dependents=waiting)
 
 
-def latest(call: Call) -> Event | None:
-    """The last event that the caller may know of, if it is among the last few hundred."""
-    found = call.engine.events(newest=True, limit=1 if not call.caller.owner else 200)
-    return next(iter(_readable(call, found)), None)
-
-
 def how_many(call: Call) -> int:
     """How many events there are: all of them to whoever looks after the store, to others those they may read."""
-    last = call.engine.events(newest=True, limit=1)
     if is_keeper(call.caller):
-        return last[0].seq if last else 0
+        return last_event(call)
     found, after = 0, 0
     while page := call.engine.events(after=after, limit=MOST_STEPS):
         found += len(_readable(call, page))

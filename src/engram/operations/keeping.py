@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from engram.errors import Conflict, Forbidden, Invalid, NotFound, Unavailable
 from engram.model.hashing import sha256
 from engram.model.scope import Scope
-from engram.operations.base import Call, every
+from engram.operations.base import Call, every, last_event
 from engram.operations.exchanging import Exchange
 from engram.operations.replicas import ACCEPTED, DROPPED, signed_by
 from engram.ports import Ledger
@@ -203,14 +203,15 @@ class Kept:
     def bring_up_to_date(self) -> None:
         """Leave what this store has to tell, unless nothing has happened since the last time."""
         facts = self._ledger.part("served").setdefault(self._name, {})
-        newest = self._call.engine.events(newest=True, limit=1)
-        now = [newest[0].seq if newest else 0, sum(1 for _ in self.place.files())]
-        if facts.get("now") != now:
+        if facts.get("now") != self._now():
             if own := self._call.engine.replica():
                 self.place.introduce(Card(own, self._ledger.key.public, self._call.syncing.device))
             self._exchange().run()
-            newest = self._call.engine.events(newest=True, limit=1)
-            facts["now"] = [newest[0].seq if newest else 0, sum(1 for _ in self.place.files())]
+            facts["now"] = self._now()
+
+    def _now(self) -> list[int]:
+        """What moves when something happens: the last event, and how many files there are."""
+        return [last_event(self._call), sum(1 for _ in self.place.files())]
 
     def index(self) -> Iterator[Listed]:
         """Every file with its mark; one that was changed gets a new mark.

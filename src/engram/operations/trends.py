@@ -9,8 +9,7 @@ from weakref import WeakKeyDictionary
 from engram.model.answers_look import Growth, Proposer, Trends
 from engram.model.filter import Access, Filter
 from engram.model.memory import Memory, standing
-from engram.operations.base import Call, every, operation
-from engram.operations.history import latest
+from engram.operations.base import Call, every, last_event, operation
 from engram.ports import Engine
 from engram.rules.kinds import own_lists
 
@@ -33,8 +32,7 @@ def trends(call: Call) -> Trends:
 
     By day, kind and agent, with how long recalls took. What was recalled is counted on this machine only.
     """
-    newest = latest(call)
-    stamp = (call.access, newest.seq if newest else 0, f"{call.now:%Y-%m-%d}")
+    stamp = (call.access, last_event(call), f"{call.now:%Y-%m-%d}")
     known = _KNOWN.get(call.engine)
     if known is None or known[0] != stamp:
         known = (stamp, _counted(call))
