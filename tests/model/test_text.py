@@ -157,6 +157,17 @@ def test_a_question_is_asked_without_stop_words():
     assert query_terms("Why don't we deploy?") == ["deploy"]
 
 
+def test_a_word_that_shares_its_stem_with_a_stop_word_is_asked_for():
+    assert query_terms("Who owns billing?") == ["own", "bill"]
+    assert query_terms("Who owned our own server?") == ["own", "server"]
+    assert query_terms("the theme of their page") == ["them", "page"]
+
+
+def test_stop_words_within_an_identifier_are_not_asked_for_by_themselves():
+    assert query_terms("isReady") == ["isready", "ready"]
+    assert query_terms("is_not_null") == ["is_not_null", "null"]
+
+
 def test_a_question_of_stop_words_only_keeps_them():
     assert query_terms("Who are you, you?") == ["who", "are", "you"]
 

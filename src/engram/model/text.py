@@ -117,27 +117,39 @@ def terms(text: str) -> list[str]:
     tokenchars '_-./:@#+'``. An identifier beyond 64 characters is dropped as a whole, and a part beyond 64
     is cut into pieces of 64.
     """
-    if "'" in text or "’" in text:
-        text = _contractions().sub(_contracted, text)
-    if text.isascii():
-        found: list[str] = _ascii_words().findall(text)
-    else:
-        text = _fold(text)
-        if text.isascii():
-            found = _ascii_words().findall(text)
-        else:
-            found = _any_words().findall(_unspaced_runs().sub(r" \g<0> ", text))
     out: list[str] = []
-    for word in found:
-        out += _split(word) if len(word) <= LONGEST_TERM else _split.__wrapped__(word)
+    for word in _words(text):
+        out += _terms_of(word)
     return out
 
 
 def query_terms(text: str) -> list[str]:
-    """The terms of a question, each once; stop words only if there is nothing else."""
-    every = [term for term in dict.fromkeys(terms(text)) if term[0] != TAIL]
+    """The terms of a question, each once; stop words only if there is nothing else.
+
+    A stop word is one as it is written: *own* says little, *owns* is what is asked for, and both have one stem.
+    """
+    every: dict[str, None] = {}
+    telling: dict[str, None] = {}
     stops = _stop_terms()
-    return [term for term in every if term not in stops] or every
+    for word in _words(text):
+        found = [term for term in _terms_of(word) if term[0] != TAIL]
+        every.update(dict.fromkeys(found))
+        if len(found) == 1 and word.lower() not in _STOPPED_AS_WRITTEN:
+            telling[found[0]] = None
+        elif len(found) > 1:
+            telling.update((term, None) for term in found if term not in stops)
+    return [*(telling or every)]
+
+
+def _words(text: str) -> list[str]:
+    """The words of a text, identifiers whole; short forms as one word."""
+    if "'" in text or "’" in text:
+        text = _contractions().sub(_contracted, text)
+    if not text.isascii():
+        text = _fold(text)
+    if text.isascii():
+        return _ascii_words().findall(text)
+    return _any_words().findall(_unspaced_runs().sub(r" \g<0> ", text))
 
 
 def holds(term: str, piece: str) -> bool:
@@ -179,6 +191,10 @@ def _same_word(left: str, right: str) -> bool:
     return (
         left.isalnum() and right.isalnum() and not (_unspaced_runs().match(left) or _unspaced_runs().match(right))
     )
+
+
+def _terms_of(word: str) -> tuple[str, ...]:
+    return _split(word) if len(word) <= LONGEST_TERM else _split.__wrapped__(word)
 
 
 @functools.lru_cache(maxsize=16384)
@@ -406,12 +422,13 @@ _STOPPED = """
     a about after again all also am an and any are as at be because been before being but by can
     could did do does doing down during each few for from further had has have having he her here
     hers him his how i if in into is it its itself just me more most my no nor not now of off on
-    once only or other our ours out over own please same she should so some such than that the their
+    once only or other others our ours out over own please same she should so some such than that the their
     theirs them then there these they this those through to too under until up very was we were what
     when where which while who whom why will with would you your yours
 """
 _STOPPED_SHORT = "dont doesnt didnt isnt arent wasnt werent cant couldnt wont wouldnt shouldnt hasnt havent"
 STOP_WORDS = frozenset(_STOPPED.split())
+_STOPPED_AS_WRITTEN = STOP_WORDS | frozenset(_STOPPED_SHORT.split())
 NEGATIONS = frozenset(
     f"{_STOPPED_SHORT} not no nor never none without cannot nicht kein keine keinem keinen keiner nie ohne".split()
 )
