@@ -523,3 +523,52 @@ def test_a_vector_is_begun_before_the_place_of_the_question_is_known():
 
     assert embedder.begun == "haven"
     assert embedder.asked == []  # and nobody waited for it
+
+
+# --- a time and nothing else ---
+
+
+def test_a_question_for_a_time_alone_is_answered_with_what_was_saved_then_the_newest_first(world):
+    world.person.remember("The harbour opens in spring")
+    world.clock.pass_by(days=1)
+    world.person.remember("Lunch is at noon")
+    world.person.remember("The bees have moved")
+
+    assert texts(world.person.recall("what happened today?")) == ["The bees have moved", "Lunch is at noon"]
+    assert texts(world.person.recall("what happened yesterday?")) == ["The harbour opens in spring"]
+
+
+def test_of_a_time_alone_the_kind_that_is_meant_counts_where_there_is_any_of_it(world):
+    world.person.remember("Lunch is at noon")
+    world.person.remember("The harbour is dredged in May", kind="decision")
+
+    assert texts(world.person.recall("what did we decide today?")) == ["The harbour is dredged in May"]
+    assert len(world.person.recall("what did we learn today?").hits) == 2
+
+
+def test_a_time_of_which_nothing_is_known_is_told_and_nothing_else_is_offered(world):
+    world.person.remember("Lunch is at noon")
+
+    answer = world.person.recall("what did we decide last week?")
+
+    assert not answer.hits
+    assert "last week" in answer.hint
+
+
+def test_of_a_time_alone_nothing_comes_that_is_not_live_or_not_asked_for(world):
+    forgotten(world)
+    of_another(world)
+    elsewhere(world)
+    world.person.remember("Lunch is at noon", tag=["food"])
+    world.person.remember("The bees have moved")
+
+    assert texts(world.person.recall("what happened today?", tag=["food"])) == ["Lunch is at noon"]
+    assert texts(world.person.recall("what happened today?")) == ["The bees have moved", "Lunch is at noon"]
+
+
+def test_more_of_a_time_than_was_asked_for_is_told(world):
+    for day in ("Monday", "Tuesday", "Wednesday"):
+        world.person.remember(f"The market of {day} is over")
+
+    assert "--limit" in world.person.recall("what happened today?", limit=2).hint
+    assert not world.person.recall("what happened today?", limit=3).hint

@@ -345,6 +345,13 @@ class TestRecalls:
         assert "meaning" not in told
         assert 'Compared by words alone; "last week" was read as a time.' in told
 
+    def test_recall_of_a_time_alone_says_so_when_it_explains(self, engram: Driver):
+        engram.remember(DEPLOY)
+        told = engram("recall", "what happened today?", "--explain").out
+
+        assert "100% relevant" in told
+        assert 'Compared by time alone; "today" was read as a time.' in told
+
     def test_recall_tells_a_machine_all_it_knows(self, engram: Driver):
         engram.remember(DEPLOY)
         answer = engram("recall", "when do we deploy", "--json").json

@@ -47,6 +47,7 @@ _CLEARLY_GERMAN = frozenset(_CLEAR.split())
 _PERHAPS_GERMAN = frozenset(_UNCLEAR.split())
 """Small words of German: one of the first tells that a question is German; the others are also names or words of
 something else (DER files, the MIT licence, a dir), so it takes two of them."""
+SMALL_GERMAN = _CLEARLY_GERMAN | _PERHAPS_GERMAN
 
 _MONTHS = "January February March April May June July August September October November December"
 _DAYS = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday"

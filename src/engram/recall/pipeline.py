@@ -13,10 +13,12 @@ from engram.model.evidence import BROKEN, Check
 from engram.model.filter import Access, Filter, matches
 from engram.model.memory import Memory, Standing, standing
 from engram.model.query import Census, Hit, Query, cosine, says_all
-from engram.model.text import NEGATIONS, is_latin, terms
+from engram.model.text import NEGATIONS, is_latin, terms, tokens
 from engram.ports import Embedder, Engine
 from engram.recall.lexical import Words, read
 from engram.recall.meaning import Meaning, begin, embed, meaning_of
+from engram.recall.periods import sought
+from engram.recall.timewords import Asked as Time
 from engram.recall.timewords import asked
 from engram.recall.weigh import WIDTH, Asking, Candidate, weigh
 from engram.rules.past import as_of
@@ -70,12 +72,15 @@ def recall(engine: Engine, ask: Asked) -> Recalled:
     Raises:
         Conflict: when the store's vectors are of another model than the embedder's.
     """
+    time = asked(ask.question, ask.moment or ask.now)
+    kind = sought(ask.question, time)
+    if kind is not None and ask.moment is None:
+        return _of_that_time(engine, ask, time, kind)
     # The vector is begun first. All that can do without it comes before it is waited for, in the engine's search.
     meaning = _meaning(engine, ask)
     words = read(engine, ask.question, ask.access)
     if not (words.terms or words.phrases):
         meaning = Meaning()  # marks alone mean nothing, and would be near to anything
-    time = asked(ask.question, ask.moment or ask.now)
     held_back = _held_back(engine, words, ask) if ask.moment is None else {}
     asking = Asking(ask.question, ask.now, time, bool(words.strange), words.phrases)
     pool = _gather(engine, ask, words, _Awaited(meaning, asking, ask.limit))
@@ -98,6 +103,37 @@ def recall(engine: Engine, ask: Asked) -> Recalled:
         behind=meaning.behind,
         time=time.said,
         hint=_hint(words, meaning, weak, found=bool(kept)),
+    )
+
+
+def _of_that_time(engine: Engine, ask: Asked, time: Time, kind: str) -> Recalled:
+    """What was saved at the time asked for, the newest first; of the kind that was meant, where there is any of it.
+
+    There is no subject to be near to, so nothing is compared, and all of that time is equally relevant.
+    """
+    bounds = ask.where
+    since = max(filter(None, (bounds.since, time.since)), default=None)
+    until = min(filter(None, (bounds.until, time.until)), default=None)
+    where = bounds._replace(since=since, until=until, standings=ask.standings, now=ask.now)
+    narrow = where._replace(kinds=(kind,)) if kind and not where.kinds else where
+
+    def found(where: Filter) -> list[Recollection]:
+        page = engine.scan("memory", where, ask.access, limit=CANDIDATES + ask.limit, oldest=time.order == "oldest")
+        memories = (one for one in page.records if isinstance(one, Memory))
+        return [Recollection(one, 1.0, 1.0, {"time": 1.0}, tokens(one.gist)) for one in memories]
+
+    hits = found(narrow) or found(where)
+    kept, collapsed = _collapse(_verified(hits, ask), ask.limit)
+    hint = f"Nothing of that time ({time.said}) is known here. Try --everywhere."
+    if kept:
+        hint = "There is more of that time: give a higher --limit." if len(hits) > len(kept) + collapsed else ""
+    return Recalled(
+        at=ask.now,
+        query=ask.question,
+        hits=tuple(hit for hit, _ in kept),
+        collapsed=collapsed,
+        time=time.said,
+        hint=hint,
     )
 
 

@@ -161,6 +161,8 @@ def _recalled(answer: a.Recalled, paper: Paper) -> Iterator[str]:
         yield paper.dim(f"Held back: {counts(held)}.")
     if paper.explain:
         how = "words and meaning" if answer.by_meaning else "words alone"
+        if answer.hits and all(hit.reasons.keys() == {"time"} for hit in answer.hits):
+            how = "time alone"
         same = f"; {answer.collapsed} left out that say the same" if answer.collapsed else ""
         when = f'; "{answer.time}" was read as a time' if answer.time else ""
         near = f"; {count(answer.weak, 'memory', 'memories')} came near" if answer.weak else ""
