@@ -224,6 +224,31 @@ async def test_an_agent_gives_a_date_or_a_time_of_any_zone(engram: Driver, given
     assert shown["memories"][0]["valid_until"] == kept
 
 
+async def test_rows_say_whose_word_each_memory_is_and_that_it_waits(engram: Driver):
+    spoken = engram.remember("We deploy on Fridays", "--kind", "decision")["memory"]["handle"]
+    async with connected("memory", "auto", engram.folder) as client:
+        noted = (await said(client, "remember", text="The deploy of Fridays takes an hour"))["memory"]
+        page = await said(
+            client, "remember", text="Fridays are safe for a deploy", source="web:https://example.org"
+        )
+        waits = page["memory"]
+        hits = (await said(client, "recall", question="deploy on Fridays"))["hits"]
+        rows = (await said(client, "list", standing=["all"]))["memories"]
+        full = await said(client, "get", memory=[spoken, noted["id"], waits["id"]], around=1)
+    whose = {spoken: "said", noted["id"]: "inferred"}
+
+    assert {one["id"]: one["origin"] for one in hits} == whose
+    assert {one["id"]: one["origin"] for one in rows} == {**whose, waits["id"]: "inferred"}
+    assert [one["origin"] for one in full["memories"]] == ["said", "inferred", "inferred"]
+    beside = [one for line in full["around"] for side in ("before", "after") for one in line[side]]
+    assert beside
+    assert all(one["origin"] == whose[one["id"]] for one in beside)
+    held = ("pending", "untrusted_origin")
+    assert [(one.get("standing"), one.get("held_for")) for one in rows if one["id"] == waits["id"]] == [held]
+    assert (waits["origin"], waits["standing"], waits["held_for"]) == ("inferred", *held)
+    assert (full["memories"][2]["standing"], full["memories"][2]["held_for"]) == held
+
+
 async def test_an_answer_of_nothing_still_says_what_it_is_about(engram: Driver):
     async with connected("memory", "auto", engram.folder) as client:
         assert await said(client, "list") == {"memories": []}
