@@ -1005,3 +1005,40 @@ def test_a_key_for_an_org_that_nobody_named_is_made_with_a_warning_where_tokens_
     )
     monkeypatch.setenv("ENGRAM_ORG", "acme")
     assert "org_claim" not in engram("keys", "create", "ci", "--owner", "ada").out
+
+
+SEVERAL = [
+    ("recall", "deploy"),
+    ("context",),
+    ("list",),
+    ("search", "deploy"),
+    ("search",),
+    ("session", "list"),
+    ("files",),
+    ("evidence",),
+    ("cited", "src/api.py"),
+    ("cited", "session:night"),
+    ("graph", "project"),
+    ("graph", "file", "src/api.py"),
+]
+
+
+@pytest.mark.parametrize("words", SEVERAL, ids=" ".join)
+def test_a_reading_in_a_folder_of_several_projects_says_that_it_went_without_one(
+    engram: Driver, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
+):
+    work = engram.folder / "work"
+    for name in ("api", "web"):
+        (work / name / ".git").mkdir(parents=True)
+    engram.remember("We deploy on Fridays", "--scope", "global")
+    monkeypatch.chdir(work)
+    done = engram(*words)
+    told = engram(*words, "--json").json["hint"]
+
+    assert done.code == 0, done.err
+    for said in (" ".join(done.out.split()), told):
+        assert f"Only what holds everywhere was looked at: {work} holds several projects: api, web." in said
+    if words[0] in ("list", "search", "session"):
+        assert "holds everywhere" not in engram(*words, "--everywhere").out
+    monkeypatch.chdir(work / "api")
+    assert "holds everywhere" not in engram(*words).out

@@ -111,6 +111,7 @@ class Listing(Answer):
     at: datetime
     memories: tuple[Memory, ...]
     next: str | None = None
+    hint: str = ""
 
 
 class Shown(Answer):

@@ -95,6 +95,7 @@ class Cited(Answer):
     file: str
     locator: str
     memories: tuple[Citing, ...]
+    hint: str = ""
 
 
 class Settled(Answer):
@@ -135,6 +136,7 @@ class SessionList(Answer):
     at: datetime
     sessions: tuple[Session, ...]
     next: str | None = None
+    hint: str = ""
 
 
 class Captured(Answer):

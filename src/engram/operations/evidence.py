@@ -13,12 +13,15 @@ from engram.operations import parameters as p
 from engram.operations.base import TRIES, Call, each, every, operation
 from engram.operations.citing import checked
 from engram.operations.routing import beside_of
-from engram.operations.scopes import in_view
+from engram.operations.scopes import in_view, unplaced
 from engram.rules.kinds import own_lists
 from engram.rules.settling import released
 from engram.rules.settling import settle as follow
 
 SOURCES = ("session", "message")
+ENTER = "Go into one of them."
+"""How one of several projects is named where no scope can be given."""
+
 """What a memory may come from: citations of these kinds say so."""
 
 BATCH = 50
@@ -61,7 +64,7 @@ def evidence(
         counts=counts,
         failed=tuple(verdict for verdict in VERDICTS if verdict in unwanted and counted[verdict]),
         since=since,
-        hint=_next_step(rows),
+        hint=f"{_next_step(rows)} {unplaced(call, scope)}".strip(),
     )
 
 
@@ -85,7 +88,8 @@ def cited(call: Call, file: p.FilePlace) -> Cited:
     citing = [one for one in known if any(_is_of(cite, ref) or cite.ref in away for cite in one.citations)]
     found = checked(call, citing)
     rows = [Citing(one, _about(one, found[one.id], ref, _lines(locator))) for one in citing]
-    return Cited(at=call.now, file=ref, locator=locator, memories=tuple(row for row in rows if row.evidence))
+    shown = tuple(row for row in rows if row.evidence)
+    return Cited(at=call.now, file=ref, locator=locator, memories=shown, hint=unplaced(call, "", way=ENTER))
 
 
 @operation("POST /v1/settle", "engram settle", "engram settle --dry-run", writes=True)
@@ -142,7 +146,8 @@ def _made_by(call: Call, kind: str, source: str, where: Filter) -> Cited:
         checks = zip(one.citations, found.get(one.id, ()), strict=False)
         about = tuple(check for cite, check in checks if (cite.kind, cite.ref) == (kind, source))
         rows.append(Citing(one, about))
-    return Cited(at=call.now, file=f"{kind}:{source}", locator="", memories=tuple(rows))
+    hint = unplaced(call, "", way=ENTER)
+    return Cited(at=call.now, file=f"{kind}:{source}", locator="", memories=tuple(rows), hint=hint)
 
 
 def _is_of(citation: Citation, ref: str) -> bool:

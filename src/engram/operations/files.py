@@ -10,7 +10,7 @@ from engram.model.memory import Memory
 from engram.operations import parameters as p
 from engram.operations.base import PAGE, Call, operation
 from engram.operations.citing import checked
-from engram.operations.scopes import in_view
+from engram.operations.scopes import in_view, unplaced
 from engram.rules.kinds import own_lists
 
 MOST_LOOKED_AT = 4 * PAGE
@@ -38,6 +38,7 @@ def files(
             break
     rows = _by_file(citing, dict(checked(call, citing)))
     hint = "" if rows else "No memory here cites a file; --cite PATH:LINES says what one rests on."
+    hint = f"{hint} {unplaced(call, scope, everywhere=everywhere)}".strip()
     return CitedFiles(at=call.now, files=tuple(rows), looked_at=looked_at, next=after, hint=hint)
 
 

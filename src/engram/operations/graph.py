@@ -14,7 +14,7 @@ from engram.operations.base import Call, operation, require_between
 from engram.operations.conflicting import Run
 from engram.operations.evidence import cited
 from engram.operations.relations import chain
-from engram.operations.scopes import in_view
+from engram.operations.scopes import in_view, unplaced
 from engram.rules.kinds import own_lists
 
 MOST_NODES = 200
@@ -101,7 +101,7 @@ class _Drawing:
                 others = {cite.ref for cite in row.memory.citations if cite.kind == "file"} - {found.file}
                 for other in sorted(others)[:3]:
                     self._edges([(row.memory.id, self._add(Node(f"file:{other}", "file", other)), "cites")])
-        self.hint = "" if found.memories else f"No memory cites {found.file}."
+        self.hint = f"{'' if found.memories else f'No memory cites {found.file}.'} {found.hint}".strip()
 
     def project(self, subject: str) -> None:
         """What a project is about: its newest memories, by the files and tags they share."""
@@ -118,7 +118,7 @@ class _Drawing:
             own = [("kind", one.kind), *(("tag", tag) for tag in one.tags)]
             own += [("file", cite.ref) for cite in one.citations if cite.kind == "file"]
             self._edges((one.id, f"{kind}:{name}", kind) for kind, name in own if (kind, name) in shown)
-        self.hint = "" if found else "Nothing live is here."
+        self.hint = f"{'' if found else 'Nothing live is here.'} {unplaced(self._call, subject)}".strip()
 
     def _where(self, scope: str, **clauses: object) -> Filter:
         return self._within(in_view(self._call, scope), **clauses)

@@ -37,14 +37,19 @@ def in_view(call: Call, scope: str | Scope, *, everywhere: bool = False) -> dict
     return {"scopes": tuple(dict.fromkeys(seen))}
 
 
-def unplaced(call: Call, scope: str | Scope, *, everywhere: bool = False) -> str:
-    """What to say where a reading went without a project, because the folder may be several; "" elsewhere."""
+def unplaced(
+    call: Call, scope: str | Scope, *, everywhere: bool = False, way: str = "Name one by its scope."
+) -> str:
+    """What to say where a reading went without a project, because the folder may be several; "" elsewhere.
+
+    `way` is how one of them is named.
+    """
     if scope or everywhere:
         return ""
     try:
         call.at_home()
     except Ambiguous as error:
-        return f"Only what holds everywhere was looked at: {error.message} Name one by its scope."
+        return f"Only what holds everywhere was looked at: {error.message} {way}"
     except Conflict as error:
         return f"Only what holds everywhere was looked at: {error.message} {error.hint}"
     return ""

@@ -15,7 +15,7 @@ from engram.operations.base import MOST_KINDS, Call, each, operation, require_be
 from engram.operations.citing import checked
 from engram.operations.memories import standings
 from engram.operations.recalls import asked_by
-from engram.operations.scopes import in_view
+from engram.operations.scopes import in_view, unplaced
 from engram.recall.pipeline import Asked
 from engram.recall.pipeline import recall as look_up
 from engram.rules.insights import require_memories
@@ -87,10 +87,12 @@ def search(
             "The question is empty, and what was known at a moment is asked for by words.",
             "Say what it is about, beside the moment.",
         )
-    if not question.strip():
-        return _listed(call, where._replace(standings=asked), limit, after, unused=unused)
-    asking = asked_by(call, question, limit=limit, as_of=as_of, words=words, weak=weak)
-    return _found(call, asking(where)._replace(standings=asked), unused=unused)
+    if question.strip():
+        asking = asked_by(call, question, limit=limit, as_of=as_of, words=words, weak=weak)
+        found = _found(call, asking(where)._replace(standings=asked), unused=unused)
+    else:
+        found = _listed(call, where._replace(standings=asked), limit, after, unused=unused)
+    return found._replace(hint=f"{found.hint} {unplaced(call, scope, everywhere=everywhere)}".strip())
 
 
 def _found(call: Call, asking: Asked, *, unused: bool) -> Found:

@@ -16,7 +16,7 @@ from engram.model.session import Session, session_ids
 from engram.operations import parameters as p
 from engram.operations.base import Call, no_longer_there, operation, require_between
 from engram.operations.doubts import doubted
-from engram.operations.scopes import in_view, scope_named
+from engram.operations.scopes import in_view, scope_named, unplaced
 from engram.rules import admission, sessions
 from engram.rules.access import require_place
 from engram.rules.admission import Admission, Known
@@ -217,7 +217,8 @@ def session_list(
         )
         if (after := page.next) is None:
             break
-    return SessionList(at=call.now, sessions=tuple(found), next=after)
+    hint = unplaced(call, scope, everywhere=everywhere)
+    return SessionList(at=call.now, sessions=tuple(found), next=after, hint=hint)
 
 
 @operation("GET /v1/memories/{memory}/timeline", "engram timeline mem-0007 --before 3 --after 3")

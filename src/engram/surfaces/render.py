@@ -183,6 +183,8 @@ def _listing(answer: a.Listing, paper: Paper) -> Iterator[str]:
     yield from rows(answer.memories, answer.at, paper)
     if not answer.memories:
         yield paper.says("No memory matches here. Everything there is: engram list --everywhere --standing all")
+    if answer.hint:
+        yield answer.hint
     if answer.next:
         yield paper.way(f"There is more: --after {answer.next}")
 

@@ -59,6 +59,8 @@ def _session_list(answer: a.SessionList, paper: Paper) -> Iterator[str]:
     yield from table(lines, paper)
     if not lines:
         yield paper.says("No session here. Every one there is: engram session list --everywhere")
+    if answer.hint:
+        yield answer.hint
     if answer.next:
         yield paper.way(f"There is more: --after {answer.next}")
 
@@ -339,6 +341,8 @@ def _cited(answer: a.Cited, paper: Paper) -> Iterator[str]:
         text = cut(row.memory.gist, paper.width - 16)
         yield f"{paper.bold(row.memory.handle)}  {paper.dim(row.memory.kind)}  {text}"
         yield from verdicts(row.evidence, paper, every=True)
+    if answer.hint:
+        yield answer.hint
 
 
 def _settled(answer: a.Settled, paper: Paper) -> Iterator[str]:
