@@ -84,6 +84,19 @@ def test_a_path_of_two_repositories_is_a_file_of_each(memory: Engram):
     ]
 
 
+def test_a_file_of_another_project_is_drawn_where_it_is_asked_for(memory: Engram):
+    for project in ("acme/api", "acme/web"):
+        memory.remember(f"Settings of {project} are read once", scope=f"project:{project}", cite=["src/main.py"])
+
+    assert told(memory.graph("file", "src/main.py")) == set()
+    assert {source for source, _, _ in told(memory.graph("file", "src/main.py", scope="project:acme/web"))} == {
+        "mem-0002"
+    }
+    assert len(told(memory.graph("file", "src/main.py", everywhere=True))) == 2
+    with pytest.raises(Invalid, match="takes no scope"):
+        memory.graph("chain", scope="project:acme/web")
+
+
 def test_the_map_of_a_project_shows_what_its_memories_share(memory: Engram):
     memory.remember("Odd ports only", tag=["net"], scope="project:api", kind="convention")
     memory.remember("Ports above 1024", tag=["net"], scope="project:api", kind="convention")

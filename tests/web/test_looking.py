@@ -305,7 +305,9 @@ def test_files_lead_to_who_cites_them(here: Site):
 
     expect(row).to_contain_text("The API reads its port")
     row.get_by_role("link", name="graph").click()
-    expect(page).to_have_url(re.compile("question=file"))
+    expect(page.get_by_role("textbox", name=re.compile("^The file"))).to_have_value("api.py")
+    expect(page.get_by_role("combobox", name="Scope")).to_have_value("project:acme")
+    expect(page.locator(".in-words li")).to_contain_text("The API reads its port")
 
 
 def test_files_name_their_repository_and_show_every_memory_with_its_verdict(

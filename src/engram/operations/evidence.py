@@ -71,13 +71,14 @@ def evidence(
 @operation(
     "GET /v1/cited", "engram cited src/api.py", "engram cited src/api.py:200-240", "engram cited message:msg-42"
 )
-def cited(call: Call, file: p.FilePlace) -> Cited:
+def cited(call: Call, file: p.FilePlace, *, scope: p.InScope = "", everywhere: p.Everywhere = False) -> Cited:
     """Show which memories cite a file, a session or a message.
 
     Of a file, all of it or some lines. Those that come on demand too. What cites a file under the name it had
     before git renamed it is shown as well.
     """
-    where = Filter(**in_view(call, ""), standings=("live", "stale"), now=call.now, view=call.caller.view)
+    place = in_view(call, scope, everywhere=everywhere)
+    where = Filter(**place, standings=("live", "stale"), now=call.now, view=call.caller.view)
     where = where._replace(except_kinds=own_lists(call.policy.kinds))
     kind, colon, source = file.partition(":")
     if colon and kind in SOURCES:

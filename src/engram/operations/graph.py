@@ -1,7 +1,8 @@
 """How things hang together, one question at a time: what replaced what, what conflicts, who cites a file."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any, cast
 
 from engram.errors import Invalid
@@ -27,9 +28,18 @@ MOST_HUBS = 12
     "engram graph conflicts",
     "engram graph chain mem-0003",
     "engram graph file src/api.py",
+    "engram graph file src/api.py --scope project:github.com/acme/api",
     "engram graph project project:github.com/acme/api --json",
 )
-def graph(call: Call, question: p.GraphQuestion, subject: p.GraphSubject = "", *, limit: p.Limit = 40) -> Graph:
+def graph(
+    call: Call,
+    question: p.GraphQuestion,
+    subject: p.GraphSubject = "",
+    *,
+    scope: p.CitedIn = "",
+    everywhere: p.CitedEverywhere = False,
+    limit: p.Limit = 40,
+) -> Graph:
     """Show how memories hang together.
 
     The answer to one question: which memory replaced which, which may not both hold, which cite a file, and what a
@@ -37,9 +47,12 @@ def graph(call: Call, question: p.GraphQuestion, subject: p.GraphSubject = "", *
     """
     require_between("limit", limit, 1, MOST_NODES)
     draw = _Drawing(call, limit)
-    ask = {"chain": draw.chain, "conflicts": draw.conflicts, "file": draw.file, "project": draw.project}
+    citing: Callable[[str], None] = partial(draw.file, scope=scope, everywhere=everywhere)
+    ask = {"chain": draw.chain, "conflicts": draw.conflicts, "file": citing, "project": draw.project}
     if question not in ask:
         raise Invalid(f"There is no graph of {question!r}.", f"Use one of: {', '.join(ask)}.")
+    if question != "file" and (scope or everywhere):
+        raise Invalid(f"A graph of {question} takes no scope beside its subject.", "Leave it out.")
     ask[question](subject.strip())
     return Graph(
         at=call.now,
@@ -87,11 +100,11 @@ class _Drawing:
         self.left_out += int(page.next is not None)
         self.hint = "" if page.pairs else "Nothing conflicts; to look for it: engram conflicts --scan."
 
-    def file(self, subject: str) -> None:
+    def file(self, subject: str, *, scope: str, everywhere: bool) -> None:
         """Who cites a file, and what else they cite."""
         if not subject:
             raise Invalid("No file was named.", "Name one, such as src/api.py; engram files lists them.")
-        found = cited(self._call, subject)
+        found = cited(self._call, subject, scope=scope, everywhere=everywhere)
         file = self._add(Node(f"file:{found.file}", "file", found.file))
         for row in sorted(found.memories, key=lambda row: WORST.index(row.verdict or "unreachable")):
             if self._memories([row.memory]):

@@ -118,6 +118,8 @@ GraphQuestion = Annotated[
     Literal["chain", "conflicts", "file", "project"],
     "chain: what replaced what; conflicts; file: who cites it; project: its map.",
 ]
+CitedIn = Annotated[str, "Of a file: the scope of the memories that cite it."]
+CitedEverywhere = Annotated[bool, "Of a file: what cites it in every scope."]
 GraphSubject = Annotated[str, "The memory, the file or the project it is about."]
 Limit = Annotated[int, "How many at most."]
 After = Annotated[str | None, "The `next` of the page before."]

@@ -48,13 +48,16 @@ class _Place(NamedTuple):
     y: float
 
 
-def graph(answer: Graph) -> Markup:
-    """A graph in columns: what an edge leads to stands to the right of what it comes from."""
+def graph(answer: Graph, scope: str = "") -> Markup:
+    """A graph in columns: what an edge leads to stands to the right of what it comes from.
+
+    A file leads on to what else cites it in the same scope.
+    """
     columns = _columns(answer)
-    return Markup("").join(_drawn(answer, columns, size.of(len(columns))) for size in SIZES)
+    return Markup("").join(_drawn(answer, columns, size.of(len(columns)), scope) for size in SIZES)
 
 
-def _drawn(answer: Graph, columns: list[list[str]], size: Size) -> Markup:
+def _drawn(answer: Graph, columns: list[list[str]], size: Size, scope: str) -> Markup:
     places = {
         id: _Place(8 + at * (size.box + size.gap), 8 + row * ROW)
         for at, column in enumerate(columns)
@@ -64,7 +67,7 @@ def _drawn(answer: Graph, columns: list[list[str]], size: Size) -> Markup:
     height = 16 + max(map(len, columns), default=1) * ROW
     edges = (edge for edge in answer.edges if edge.source in places and edge.target in places)
     drawn = [_curve(edge, places, size) for edge in edges]
-    drawn += [_box(node, places[node.id], size) for node in answer.nodes if node.id in places]
+    drawn += [_box(node, places[node.id], size, scope) for node in answer.nodes if node.id in places]
     return Markup(
         '<svg class="graph {3}" width="{0}" height="{1}" viewBox="0 0 {0} {1}" role="group" '
         'aria-label="The graph; the list below says the same">{2}</svg>'
@@ -102,11 +105,11 @@ def _depths(answer: Graph) -> dict[str, int]:
     return depth
 
 
-def _box(node: Node, at: _Place, size: Size) -> Markup:
+def _box(node: Node, at: _Place, size: Size, scope: str) -> Markup:
     name = (node.memory.handle or node.id[:13]) if node.memory else node.kind
     link = address(f"/memory/{node.id}") if node.memory else ""
     if node.kind == "file":
-        link = address("/graph", question="file", subject=node.label)
+        link = address("/graph", question="file", subject=node.label, scope=scope)
     stands = [each for each in (node.standing, node.verdict) if each]
     label = ", ".join([f"{name}: {plain(node.label)}", *stands])
     inside = Markup(

@@ -22,16 +22,17 @@ def show(asked: Asked) -> Response:
     """The answer to one question, as a drawing and as a list."""
     question = asked.said("question", "conflicts")
     limit = min(int(said), MOST) if (said := asked.said("limit")).isdecimal() else FEW
-    subject, found, error = asked.said("subject").strip(), None, None
+    subject, scope, found, error = asked.said("subject").strip(), asked.said("scope").strip(), None, None
     if question == "project":
         home = asked.engram.home
         subject = asked.project("subject") or ("" if home == GLOBAL else str(home))
+    where = {"scope": scope, "everywhere": not scope} if question == "file" else {}
     try:
         if question != "file" or subject:
-            found = asked.engram.looking().ask("graph", question, subject, limit=max(limit, 1))
+            found = asked.engram.looking().ask("graph", question, subject, limit=max(limit, 1), **where)
     except EngramError as refused:
         error = refused
-    drawn = drawing.graph(found) if found and found.nodes else ""
+    drawn = drawing.graph(found, scope) if found and found.nodes else ""
     names = (
         {node.id: (node.memory.handle or node.id[:13]) if node.memory else node.label for node in found.nodes}
         if found
@@ -44,6 +45,7 @@ def show(asked: Asked) -> Response:
         questions=QUESTIONS,
         question=question,
         subject=subject,
+        scope=scope,
         limit=limit,
         most=MOST,
         found=found,
