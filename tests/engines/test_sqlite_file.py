@@ -985,6 +985,19 @@ def test_a_new_way_to_make_terms_keeps_the_vectors(embedded):
     engine.close()
 
 
+@pytest.mark.parametrize("document", ["{", "[]", '"text"', '{"id": "x"}'])
+def test_a_document_that_cannot_be_read_is_told_and_repairs_nothing(store, document):
+    tamper(store, f"UPDATE memory SET doc = '{document}' WHERE n = 1", "DELETE FROM words WHERE rowid = 1")
+    engine = open_store(store)
+
+    for repair in (False, True):
+        found = {(each.code, each.message) for each in engine.check(repair=repair)}
+        assert ("records", "The document of mem-0001 is damaged.") in found
+        assert "words" in {code for code, _ in found}
+    assert engine.get("memory", ["mem-0002"], MINE)["mem-0002"].text == "The port is 8080"
+    engine.close()
+
+
 def test_repair_changes_no_record(store):
     engine = open_store(store)
     before = (everything(engine), engine.events())

@@ -1,11 +1,16 @@
 """Looking for tampering, once for every SQL engine: history against its hashes, records against history."""
 
-from collections.abc import Collection, Iterable, Iterator
+import json
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
+from engram.engines.salvage import parsed
+from engram.errors import Corrupt
 from engram.model.change import Finding
-from engram.model.codec import Document
+from engram.model.codec import Document, Record, RecordType, decode, index
 from engram.model.event import BOOKKEEPING, Event, intact
 from engram.model.refs import print_handle
+
+MEND = "Mend it: engram doctor --fix"
 
 
 def check_history(events: Iterable[Event], mine: Collection[str]) -> Iterator[Finding]:
@@ -27,27 +32,55 @@ def check_history(events: Iterable[Event], mine: Collection[str]) -> Iterator[Fi
 
 
 def check_records(
-    events: Iterable[Event], kept: Iterable[tuple[int, Document]], mine: Collection[str]
+    events: Iterable[Event], kept: Iterable[tuple[int, str, str]], mine: Collection[str]
 ) -> Iterator[Finding]:
-    """Every memory, by its number, against what history says it became.
+    """Every memory (its number, id and document) against what history says it became.
 
     What a purge took from history cannot be compared, nor can what other stores wrote: the last line about it need
-    not be the last word.
+    not be the last word. Of a document that cannot be read `check_row` tells.
     """
     told, unknown, elsewhere = _told(events, mine)
     missing = {id for id, said in told.items() if said.get("id") and "text" in said} - unknown
-    for n, document in kept:
-        missing.discard(document["id"])
-        said = told.get(document["id"], {})
+    for n, id, doc in kept:
+        missing.discard(id)
+        if (document := parsed(doc)) is None:
+            continue
+        said = told.get(id, {})
         names = {name for name in {**document, **said} if document.get(name) != said.get(name)} - BOOKKEEPING
-        names -= {"seen"} if document["id"] in elsewhere else set()
-        if names and document["id"] not in unknown:
+        names -= {"seen"} if id in elsewhere else set()
+        if names and id not in unknown:
             handle, fields = print_handle("memory", n), ", ".join(sorted(names))
             message = f"{handle} is not what history made it: {fields} was changed from outside."
             yield Finding("records", message, "Compare with a backup, or forget it.")
     for id in sorted(missing):
         message = f"{id[:13]} is in history, but no longer in the store: it was removed from outside."
         yield Finding("records", message, "Restore a backup.")
+
+
+def check_row(type: RecordType, n: int, doc: str, columns: Sequence[object]) -> Finding | None:
+    """What is wrong with a record in its table: its document is damaged, or its columns are not those of it."""
+    record, handle = record_in(type, doc), print_handle(type, n)
+    if record is None:
+        return Finding("records", f"The document of {handle} is damaged.", "Restore a backup.")
+    if [*index(record).values()] == [*columns]:
+        return None
+    return Finding("columns", f"The columns of {handle} differ from its document.", MEND, fixable=True)
+
+
+def record_in(type: RecordType, doc: str) -> Record | None:
+    """The record that a document stands for; None where it is none."""
+    try:
+        return decode(type, json.loads(doc))
+    except (ValueError, Corrupt):
+        return None
+
+
+def is_mendable(derived: Sequence[Finding]) -> bool:
+    """Whether what is derived can be made anew: from records that can all be read, and only where something is off.
+
+    Where history disagrees as well nobody asks: what was tampered with is never blessed.
+    """
+    return bool(derived) and all(finding.fixable for finding in derived)
 
 
 def _told(events: Iterable[Event], mine: Collection[str]) -> tuple[dict[str, Document], set[str], set[str]]:

@@ -9,6 +9,7 @@ from engram.engines import postgres_search as searching
 from engram.engines import postgres_vectors as vectors_of
 from engram.engines import postgres_words as words_of
 from engram.engines import postgres_write as writing
+from engram.engines.audit import is_mendable
 from engram.engines.chain import moved
 from engram.engines.postgres_blobs import PostgresBlobs
 from engram.engines.postgres_check import TALLIES, check_derived, check_told, mend_derived
@@ -255,7 +256,7 @@ class PostgresEngine:
             mend_derived(part, writing.Book.read(part, self._new_replica)).write(part)
 
         told, derived = self._database.read(self.org, look)
-        if repair and not told and derived:  # never bless what was tampered with
+        if repair and not told and is_mendable(derived):
             self._database.write(self.org, mend)
             return self.check()
         return [*told, *derived]

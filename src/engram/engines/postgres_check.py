@@ -3,17 +3,14 @@
 import json
 from collections.abc import Iterator
 
-from engram.engines.audit import check_history, check_records
+from engram.engines.audit import MEND, check_history, check_records, check_row, record_in
 from engram.engines.postgres_schema import MEMORY_COLUMNS, RECORD_COLUMNS, Part
 from engram.engines.postgres_write import Book, Place, Worded, index_words, place_number, place_of, put_columns
 from engram.engines.rows import event_of
 from engram.model.change import Finding
-from engram.model.codec import RECORDS, decode, index
+from engram.model.codec import RECORDS, decode
 from engram.model.event import Event
 from engram.model.memory import Memory
-from engram.model.refs import print_handle
-
-MEND = "Mend it: engram doctor --fix"
 
 DRIFTED = {
     "claim": "SELECT count(*) FROM claim WHERE org = :org AND id NOT IN (SELECT id FROM memory)",
@@ -50,8 +47,7 @@ TALLIES = (
 
 def check_told(part: Part) -> list[Finding]:
     """What does not agree with history: nothing mends that."""
-    docs = part.fetch("SELECT n, doc::text FROM memory WHERE org = :org")
-    kept = [(n, json.loads(doc)) for n, doc in docs]
+    kept = part.fetch("SELECT n, id, doc::text FROM memory WHERE org = :org")
     mine = Book.replicas(part)
     return [*check_history(_events(part), mine), *check_records(_events(part), kept, mine)]
 
@@ -62,9 +58,8 @@ def check_derived(part: Part) -> list[Finding]:
     for type in RECORDS:
         names = MEMORY_COLUMNS if type == "memory" else RECORD_COLUMNS
         for n, doc, *kept in part.fetch(f"SELECT n, doc::text, {', '.join(names)} FROM {type} WHERE org = :org"):
-            if list(index(decode(type, json.loads(doc))).values()) != kept:
-                message = f"The columns of {print_handle(type, n)} differ from its document."
-                findings.append(Finding("columns", message, MEND, fixable=True))
+            if finding := check_row(type, n, doc, kept):
+                findings.append(finding)
     for table, sql in DRIFTED.items():
         row = part.first(sql)
         if row and row[0]:
@@ -103,17 +98,13 @@ def _check_words(part: Part) -> Iterator[Finding]:
     worded = {n: (terms, length) for n, _, terms, length in part.fetch("SELECT n, p, terms, length FROM worded()")}
     wrong = 0
     for n, doc in part.fetch("SELECT n, doc::text FROM memory WHERE org = :org"):
-        wanted = Worded.of(_memory(doc))
-        wrong += worded.pop(n, None) != (wanted.terms, wanted.length)
+        kept, memory = worded.pop(n, None), record_in("memory", doc)
+        if isinstance(memory, Memory):
+            wanted = Worded.of(memory)
+            wrong += kept != (wanted.terms, wanted.length)
     if wrong + len(worded):
         message = f"{wrong + len(worded)} memories are not in the word index as they should be."
         yield Finding("words", message, MEND, fixable=True)
-
-
-def _memory(doc: str) -> Memory:
-    memory = decode("memory", json.loads(doc))
-    assert isinstance(memory, Memory)
-    return memory
 
 
 def _events(part: Part) -> Iterator[Event]:

@@ -8,6 +8,7 @@ from typing import cast
 import apsw
 
 from engram.engines import sqlite_file as files
+from engram.engines.audit import is_mendable
 from engram.engines.pieces import TELLING, as_json, pieces_of
 from engram.engines.rows import (
     Row,
@@ -270,7 +271,7 @@ class SqliteEngine:
                 return [*findings, damage]
             if repair:
                 with self._connections.transaction() as writer:
-                    if check_derived(writer) and not check_told(writer):  # never bless what was tampered with
+                    if is_mendable(check_derived(writer)) and not check_told(writer):
                         mend_derived(writer)
             db.execute("BEGIN")  # one snapshot: a writer beside the check must not look like damage
             return findings + check_told(db) + check_derived(db)

@@ -1,18 +1,16 @@
 """Looking for damage: history against its hashes, and what is derived against the records."""
 
-import json
 from collections.abc import Iterator
 
 import apsw
 
-from engram.engines.audit import check_history, check_records
+from engram.engines.audit import MEND, check_history, check_records, check_row
 from engram.engines.rows import event_of, tallied
 from engram.engines.sqlite_file import COLUMNS, MEMORY_COLUMNS
 from engram.engines.sqlite_rows import EVENTS, Book, fetch, meta
 from engram.model.change import LEFT, Finding
-from engram.model.codec import RECORDS, Document, decode, index
+from engram.model.codec import RECORDS
 from engram.model.event import Event
-from engram.model.refs import print_handle
 from engram.model.text import TERMS_VERSION
 
 MOST = 20
@@ -44,21 +42,14 @@ def integrity(db: apsw.Connection) -> Finding | None:
     if not places:
         return None
     first = next((line for line in places if not line.endswith("never used")), places[0])
-    many = (
-        f"{MOST} places or more"
-        if len(places) >= MOST
-        else "1 place"
-        if len(places) == 1
-        else f"{len(places)} places"
-    )
+    many = "1 place" if len(places) == 1 else f"{len(places)} places{' or more' if len(places) >= MOST else ''}"
     return Finding("integrity", f"The file of the store is damaged in {many}. SQLite says of one: {first}.", LEFT)
 
 
 def check_told(db: apsw.Connection) -> list[Finding]:
     """What does not agree with history: nothing mends that."""
-    docs = ((n, json.loads(doc)) for n, doc in db.execute("SELECT n, doc FROM memory"))
-    mine = _mine(db)
-    return [*check_history(_events(db), mine), *check_records(_events(db), docs, mine)]
+    mine, kept = _mine(db), db.execute("SELECT n, id, doc FROM memory")
+    return [*check_history(_events(db), mine), *check_records(_events(db), kept, mine)]
 
 
 def _events(db: apsw.Connection) -> Iterator[Event]:
@@ -70,15 +61,6 @@ def _mine(db: apsw.Connection) -> set[str]:
     """The replica that this store is, and those it was before it was copied or restored."""
     book = Book.kept(db)
     return {book.chain.head.replica, *book.chain.earlier} if book else set()
-
-
-def _document(doc: str) -> Document | None:
-    """The document, or None where it is none of a memory's, a session's or a relation's."""
-    try:
-        kept = json.loads(doc)
-    except ValueError:
-        return None
-    return kept if isinstance(kept, dict) and isinstance(kept.get("id"), str) else None
 
 
 def tallies(db: apsw.Connection) -> dict[str, int]:
@@ -106,12 +88,8 @@ def check_derived(db: apsw.Connection) -> list[Finding]:
     for type in RECORDS:
         names = list(MEMORY_COLUMNS if type == "memory" else COLUMNS)
         for n, doc, *columns in db.execute(f"SELECT n, doc, {', '.join(names)} FROM {type}"):
-            if (document := _document(doc)) is None:
-                damaged = f"The document of {print_handle(type, n)} is damaged."
-                findings.append(Finding("records", damaged, "Restore a backup."))
-            elif list(index(decode(type, document)).values()) != columns:
-                drifted = f"The columns of {print_handle(type, n)} differ from its document."
-                findings.append(Finding("columns", drifted, fixable=True))
+            if finding := check_row(type, n, doc, columns):
+                findings.append(finding)
     strays = "SELECT count(*) FROM {0} WHERE NOT EXISTS (SELECT 1 FROM memory WHERE memory.{1} = {0}.{1})"
     counts = {table: fetch(db, strays.format(table, key))[0][0] for table, key in KEYED_BY.items()}
     for table, sql in DRIFTED.items():
@@ -119,9 +97,7 @@ def check_derived(db: apsw.Connection) -> list[Finding]:
             continue  # one drift, told once: mending the columns mends the places
         counts[table] = counts.get(table, 0) + fetch(db, sql)[0][0]
     return findings + [
-        Finding(
-            table, f"{count} rows of {table} do not fit the memories.", "Mend it: engram doctor --fix", fixable=True
-        )
+        Finding(table, f"{count} rows of {table} do not fit the memories.", MEND, fixable=True)
         for table, count in counts.items()
         if count
     ]
