@@ -212,6 +212,7 @@ def fork(store: str, whose: str) -> None:
         os._exit(0)
     os.read(ready, 1)
     engine.close()
+    engine = open_any(Path(store), "parent")
     engine.commit(change(memory("again", "The parent speaks again"), batch="again"))
     engine.close()
     os.close(over)

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import uuid
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from pathlib import Path
 
@@ -282,3 +283,20 @@ def owner_count(table: str, org: str) -> int:
     with psycopg.connect(database_url(), options="-c search_path=engram,public") as db:
         row = db.execute(f"SELECT count(*) FROM {table} WHERE org = %s", [org]).fetchone()
         return row[0] if row else -1
+
+
+def test_bytes_that_are_erased_while_they_are_passed_on_leave_no_name_without_bytes():
+    engine = new_org(shared_database())
+    blobs = engine.blobs()
+    keep(blobs)
+    with psycopg.connect(database_url(), options="-c search_path=engram,public") as erasing:
+        erasing.execute("SELECT set_config('engram.org', %s, true)", [engine.org])
+        erasing.execute("DELETE FROM blob WHERE org = %s", [engine.org])
+        with ThreadPoolExecutor() as pool:
+            passing = pool.submit(blobs.pass_on, "ada", "ben", HASH, START)
+            with pytest.raises(TimeoutError):
+                passing.result(timeout=0.5)
+            erasing.commit()
+            passing.result(timeout=20)
+
+    assert blobs.held("ben") == []

@@ -35,7 +35,7 @@ from engines.samples import (
 )
 from engines.servers import Pair, database_url, new_org, put_first_schema, server, shared_database, start_again
 from engines.trips import counted
-from engram.engines import postgres_database, postgres_nearest, postgres_search, postgres_words
+from engram.engines import postgres_database, postgres_nearest, postgres_schema, postgres_search, postgres_words
 from engram.engines.postgres import PostgresEngine
 from engram.engines.postgres_database import WRITING, Database, Lost
 from engram.engines.postgres_schema import MIGRATIONS, ROLE, TABLES, migrate
@@ -484,6 +484,17 @@ def test_e8_two_processes_updating_one_record_lose_no_update():
 # --- what survives ---
 
 
+@pytest.mark.parametrize("whose", ["parents", "own"])
+def test_e8_a_forked_process_has_connections_of_its_own(whose):
+    org = f"fork-{uuid.uuid4().hex[:8]}"
+    said = (child := start("fork", f"org/{org}", whose)).communicate(timeout=60)
+    engine = PostgresEngine(shared_database(), org, new_replica=lambda: "after")
+
+    assert (child.returncode, said) == (0, ("", ""))
+    assert {record.id for record in everything(engine)} == {"parent", "again", "forked"}
+    assert engine.check() == []
+
+
 @pytest.mark.parametrize("run", range(3))
 def test_e7_a_process_that_is_killed_leaves_everything_whole_or_absent(tmp_path, run):
     org, acks = uuid.uuid4().hex, tmp_path / "acks"
@@ -774,6 +785,13 @@ def test_others_tables_in_a_schema_of_our_name_are_no_store_of_ours(owner):
     assert migrate(url, lambda *_: None) == len(MIGRATIONS)
 
 
+def test_an_extension_that_the_server_lacks_is_told_with_the_remedy(owner):
+    with pytest.raises(Unavailable, match="lacks the extension nowhere_to_be_had") as refused:
+        postgres_schema._have(owner, "nowhere_to_be_had", "Install it there.")
+
+    assert refused.value.hint == "Install it there."
+
+
 def test_a_database_that_is_not_there_is_told_in_a_word():
     with pytest.raises(Unavailable) as refused:
         Database("postgresql://127.0.0.1:1/nowhere")
@@ -881,3 +899,18 @@ def test_a_dump_by_the_owner_fails_and_one_by_a_superuser_is_restored_whole_as_t
     assert [one.id for one in everything(restored)] == ["id-1"]
     assert restored.check() == []
     again.close()
+
+
+@pytest.mark.parametrize("document", ["[]", '"text"', '{"id": "id-1"}', '{"id": "id-1", "unheard_of": 1}'])
+def test_e12_a_document_that_cannot_be_read_is_told_and_repairs_nothing(document):
+    engine = new_org(shared_database())
+    engine.commit(change(memory("id-1"), memory("id-2", "note 2")))
+    engine._database.write(engine.org, lambda part: part.run(DAMAGE, document))
+
+    for repair in (False, True):
+        found = engine.check(repair=repair)
+        assert ("records", "The document of mem-0001 is damaged.") in {(each.code, each.message) for each in found}
+    assert engine.get("memory", ["id-2"], MINE)["id-2"].text == "note 2"
+
+
+DAMAGE = "UPDATE memory SET doc = %s::jsonb WHERE org = :org AND id = 'id-1'"

@@ -75,9 +75,10 @@ class PostgresBlobs:
 
     def pass_on(self, owner: str, other: str, sha256: str, at: datetime) -> None:
         """See `ports.Blobs.pass_on`."""
+        # Locked, so that whoever erases it meanwhile sees the second name, or is waited for.
         self._run(
             "INSERT INTO blob (org, owner, sha256, body, size, at)"
-            f" SELECT org, %s, sha256, body, size, %s FROM blob WHERE {NAMED}"
+            f" SELECT org, %s, sha256, body, size, %s FROM blob WHERE {NAMED} FOR SHARE"
             " ON CONFLICT (org, owner, sha256) DO UPDATE SET at = excluded.at, hidden = false",
             *(other, print_time(at), owner, sha256),
         )

@@ -1,9 +1,11 @@
 """A database that many orgs share: its connections, and transactions that belong to one org each."""
 
 import logging
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, TypeVar, cast
+from weakref import WeakSet
 
 import psycopg
 from psycopg import errors as pg
@@ -77,9 +79,13 @@ class Database:
         with connected(url) as db, permitted(db, MEMBERSHIP):
             _check_version(require_known(schema_of(db)))
             db.execute("SELECT set_config('role', %s, false)", [ROLE])
-        self._url = url
-        self._pool: ConnectionPool[Connection] = ConnectionPool(
-            writable(url),
+        self._url, self._most = url, most
+        self._pool = self._connections()
+        _KNOWN.add(self)
+
+    def _connections(self) -> ConnectionPool[Connection]:
+        return ConnectionPool(
+            writable(self._url),
             kwargs={
                 "autocommit": True,
                 "connect_timeout": 10,
@@ -90,7 +96,7 @@ class Database:
                 "prepare_threshold": 0,
             },
             min_size=1,
-            max_size=most,
+            max_size=self._most,
             timeout=PATIENCE,
             reconnect_timeout=AGAIN,
             reconnect_failed=_try_again,
@@ -129,6 +135,11 @@ class Database:
     def close(self) -> None:
         """Let go of all connections. Durability never depends on it."""
         self._pool.close()
+
+    def renew(self) -> None:
+        """Connect anew in a forked process: the connections, and the threads behind them, are its parent's."""
+        _LEFT_ALONE.append(self._pool)
+        self._pool = self._connections()
 
     def _once(self, org: str, begin: str, act: Callable[[Part], T]) -> T:
         """As the application role and for this org alone, until it ends; what is raised inside undoes it."""
@@ -191,6 +202,20 @@ class Database:
         except Unavailable:  # what it says of the way there is for operators, not for whoever asks a server
             return Unavailable("The database does not answer.", "Try again soon.")
         return Unavailable("All connections to the database are in use.", "Try again soon.")
+
+
+_KNOWN: WeakSet[Database] = WeakSet()
+_LEFT_ALONE: list[ConnectionPool[Connection]] = []
+"""What is its parent's in a forked process: to close it there would end it for both."""
+
+
+def _forked() -> None:
+    for each in list(_KNOWN):
+        each.renew()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forked)
 
 
 def _check_version(version: int) -> None:

@@ -242,7 +242,7 @@ def m0005_blobs(db: Connection) -> None:
 
 def m0006_pieces_of_words(db: Connection) -> None:
     """Let what stands inside a longer word be found, by the trigrams of all terms."""
-    _run(db, "CREATE EXTENSION IF NOT EXISTS pg_trgm")
+    _have(db, "pg_trgm", "Install it there: it comes with the contrib modules of PostgreSQL.")
     _run(
         db,
         """CREATE TABLE vocabulary (org text COLLATE "C" NOT NULL, term text COLLATE "C" NOT NULL,
@@ -365,7 +365,7 @@ def migrate(url: str, progress: Callable[[int, int, str], None]) -> int:
             with permitted(db, OWNING), db.transaction():
                 with permitted(db, CREATING):
                     _run(db, f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}")
-                _have_vectors(db)
+                _have(db, "vector", "Install it there: github.com/pgvector/pgvector.")
                 _run(db, f"SET LOCAL search_path = {SCHEMA}, public")
                 step(db)
                 _run(db, "DELETE FROM meta WHERE name = 'schema'")
@@ -374,19 +374,17 @@ def migrate(url: str, progress: Callable[[int, int, str], None]) -> int:
     return taken
 
 
-def _have_vectors(db: Connection) -> None:
-    """Have the extension pgvector in the database.
+def _have(db: Connection, extension: str, remedy: str) -> None:
+    """Have an extension in the database.
 
     Raises:
-        Unavailable: when the server does not have it, or this user may not make it.
+        Unavailable: when the server does not have it (its hint is the remedy), or this user may not make it.
     """
     try:
-        with permitted(db, "CREATE EXTENSION vector;"):
-            _run(db, "CREATE EXTENSION IF NOT EXISTS vector")
+        with permitted(db, f"CREATE EXTENSION {extension};"):
+            _run(db, f"CREATE EXTENSION IF NOT EXISTS {extension}")
     except (pg.FeatureNotSupported, pg.UndefinedFile):
-        raise Unavailable(
-            "The server of the database has no pgvector.", "Install it there: github.com/pgvector/pgvector."
-        ) from None
+        raise Unavailable(f"The server of the database lacks the extension {extension}.", remedy) from None
 
 
 def connected(url: str, *, seconds: int = 10) -> Connection:
