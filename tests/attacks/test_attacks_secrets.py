@@ -1,5 +1,6 @@
 """Credentials in every write path: nothing of them is in any file or log afterwards, whatever was asked."""
 
+import base64
 import json
 import re
 from pathlib import Path
@@ -94,6 +95,32 @@ def test_a_credential_is_in_no_file_whichever_way_it_came(engram: Driver, store:
     assert SECRET not in engram("history", "--limit", "100", "--json").out
     tried(ATTACK, "CLI", KEPT)
     tried(ATTACK, "hook", KEPT)
+
+
+OTHERWISE = {
+    "wrapped": SAID.replace(SECRET, f"{SECRET[:20]}\n{SECRET[20:]}"),
+    "hidden": SAID.replace(SECRET, f"{SECRET[:12]}\u200b{SECRET[12:24]}\u00ad{SECRET[24:]}"),
+    "in base64": SAID.replace(SECRET, base64.b64encode(SECRET.encode()).decode()),
+    "in an address": f"git clone https://bot:{SECRET}@example.org/acme/api.git",
+    "in JSON": json.dumps({"headers": {"X-Token": SECRET}}),
+    "in the environment": f"export TOKEN={SECRET}; make",
+    "as a private span, escaped": f"a &lt;private&gt;{SECRET[4:]}&lt;/private&gt; b",
+    "as a private span, never closed": f"a <PRIVATE >{SECRET[4:]}",
+    "as a private span, within another": f"a <private>x<private>y</private>{SECRET[4:]}</private> b",
+}
+
+
+@pytest.mark.parametrize("written", OTHERWISE)
+def test_a_credential_is_known_however_it_is_written(engram: Driver, written: str):
+    said = OTHERWISE[written]
+    engram("remember", said)
+    engram("remember", "With a summary", "--summary", " ".join(said.split()) if written != "wrapped" else "none")
+    kept = everything(engram.folder).decode("utf-8", "replace")
+    bare = "".join(sign for sign in kept if sign not in "\u200b\u00ad\n")
+
+    assert "redacted:" in kept
+    assert not any(piece in bare for piece in (SECRET[4:], base64.b64encode(SECRET.encode()).decode()[8:40]))
+    tried("A credential that is wrapped, hidden or written otherwise", "CLI", KEPT)
 
 
 # --- a server, by its three doors ---

@@ -41,6 +41,20 @@ TOKENS = [
     *(("github-token", word("gh", letter, "_", some(36))) for letter in "pousr"),
     ("github-token", word("github", "_pat_", some(22), "_", some(59))),
     ("gitlab-token", word("gl", "pat-", some(20))),
+    ("gitlab-token", word("gl", "pat-", some(27), ".01.", "a1b2c3d4e")),
+    *(
+        ("gitlab-token", word("gl", middle, "-", hexed(40)))
+        for middle in ("rt", "cbt", "ptt", "ft", "imt", "agent", "oas", "soat", "ffct")
+    ),
+    ("github-token", word("gh", "s_", some(40), ".", some(40), ".", some(43))),
+    ("openai-key", word("sk", "-", hexed(32))),
+    ("openai-key", word("cs", "k-", (LOWER + "0123456789")[::-1] + "abcdefghijkl")),
+    ("elevenlabs-key", word("sk", "_", hexed(48))),
+    ("langsmith-key", word("ls", "v2_pt_", hexed(32), "_", hexed(10))),
+    ("nuget-key", word("oy", "2", (LOWER + "01234567890123456"))),
+    ("clojars-token", word("CLO", "JARS_", hexed(60))),
+    ("docker-token", word("dck", "r_oat_", some(32))),
+    ("onepassword-key", word("A3", "-Q7ZXK2", "-MV9TR4", "-BN8WY-CH3SL-PD6GJ-FA1UX")),
     *(("slack-token", word("xo", "x", letter, "-", "1234567890-", some(24))) for letter in "bpase"),
     ("slack-token", word("xa", "pp-1-", some(40))),
     ("stripe-key", word("sk", "_live_", some(24))),
@@ -158,6 +172,19 @@ LABELLED = [
     ("credential", "deploy --token ", "abc123def456", " now"),
     ("credential", "?access_token=", "abc123def456", "&page=2"),
     ("credential", "token: your://api_key=", "abc123def456", ""),
+    ("credential", "//registry.npmjs.org/:_authToken=", UUID, ""),
+    ("authorization", '{"auths": {"x": {"auth": "', "dXNlcjpw" + "YXNzd29yZA==", '"}}}'),
+    ("password", "curl -s -u admin:", "kitten99", " https://example.org"),
+    ("password", "curl --user 'admin:", "kitten", "' https://example.org"),
+    ("password", "mysql -u root -p", "kitten99", " shop"),
+    ("password", "sshpass -p '", "kitten", "' ssh host"),
+    ("password", "machine example.org login bob password ", "kitten99", ""),
+    ("password", "define('DB_PASSWORD', '", "kitten99", "');"),
+    ("password", 'account.setPassword("', "kitten99", '")'),
+    ("credential", "config('api_key', '", "abc123def456", "')"),
+    ("password", "password:\n  ", "Kitten-99!x", "\nuser: bob"),
+    ("private-key", "Private-Lines: 2", f"\n{some(64)}\n{some(44)}", "\nPrivate-MAC: 0"),
+    ("seed-phrase", "seed phrase: ", "able acid bone cave dawn echo fame gate hawk iron jazz kite", ""),
 ]
 
 LEFT_ALONE = [
@@ -249,6 +276,21 @@ LEFT_ALONE = [
     "비밀번호: 관리자에게 문의하세요",
     "the <privateer> sailed; <private-note> is no tag; a private matter",
     "password=[redacted:password] and https://u:[redacted:url-password]@host",
+    "//registry.npmjs.org/:_authToken=${NPM_TOKEN}",
+    '"auth": "disabled", "auth": "aGVsbG8gd29ybGQ="',
+    "curl -u user:password https://x, curl -u $USER:$PASS https://x",
+    "docker run -u 1000:1000 x",
+    "log in with mysql -u root -p, then mysql -u root -pdatabase",
+    "sshpass -p $PW ssh host",
+    "machine learning login flow password reset",
+    "define('DB_PASSWORD', getenv('DB_PASSWORD')); setPassword(user.password); setPassword('')",
+    'fields = ("password", "username"); open("/etc/passwd", "a/../b2")',
+    "password:\n  required: true\n  type: string",
+    "password:\n- at least 12 characters",
+    "seed phrase: twelve words that restore a wallet, which nobody should ever keep in a memory at all",
+    "the tag &lt;private&gt; keeps things out, and so does \uff1cprivate\uff1e",
+    "a long-identifier-name\nanother-identifier-name and sk-\nlearn-contrib",
+    "A3-size paper, csk-learn, lsv2 and oy2",
 ]
 
 
@@ -298,6 +340,41 @@ def test_a_secret_beside_letters_of_another_script_is_found(before, after, kind,
 )
 def test_private_spans_are_removed(text, left, kinds):
     assert redact(text) == Redaction(left, kinds)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a &lt;private&gt;x&lt;/private&gt; b",
+        "a &#60;PRIVATE&#62;x&#x3c;/private&#x3e; b",
+        "a \uff1cprivate\uff1ex\uff1c/private\uff1e b",
+        "a \\u003cprivate\\u003ex\\u003c/private\\u003e b",
+        "a <private" + " y" * 600 + ">x</private> b",
+        "a <pri\u00advate>x</priv\u200bate> b",
+        "a <private>x&lt;/private&gt; b",
+    ],
+)
+def test_private_spans_are_known_however_their_tags_are_written(text):
+    assert redact(text) == Redaction("a [redacted:private] b", ("private",))
+
+
+TOKEN = word("gh", "p_", some(36))
+
+
+@pytest.mark.parametrize("between", ["\u200b", "\u00ad", "\u200d\ufe0f", "\u2060\u200b\u2060", "\n", "\r\n"])
+@pytest.mark.parametrize("at", [6, 20, 34])
+def test_a_token_in_pieces_that_read_as_one_is_removed(between, at):
+    # Eight characters on either side are the least that a window breaks.
+    text = (
+        f"use {TOKEN[:at]}{between}{TOKEN[at:]} now"
+        if "\n" not in between
+        else f"{TOKEN[:20]}{between}{TOKEN[20:]} now"
+    )
+    assert redact(text).text in ("use [redacted:github-token] now", "[redacted:github-token] now")
+
+
+def test_a_token_that_is_whole_takes_nothing_of_the_next_line_with_it():
+    assert redact(f"A={TOKEN}\nDATABASE=x").text == "A=[redacted:github-token]\nDATABASE=x"
 
 
 def test_kinds_are_listed_in_the_order_of_the_text():
@@ -385,9 +462,10 @@ def test_a_text_that_never_settles_is_withheld():
 def test_importing_the_module_compiles_no_pattern():
     program = (
         "import re, importlib, engram\n"  # the standard library compiles some of its own
-        "from engram.rules import redact, redact_shapes\n"
+        "from engram.rules import redact, redact_judging, redact_shapes\n"
         "def refuse(*_): raise SystemExit('compiled at import')\n"
         "re.compile = re._compile = refuse\n"
+        "importlib.reload(redact_judging)\n"
         "importlib.reload(redact_shapes)\n"
         "importlib.reload(redact)\n"
     )

@@ -15,6 +15,16 @@ NO_CONTEXT = "no-context"
 LOOK_ALIKES: Mapping[str, str] = MappingProxyType({"<": "\u2039", ">": "\u203a", "```": "'''", "~~~": "'''"})
 """What could end a block → what looks like it."""
 
+UNSEEN = (
+    "\xad\u061c\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff0-\ufffb"  # marks of format
+    "\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0"  # fillers
+    "\u180b-\u180d\u180f\ufe00-\ufe0e\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"  # others
+)
+"""What nobody sees and no text needs, as a class of a pattern has it."""
+
+JOINERS = "\u200c\u200d\ufe0f"
+"""What nobody sees, and words and signs of some scripts need."""
+
 
 def marked(text: str) -> str:
     """What was recalled between its marks, with none of its own in it, and nothing that nobody sees."""
@@ -60,12 +70,8 @@ def tame(text: str) -> str:
 
 @functools.cache
 def _unseen() -> re.Pattern[str]:
-    """Controls but for space, marks of format, fillers, and selectors but for the one that signs need."""
-    controls = "\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f"
-    formats = "\xad\u061c\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff0-\ufffb"
-    fillers = "\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0"
-    others = "\u180b-\u180d\u180f\ufe00-\ufe0e\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
-    return re.compile(f"[{controls}{formats}{fillers}{others}]")
+    """Controls but for space, and what is unseen but for the joiners and the selector that words and signs need."""
+    return re.compile(f"[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f{UNSEEN}]")
 
 
 @functools.cache

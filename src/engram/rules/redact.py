@@ -9,12 +9,15 @@ Nothing is compiled when the module is imported, and a plain text leaves before 
 """
 
 import re
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from math import log2
 from typing import NamedTuple
 
-from engram.rules.redact_shapes import CONTEXTS, SPOKEN, TOKENS, Shape, compiled, worded
+from engram.model.marks import JOINERS, UNSEEN
+from engram.rules.redact_judging import compiled, worded
+from engram.rules.redact_shapes import CONTEXTS, SPOKEN, TOKENS, Shape
 
 
 class Redaction(NamedTuple):
@@ -86,10 +89,40 @@ def _replaced(text: str, spans: list[_Span]) -> tuple[str, list[_Span]]:
 
 
 def _found(text: str, *, given: bool) -> list[_Span]:
-    """Every span to replace, in no order; the cheap questions come first, for most texts hold nothing."""
+    """Every span to replace, in no order: in the text as it stands, and as a reader sees it."""
+    spans = _standing(text, given=given)
+    if not text.isascii() and compiled(_HIDDEN).search(text):
+        spans += _beneath(text, _HIDDEN, lambda bare: _standing(bare, given=given))
+    if "\n" in text and compiled(_WRAPPED).search(text):
+        whole = {span.start for span in spans}
+        wrapped = _beneath(text, _BREAK, lambda bare: _by_table(bare, bare.lower(), TOKENS, _TOKEN_RANK, re.ASCII))
+        spans += [span for span in wrapped if span.start not in whole]  # what is whole ends with its line
+    return spans
+
+
+_HIDDEN = f"[{UNSEEN}{JOINERS}]+"
+_BREAK = r"(?<=[A-Za-z0-9_-])\r?\n(?=[A-Za-z0-9_-])"
+
+# A run that a narrow window may have broken, with another after it that is no word of a sentence.
+_WRAPPED = r"[A-Za-z0-9_.-]{8,}\r?\n(?=[A-Za-z0-9_-]{8})"
+
+
+def _beneath(text: str, between: str, find: Callable[[str], Iterable[_Span]]) -> Iterator[_Span]:
+    """What is found in a text without what stands between its letters, where it stands in the text itself."""
+    cuts, gone = [], [0]
+    for gap in compiled(between).finditer(text):
+        cuts.append(gap.start() - gone[-1])
+        gone.append(gone[-1] + len(gap[0]))
+    for span in find(compiled(between).sub("", text)):
+        start, last = (at + gone[bisect_right(cuts, at)] for at in (span.start, span.end - 1))
+        yield span._replace(start=start, end=last + 1)
+
+
+def _standing(text: str, *, given: bool) -> list[_Span]:
+    """The spans in a text as it stands; the cheap questions come first, for most texts hold nothing."""
     spans: list[_Span] = []
     lowered = text.lower()
-    if "<" in text and "private" in lowered:
+    if "private" in lowered:
         spans += _private(text)
     if "-begin" in lowered or "- begin" in lowered:
         spans += _key_blocks(text)
@@ -112,27 +145,36 @@ def _any(anchors: tuple[str, ...], lowered: str) -> bool:
 
 _PRIVATE_RANK = 0
 
-# White space and attributes are bounded, so that a row of half-open tags costs no more than its length.
-_PRIVATE_TAG = r"<\s{0,9}(/?)\s{0,9}private(?:[\s/][^<>]{0,500})?>"
+# White space is bounded, and attributes end before the next tag, so that a row of half-open tags costs no more than
+# its length. In the second form the brackets are written otherwise: by name, by number, or full in width.
+_PRIVATE_TAG = (
+    r"<\s{0,9}(/?)\s{0,9}private(?:[\s/][^<>]*+)?>"
+    r"|(?:＜|&lt;|&#0{0,5}60;|&#x0{0,5}3c;|\\u003c|%3c)\s{0,9}(/?)\s{0,9}private\s{0,9}"  # noqa: RUF001
+    r"(?:＞|&gt;|&#0{0,5}62;|&#x0{0,5}3e;|\\u003e|%3e)"  # noqa: RUF001
+)
 
 
 def _private(text: str) -> Iterator[_Span]:
     """Outermost private spans; one that is never closed reaches to the end of the text.
 
-    A closing tag without an opening one is dropped: what it was meant to close cannot be known.
+    A closing tag without an opening one is dropped: what it was meant to close cannot be known. One that is
+    written otherwise and stands alone is a mention, and stays.
     """
     depth = start = 0
+    plainly = False
     for tag in compiled(_PRIVATE_TAG, re.IGNORECASE | re.ASCII).finditer(text):
-        if not tag[1]:
+        if not (tag[1] or tag[2]):
             start = start if depth else tag.start()
+            plainly = tag[2] is None or (plainly and depth > 0)
             depth += 1
         elif depth == 0:
-            yield _Span(*tag.span(), _PRIVATE_RANK, "")
+            if tag[1]:
+                yield _Span(*tag.span(), _PRIVATE_RANK, "")
         else:
             depth -= 1
             if depth == 0:
                 yield _Span(start, tag.end(), _PRIVATE_RANK, "private")
-    if depth:
+    if depth and plainly:
         yield _Span(start, len(text), _PRIVATE_RANK, "private")
 
 

@@ -1,183 +1,30 @@
 """What a secret looks like: shapes that speak for themselves, and shapes that their surroundings give away.
 
-Two tables, which `redact` goes through, and what tells a secret from a word that only holds the place of one.
-Nothing is compiled when the module is imported.
+Two tables, which `redact` goes through. Nothing is compiled when the module is imported.
 """
 
-import re
 from collections.abc import Callable
-from functools import cache
 from typing import NamedTuple
 
-
-@cache
-def compiled(pattern: str, flags: int = re.ASCII) -> re.Pattern[str]:
-    """A pattern, compiled when it is first asked for."""
-    return re.compile(pattern, flags)
-
-
-# Words as people write identifiers: TOKEN, Token, token, 2024.
-_PIECE = r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+"
-
-_STAND_IN = (
-    r"^(?:\$[A-Za-z_]\w*$|\$[{(]|<|\{|%\w+%|\*{3}|\[redacted:[a-z0-9-]+\]|\.\.\.|xxx|arn:|op:/|env[.:\[(]|process\.|os\."
-    r"|(?:sha-?\d+|md5|bcrypt|scrypt|argon2i?d?|pbkdf2|oauth-?2|base64|utf-?8|x?ed25519|[ehpr]s(?:256|384|512)|1password|lastpass|bitwarden)$"
-    r"|(?:[a-z]+[_-])*(?:password|passwd|secret|token|key)[_-]?\d?$)"
-    r"|your|example|placeholder|change[_-]?me|redacted|dummy|sample|\*\*\*|xxxx|\.\.\.|://"
+from engram.rules.redact_judging import (
+    any_value,
+    is_basic,
+    is_credential,
+    is_header_value,
+    is_named_password,
+    is_not_kebab,
+    is_password,
+    is_quoted_credential,
+    is_quoted_password,
+    is_quoted_phrase,
+    is_secret_phrase,
+    is_secret_word,
+    is_seed,
+    is_spoken_in_pieces,
+    is_spoken_password,
+    is_url_password,
+    is_value,
 )
-_CODE = r"^[A-Za-z_][\w.]*[(\[]|^\(?[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+$|^v?\d+(?:\.\d+)+|^\d{4}-\d\d-\d\dT"
-_JOINED = r"^[./~]*[A-Za-z0-9]+(?:[-_./:\\]+[A-Za-z0-9]+)+/?$"
-
-
-def _stands_in(value: str) -> bool:
-    """Whether the value only holds the place of a secret, or is code or an address that leads to one."""
-    return bool(compiled(_STAND_IN, re.ASCII | re.IGNORECASE).search(value) or compiled(_CODE).match(value))
-
-
-def worded(value: str, least: float = 2.75) -> bool:
-    """Whether the value falls into pieces as long as words; random characters change class sooner."""
-    pieces: list[str] = compiled(_PIECE).findall(value)
-    return sum(map(len, pieces)) >= least * len(pieces)
-
-
-def _mixed(value: str) -> int:
-    """How many of lower case, upper case, digits and signs occur."""
-    return sum(bool(compiled(one).search(value)) for one in ("[a-z]", "[A-Z]", "[0-9]", "[^A-Za-z0-9]"))
-
-
-def _joined_words(value: str) -> bool:
-    """Whether the value is words and numbers joined by hyphens, dots, slashes and their like."""
-    return bool(compiled(_JOINED).match(value)) and worded(value, 2.4)
-
-
-def _any_value(_value: str) -> bool:
-    return True
-
-
-def _is_password(value: str) -> bool:
-    """For `password = …`: what is no plain word and holds no place."""
-    if len(value) < 6 or _stands_in(value):
-        return False
-    if not compiled(r"[0-9]").search(value) and (value.isalpha() or _joined_words(value)):
-        return not worded(value, 2.4)
-    return _mixed(value) > 1 or value.isdigit()
-
-
-def _is_named_password(value: str) -> bool:
-    """For `password: …`, which prose writes too: joined words are left as well."""
-    return _is_password(value) and not _joined_words(value)
-
-
-def _is_spoken_password(value: str) -> bool:
-    """For `the password is …`, which is mostly prose: letters with a digit or a sign among them, and no words."""
-    if len(value) < 5 or _stands_in(value) or _joined_words(value):
-        return False
-    signed = compiled(r"[A-Za-z0-9][!@#$%^&*+=?][!-~]").search(value)
-    return bool(compiled(r"[A-Za-z]").search(value) and (compiled(r"[0-9]").search(value) or signed))
-
-
-def _is_secret_word(value: str) -> bool:
-    """For `my password is …`, where it ends a clause: a word that says nothing about the password itself."""
-    word = value.lower()
-    told = compiled(rf"{_STATES}|.*(?:ed|ing|able|ible|ous|ive|less|ly)").fullmatch(word)
-    return not told and not _stands_in(value)
-
-
-def _is_secret_phrase(value: str) -> bool:
-    """For `my passphrase is …`: several words, and none that a sentence is held together by."""
-    words = value.lower().replace("-", " ").split()
-    binding = compiled(_BINDING)
-    return all(len(word) > 2 and not binding.fullmatch(word) for word in words) and _is_secret_word(words[0])
-
-
-def _is_spoken_in_pieces(value: str) -> bool:
-    """For `the password is …` with spaces in it: no piece is a plain word, and together they are long enough."""
-    pieces = value.split()
-    return len(value) > 7 and all(_is_piece(piece) for piece in pieces)
-
-
-def _is_piece(piece: str) -> bool:
-    """Whether letters have digits or signs among them, and are no words that hold a place or are joined."""
-    marked = compiled(r"[A-Za-z][0-9!@#$%^&*+=?]|[0-9!@#$%^&*+=?][A-Za-z]").search(piece)
-    return bool(marked) and not _stands_in(piece) and not _joined_words(piece)
-
-
-def _is_quoted_password(value: str) -> bool:
-    """For `password = "…"` with spaces in it: what no sentence is, or holds a piece that is a password."""
-    if " " not in value.strip() or _stands_in(value):
-        return False
-    words = value.lower().split()
-    if any(_is_spoken_password(word) for word in value.split()):
-        return True
-    return not any(compiled(rf"{_BINDING}|{_SMALL}|.*{_SPEAKING_OF}.*").fullmatch(word) for word in words)
-
-
-def _is_quoted_phrase(value: str) -> bool:
-    """For `password: "…"` and `the password is "…"`, which prose writes too: no word says what it is like."""
-    return _is_quoted_password(value) and (
-        all(_is_secret_word(word) for word in value.split())
-        or any(_is_spoken_password(word) for word in value.split())
-    )
-
-
-def _is_quoted_credential(value: str) -> bool:
-    """For `token: "…"` with spaces in it: where one piece is a credential, all of it goes."""
-    return " " in value.strip() and any(_is_credential(piece) for piece in value.split())
-
-
-def _is_credential(value: str) -> bool:
-    """For `token: …` and its like, words with many uses: digits among letters, and no joined words."""
-    if len(value) < 8:
-        return False
-    letters = sum(map(str.isalpha, value))
-    digits = sum(map(str.isdigit, value))
-    if letters == len(value):
-        return letters >= 16 and not worded(value)
-    if letters < 2 or not (digits > 1 or (digits == 1 and _mixed(value) > 2)):
-        return False
-    return not _stands_in(value) and not _joined_words(value)
-
-
-def _is_header_value(value: str) -> bool:
-    """For an `Authorization` header: anything but a single plain word or a stand-in."""
-    plain = compiled(r"[A-Za-z]?(?:[a-z_-]+|[A-Z_-]+)[.,]?").fullmatch(value)
-    return not plain and not _stands_in(value) and not (value.isalpha() and worded(value))
-
-
-def _is_url_password(value: str) -> bool:
-    """For `scheme://user:…@host`: even a plain word, unless it only names what belongs there."""
-    return value.lower() not in {"pass", "pwd"} and not _stands_in(value)
-
-
-def _is_not_kebab(value: str) -> bool:
-    """Keeps `sk-learn-contrib-…`: a key of this form has digits and both cases."""
-    return _mixed(value) > 3 or not _joined_words(value)
-
-
-# What a password may be said to be, without telling it.
-_STATES = (
-    r"absent|alphanumeric|ascii|back|bad|bare|blank|broken|case|clear|cleartext|complex|"
-    r"default|different|easy|empty|exposed|fine|gone|good|great|hard|here|hidden|insecure|"
-    r"invalid|kept|known|later|local|long|lost|mandatory|masked|mine|missing|more|new|none|"
-    r"not|null|numeric|okay|old|online|optional|permanent|plain|plaintext|private|public|"
-    r"random|ready|right|safe|same|secret|secure|sensitive|sent|set|short|shown|simple|stale|"
-    r"strong|stuck|temporary|there|unique|unknown|unsafe|unset|valid|visible|weak|written|"
-    r"wrong|yours"
-)
-
-_BINDING = (
-    r"and|are|because|been|before|but|can|could|does|each|every|for|from|had|has|have|how|"
-    r"into|like|likely|long|many|more|most|much|must|needs|never|not|now|once|one|only|"
-    r"our|out|over|per|same|should|since|some|than|that|the|their|then|there|they|this|"
-    r"too|two|until|very|was|what|when|where|which|who|why|will|with|within|without|would|"
-    r"you|your"
-)
-
-_SMALL = r"an|as|at|be|by|if|in|is|it|no|of|on|or|to|was"
-_SPEAKING_OF = r"(?:pass|secret|token|character|letter|digit)"
-
-
-# --- The tables ---
 
 
 class Shape(NamedTuple):
@@ -186,7 +33,7 @@ class Shape(NamedTuple):
     kind: str
     anchors: tuple[str, ...]
     pattern: str
-    judge: Callable[[str], bool] = _any_value
+    judge: Callable[[str], bool] = any_value
     tail: str = ""  # signs that go with the secret where they follow it: they may be its end
 
 
@@ -198,8 +45,18 @@ _R = r"(?![A-Za-z0-9_-])"
 TOKENS = (
     Shape("aws-access-key", ("akia", "asia", "abia", "acca"), _L + r"(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}" + _R),
     Shape("github-token", ("github_pat_",), _L + r"github_pat_[A-Za-z0-9_]{22,}"),
-    Shape("github-token", ("ghp_", "gho_", "ghu_", "ghs_", "ghr_"), _L + r"gh[pousr]_[A-Za-z0-9]{30,}"),
-    Shape("gitlab-token", ("glpat-", "gldt-", "glrt-"), _L + r"gl(?:pat|dt|rt)-[A-Za-z0-9_-]{20,}"),
+    Shape(
+        "github-token",
+        ("ghp_", "gho_", "ghu_", "ghs_", "ghr_"),
+        _L + r"gh[pousr]_[A-Za-z0-9]{30,}+(?:\.[A-Za-z0-9_-]{16,}+){0,2}",
+    ),
+    Shape(
+        "gitlab-token",
+        ("pat-", "dt-", "rt-", "bt-", "tt-", "ft-", "mt-", "agent-", "oas-", "oat-", "fct-"),
+        _L
+        + r"gl(?:pat|dt|rt|rtr|cbt|ptt|ft|imt|agent|oas|soat|ffct)-[A-Za-z0-9_-]{20,}+"
+        + r"(?:\.[0-9a-z]{2}\.[0-9a-z]{7,9})?",
+    ),
     Shape("slack-token", ("xox",), _L + r"xox[abeoprs]-[A-Za-z0-9-]{16,}"),
     Shape("slack-token", ("xapp-",), _L + r"xapp-\d-[A-Za-z0-9-]{20,}"),
     Shape(
@@ -212,7 +69,10 @@ TOKENS = (
     Shape("stripe-webhook-secret", ("whsec_",), _L + r"whsec_[A-Za-z0-9+/=]{24,}"),
     Shape("anthropic-key", ("sk-ant-",), _L + r"sk-ant-[A-Za-z0-9_-]{16,}"),
     Shape("openrouter-key", ("sk-or-",), _L + r"sk-or-v1-[0-9a-f]{40,}"),
-    Shape("openai-key", ("sk-",), _L + r"sk-[A-Za-z0-9_-]{20,}", _is_not_kebab),
+    Shape("openai-key", ("sk-",), _L + r"sk-[A-Za-z0-9_-]{20,}", is_not_kebab),
+    Shape("openai-key", ("sk-",), _L + r"c?sk-(?=[a-z]{0,30}[0-9][a-z]{0,30}[0-9])[a-z0-9]{32,}" + _R),
+    Shape("elevenlabs-key", ("sk_",), _L + r"sk_[0-9a-f]{48}" + _R),
+    Shape("langsmith-key", ("lsv2_",), _L + r"lsv2_(?:pt|sk)_[0-9a-f]{32}_[0-9a-f]{10}"),
     Shape("google-api-key", ("aiza",), _L + r"AIza[A-Za-z0-9_-]{35,}"),
     Shape("google-oauth-secret", ("gocspx-",), _L + r"GOCSPX-[A-Za-z0-9_-]{20,}"),
     Shape("google-oauth-token", ("ya29.",), _L + r"ya29\.[A-Za-z0-9_-]{20,}"),
@@ -220,7 +80,14 @@ TOKENS = (
     Shape("npm-token", ("npm_",), _L + r"npm_[A-Za-z0-9]{36,}"),
     Shape("pypi-token", ("pypi-agei",), _L + r"pypi-AgEI[A-Za-z0-9_-]{30,}"),
     Shape("rubygems-key", ("rubygems_",), _L + r"rubygems_[0-9a-f]{40,}"),
-    Shape("docker-token", ("dckr_pat_",), _L + r"dckr_pat_[A-Za-z0-9_-]{20,}"),
+    Shape("nuget-key", ("oy2",), _L + r"oy2[a-z0-9]{43}" + _R),
+    Shape("clojars-token", ("clojars_",), _L + r"CLOJARS_[0-9a-f]{60}" + _R),
+    Shape("docker-token", ("dckr_",), _L + r"dckr_[op]at_[A-Za-z0-9_-]{20,}"),
+    Shape(
+        "onepassword-key",
+        ("a3-",),
+        _L + r"A3-[A-Z0-9]{6}-(?:[A-Z0-9]{11}|[A-Z0-9]{6}-[A-Z0-9]{5})(?:-[A-Z0-9]{5}){3}" + _R,
+    ),
     Shape("sendgrid-key", ("sg.",), _L + r"SG\.[A-Za-z0-9_-]{16,}+\.[A-Za-z0-9_-]{16,}"),
     Shape("twilio-key", ("sk", "ac"), _L + r"(?:SK|AC)[0-9a-f]{32}" + _R),
     Shape("mailgun-key", ("key-",), _L + r"key-[0-9a-f]{32}" + _R),
@@ -314,6 +181,13 @@ _KEY_ANCHORS = (
     "시크릿",
 )
 
+# A value as an argument beside its name, and one alone on the line below it.
+_GIVEN = r"[\"']?[ ]{0,2}[,(][ ]{0,2}[\"']([^\"'\s]{4,128})[\"']"
+_BELOW = (
+    r"[\"'`*]{0,3}[:：][*]{0,2}[ \t]{0,3}\r?\n[ \t>|-]{0,12}[\"'`]?([!-~]{6,128}?)[\"'`]?(?=[ \t]{0,3}(?:\r?\n|\Z))"  # noqa: RUF001
+)
+_COMMAND = r"(?<![\w-])(?:{})[ ](?:[^\n|;&]{{0,160}}?[ ])??"
+
 # How a password is spoken of: "the wifi password is …", "my passphrase for the backup is now …".
 _SPOKEN_OF = (
     r"(?: (?:for|to|of|für|zum|de) (?:[\w.'-]{1,30} ){1,4}?| )"
@@ -326,6 +200,17 @@ _CLAUSE_ENDS = r"(?=[ \t]{0,3}(?:[.,;!?)\n]|\Z|[ \t](?:and|but|for|on|so|und|abe
 
 # Anchors of shapes that need neither `=` nor `:` in the text.
 SPOKEN = (
+    "curl ",
+    "wget ",
+    "mysql",
+    "mariadb",
+    "sshpass",
+    "phrase ",
+    "mnemonic ",
+    "('",
+    '("',
+    "', '",
+    '", "',
     "bearer ",
     "password ",
     "passwort ",
@@ -367,40 +252,40 @@ CONTEXTS = (
         "cloudflare-token",
         ("cloudflare", "cf_", "cf-"),
         r"(?:cloudflare|(?<![a-z])cf[_-])[A-Za-z0-9_ .-]{0,30}" + _EITHER + r"[\"'`]?([A-Za-z0-9_-]{37,45})" + _R,
-        _is_credential,
+        is_credential,
     ),
     Shape(
         "authorization",
         ("authorization",),
         r"authorization[\"']?[ \t]{0,3}[:=][ \t]{0,3}[\"']?(?:bearer|basic|token|apikey|digest)[ \t]{1,3}"
         r"([A-Za-z0-9._~+/-]{6,}={0,2})",
-        _is_header_value,
+        is_header_value,
     ),
-    Shape("authorization", ("bearer ",), _L + r"bearer[ \t]{1,3}([A-Za-z0-9._~+/-]{20,}={0,2})", _is_credential),
+    Shape("authorization", ("bearer ",), _L + r"bearer[ \t]{1,3}([A-Za-z0-9._~+/-]{20,}={0,2})", is_credential),
     Shape(
         "url-password",
         ("://",),
         r"(?<=://)[^\s/:@?#\"'`<>]{0,256}+:((?:(?![/?\"'`<>])[!-~]){1,256})@(?=[A-Za-z0-9\[$])",
-        _is_url_password,
+        is_url_password,
     ),
-    Shape("password", _WORD_ANCHORS, _WORD + _SUFFIX + _ASSIGN + _QUOTED, _is_quoted_password),
-    Shape("password", _WORD_ANCHORS, _WORD + _SUFFIX + _COLON + _QUOTED, _is_quoted_phrase),
-    Shape("password", _WORD_ANCHORS, _WORD + _SUFFIX + _ASSIGN + _VALUE, _is_password, _END),
-    Shape("password", _WORD_ANCHORS, _WORD + _SUFFIX + _COLON + _VALUE, _is_named_password, _END),
-    Shape("password", ("<pass",), r"<(?:password|passphrase)>([^\s<>]{6,256})</", _is_password),
-    Shape("password", _SAID_ANCHORS, _SAID + _QUOTED, _is_quoted_phrase),
-    Shape("password", _SAID_ANCHORS, _SAID + _VALUE, _is_spoken_password, _END),
-    Shape("password", _SAID_ANCHORS, _SAID + _PIECES, _is_spoken_in_pieces, _END),
-    Shape("password", ("pw ", "secret "), _SAID_SHORT + _VALUE, _is_spoken_password, _END),
-    Shape("password", ("pw ", "secret "), _SAID_SHORT + _PIECES, _is_spoken_in_pieces, _END),
-    Shape("password", _SAID_ANCHORS, _SAID + r"[\"'`]([^\"'`\s]{4,128})[\"'`]", _is_secret_word),
+    Shape("password", _WORD_ANCHORS, _WORD + _SUFFIX + _ASSIGN + _QUOTED, is_quoted_password),
+    Shape("password", _WORD_ANCHORS, _WORD + _SUFFIX + _COLON + _QUOTED, is_quoted_phrase),
+    Shape("password", _WORD_ANCHORS, _WORD + _SUFFIX + _ASSIGN + _VALUE, is_password, _END),
+    Shape("password", _WORD_ANCHORS, _WORD + _SUFFIX + _COLON + _VALUE, is_named_password, _END),
+    Shape("password", ("<pass",), r"<(?:password|passphrase)>([^\s<>]{6,256})</", is_password),
+    Shape("password", _SAID_ANCHORS, _SAID + _QUOTED, is_quoted_phrase),
+    Shape("password", _SAID_ANCHORS, _SAID + _VALUE, is_spoken_password, _END),
+    Shape("password", _SAID_ANCHORS, _SAID + _PIECES, is_spoken_in_pieces, _END),
+    Shape("password", ("pw ", "secret "), _SAID_SHORT + _VALUE, is_spoken_password, _END),
+    Shape("password", ("pw ", "secret "), _SAID_SHORT + _PIECES, is_spoken_in_pieces, _END),
+    Shape("password", _SAID_ANCHORS, _SAID + r"[\"'`]([^\"'`\s]{4,128})[\"'`]", is_secret_word),
     Shape("password", _SAID_ANCHORS, _SAID + r"(\d{4,64})" + _CLAUSE_ENDS),
-    Shape("password", _SAID_ANCHORS, _OF_ONES_OWN + _SAID + r"([a-z]{4,64})" + _CLAUSE_ENDS, _is_secret_word),
+    Shape("password", _SAID_ANCHORS, _OF_ONES_OWN + _SAID + r"([a-z]{4,64})" + _CLAUSE_ENDS, is_secret_word),
     Shape(
         "password",
         _SAID_ANCHORS,
         _SAID + r"[\"'`]?([a-z]{2,20}(?:[ -][a-z]{2,20}){2,11})[\"'`]?" + _CLAUSE_ENDS,
-        _is_secret_phrase,
+        is_secret_phrase,
     ),
     Shape(
         "pin",
@@ -410,8 +295,40 @@ CONTEXTS = (
         + _EITHER
         + r")[\"'`]?(\d{4,12})(?![\w.,:-]?\d)",
     ),
-    Shape("password", ("--pass",), r"--pass(?:word|wd|phrase)? " + _VALUE, _is_named_password),
-    Shape("credential", _KEY_ANCHORS, _KEY_LABEL + _SUFFIX + _EITHER + _QUOTED, _is_quoted_credential),
-    Shape("credential", _KEY_ANCHORS, _KEY_LABEL + _SUFFIX + _EITHER + _VALUE, _is_credential),
-    Shape("credential", ("--",), r"--(?:[a-z]{1,12}-)?(?:token|secret|key) " + _VALUE, _is_credential),
+    Shape("password", ("--pass",), r"--pass(?:word|wd|phrase)? " + _VALUE, is_named_password),
+    Shape("credential", _KEY_ANCHORS, _KEY_LABEL + _SUFFIX + _EITHER + _QUOTED, is_quoted_credential),
+    Shape("credential", _KEY_ANCHORS, _KEY_LABEL + _SUFFIX + _EITHER + _VALUE, is_credential),
+    Shape("credential", ("--",), r"--(?:[a-z]{1,12}-)?(?:token|secret|key) " + _VALUE, is_credential),
+    Shape("credential", ("_auth",), r"_auth(?:Token)?[ ]?=[ ]?[\"']?([A-Za-z0-9+/_=-]{8,})", is_header_value),
+    Shape("authorization", ("auth",), r"\"auth\"[ ]?:[ ]?\"([A-Za-z0-9+/]{8,}={0,2})\"", is_basic),
+    Shape("password", _WORD_ANCHORS, r"(?<!/)" + _WORD + _SUFFIX + _GIVEN, is_named_password),
+    Shape("password", _WORD_ANCHORS, _WORD + _SUFFIX + _BELOW, is_spoken_password),
+    Shape("credential", _KEY_ANCHORS, _KEY_LABEL + _SUFFIX + _GIVEN, is_credential),
+    Shape(
+        "password",
+        ("password",),
+        r"login\s{1,3}\S{1,64}\s{1,3}password\s{1,3}([^\s\"'`<>$]{4,128})",
+        is_spoken_password,
+    ),
+    Shape(
+        "password",
+        ("curl", "wget"),
+        _COMMAND.format("curl|wget") + r"(?:-u|--user)[ =][\"']?[^\s:\"'$<>]{0,64}:([^\s\"'`$<>{}]{3,128})",
+        is_value,
+    ),
+    Shape(
+        "password",
+        ("mysql", "mariadb"),
+        _COMMAND.format(r"(?:mysql|mariadb)[a-z-]{0,12}") + r"-p([^\s\"'`$<>-][^\s\"'`$<>]{3,64})",
+        is_spoken_password,
+    ),
+    Shape("password", ("sshpass",), r"sshpass[ ]{1,3}-p[ ]{0,3}[\"']?([^\s\"'`$<>]{3,64})", is_value),
+    Shape("private-key", ("private-lines",), r"Private-Lines: \d{1,3}((?:\r?\n[A-Za-z0-9+/=]{2,80}+(?![!-~]))++)"),
+    Shape(
+        "seed-phrase",
+        ("phrase", "mnemonic", "seed"),
+        r"(?:(?:seed|recovery)[ -](?:phrase|words)|mnemonic)(?: is)?[:=]?\s{1,3}[\"'`]?"
+        r"((?:[a-z]{3,8}[ ,]{1,2}){11,23}[a-z]{3,8})",
+        is_seed,
+    ),
 )

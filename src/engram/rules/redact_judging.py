@@ -1,0 +1,196 @@
+"""What tells a secret from a word that only holds the place of one: a judge for each kind of surroundings.
+
+Nothing is compiled when the module is imported.
+"""
+
+import re
+from binascii import a2b_base64
+from functools import cache
+
+
+@cache
+def compiled(pattern: str, flags: int = re.ASCII) -> re.Pattern[str]:
+    """A pattern, compiled when it is first asked for."""
+    return re.compile(pattern, flags)
+
+
+# Words as people write identifiers: TOKEN, Token, token, 2024.
+_PIECE = r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+"
+
+_STAND_IN = (
+    r"^(?:\$[A-Za-z_]\w*$|\$[{(]|<|\{|%\w+%|\*{3}|\[redacted:[a-z0-9-]+\]|\.\.\.|xxx|arn:|op:/|env[.:\[(]|process\.|os\."
+    r"|(?:sha-?\d+|md5|bcrypt|scrypt|argon2i?d?|pbkdf2|oauth-?2|base64|utf-?8|x?ed25519|[ehpr]s(?:256|384|512)|1password|lastpass|bitwarden)$"
+    r"|(?:[a-z]+[_-])*(?:password|passwd|secret|token|key)[_-]?\d?$)"
+    r"|your|example|placeholder|change[_-]?me|redacted|dummy|sample|\*\*\*|xxxx|\.\.\.|://"
+)
+_CODE = r"^[A-Za-z_][\w.]*[(\[]|^\(?[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+$|^v?\d+(?:\.\d+)+|^\d{4}-\d\d-\d\dT"
+_JOINED = r"^[./~]*[A-Za-z0-9]+(?:[-_./:\\]+[A-Za-z0-9]+)+/?$"
+
+
+def _stands_in(value: str) -> bool:
+    """Whether the value only holds the place of a secret, or is code or an address that leads to one."""
+    return bool(compiled(_STAND_IN, re.ASCII | re.IGNORECASE).search(value) or compiled(_CODE).match(value))
+
+
+def worded(value: str, least: float = 2.75) -> bool:
+    """Whether the value falls into pieces as long as words; random characters change class sooner."""
+    pieces: list[str] = compiled(_PIECE).findall(value)
+    return sum(map(len, pieces)) >= least * len(pieces)
+
+
+def _mixed(value: str) -> int:
+    """How many of lower case, upper case, digits and signs occur."""
+    return sum(bool(compiled(one).search(value)) for one in ("[a-z]", "[A-Z]", "[0-9]", "[^A-Za-z0-9]"))
+
+
+def _joined_words(value: str) -> bool:
+    """Whether the value is words and numbers joined by hyphens, dots, slashes and their like."""
+    return bool(compiled(_JOINED).match(value)) and worded(value, 2.4)
+
+
+def any_value(_value: str) -> bool:
+    """For what speaks for itself."""
+    return True
+
+
+def is_password(value: str) -> bool:
+    """For `password = …`: what is no plain word and holds no place."""
+    if len(value) < 6 or _stands_in(value):
+        return False
+    if not compiled(r"[0-9]").search(value) and (value.isalpha() or _joined_words(value)):
+        return not worded(value, 2.4)
+    return _mixed(value) > 1 or value.isdigit()
+
+
+def is_named_password(value: str) -> bool:
+    """For `password: …`, which prose writes too: joined words are left as well."""
+    return is_password(value) and not _joined_words(value)
+
+
+def is_spoken_password(value: str) -> bool:
+    """For `the password is …`, which is mostly prose: letters with a digit or a sign among them, and no words."""
+    if len(value) < 5 or _stands_in(value) or _joined_words(value):
+        return False
+    signed = compiled(r"[A-Za-z0-9][!@#$%^&*+=?][!-~]").search(value)
+    return bool(compiled(r"[A-Za-z]").search(value) and (compiled(r"[0-9]").search(value) or signed))
+
+
+def is_secret_word(value: str) -> bool:
+    """For `my password is …`, where it ends a clause: a word that says nothing about the password itself."""
+    word = value.lower()
+    told = compiled(rf"{_STATES}|.*(?:ed|ing|able|ible|ous|ive|less|ly)").fullmatch(word)
+    return not told and not _stands_in(value)
+
+
+def is_secret_phrase(value: str) -> bool:
+    """For `my passphrase is …`: several words, and none that a sentence is held together by."""
+    words = value.lower().replace("-", " ").split()
+    binding = compiled(_BINDING)
+    return all(len(word) > 2 and not binding.fullmatch(word) for word in words) and is_secret_word(words[0])
+
+
+def is_spoken_in_pieces(value: str) -> bool:
+    """For `the password is …` with spaces in it: no piece is a plain word, and together they are long enough."""
+    pieces = value.split()
+    return len(value) > 7 and all(_is_piece(piece) for piece in pieces)
+
+
+def _is_piece(piece: str) -> bool:
+    """Whether letters have digits or signs among them, and are no words that hold a place or are joined."""
+    marked = compiled(r"[A-Za-z][0-9!@#$%^&*+=?]|[0-9!@#$%^&*+=?][A-Za-z]").search(piece)
+    return bool(marked) and not _stands_in(piece) and not _joined_words(piece)
+
+
+def is_quoted_password(value: str) -> bool:
+    """For `password = "…"` with spaces in it: what no sentence is, or holds a piece that is a password."""
+    if " " not in value.strip() or _stands_in(value):
+        return False
+    words = value.lower().split()
+    if any(is_spoken_password(word) for word in value.split()):
+        return True
+    return not any(compiled(rf"{_BINDING}|{_SMALL}|.*{_SPEAKING_OF}.*").fullmatch(word) for word in words)
+
+
+def is_quoted_phrase(value: str) -> bool:
+    """For `password: "…"` and `the password is "…"`, which prose writes too: no word says what it is like."""
+    return is_quoted_password(value) and (
+        all(is_secret_word(word) for word in value.split())
+        or any(is_spoken_password(word) for word in value.split())
+    )
+
+
+def is_quoted_credential(value: str) -> bool:
+    """For `token: "…"` with spaces in it: where one piece is a credential, all of it goes."""
+    return " " in value.strip() and any(is_credential(piece) for piece in value.split())
+
+
+def is_credential(value: str) -> bool:
+    """For `token: …` and its like, words with many uses: digits among letters, and no joined words."""
+    if len(value) < 8:
+        return False
+    letters = sum(map(str.isalpha, value))
+    digits = sum(map(str.isdigit, value))
+    if letters == len(value):
+        return letters >= 16 and not worded(value)
+    if letters < 2 or not (digits > 1 or (digits == 1 and _mixed(value) > 2)):
+        return False
+    return not _stands_in(value) and not _joined_words(value)
+
+
+def is_header_value(value: str) -> bool:
+    """For an `Authorization` header: anything but a single plain word or a stand-in."""
+    plain = compiled(r"[A-Za-z]?(?:[a-z_-]+|[A-Z_-]+)[.,]?").fullmatch(value)
+    return not plain and not _stands_in(value) and not (value.isalpha() and worded(value))
+
+
+def is_url_password(value: str) -> bool:
+    """For `scheme://user:…@host`: even a plain word, unless it only names what belongs there."""
+    return value.lower() not in {"pass", "pwd"} and not _stands_in(value)
+
+
+def is_not_kebab(value: str) -> bool:
+    """Keeps `sk-learn-contrib-…`: a key of this form has digits and both cases."""
+    return _mixed(value) > 3 or not _joined_words(value)
+
+
+def is_value(value: str) -> bool:
+    """For what is only ever followed by a secret: anything that does not stand in for one."""
+    return not _stands_in(value)
+
+
+def is_basic(value: str) -> bool:
+    """For `"auth": "…"`: a name, a colon and a password in base64."""
+    try:
+        told = a2b_base64(value + "=" * (-len(value) % 4)).decode()
+    except ValueError:
+        return False
+    return told.isprintable() and len(told.partition(":")[2]) > 2
+
+
+def is_seed(value: str) -> bool:
+    """For `seed phrase: …`: twelve words or more, of which few hold a sentence together."""
+    binding = compiled(_BINDING)
+    return sum(bool(binding.fullmatch(word)) for word in compiled(r"[a-z]+").findall(value.lower())) <= 2
+
+
+# What a password may be said to be, without telling it.
+_STATES = (
+    r"absent|alphanumeric|ascii|back|bad|bare|blank|broken|case|clear|cleartext|complex|"
+    r"default|different|easy|empty|exposed|fine|gone|good|great|hard|here|hidden|insecure|"
+    r"invalid|kept|known|later|local|long|lost|mandatory|masked|mine|missing|more|new|none|"
+    r"not|null|numeric|okay|old|online|optional|permanent|plain|plaintext|private|public|"
+    r"random|ready|right|safe|same|secret|secure|sensitive|sent|set|short|shown|simple|stale|"
+    r"strong|stuck|temporary|there|unique|unknown|unsafe|unset|valid|visible|weak|written|"
+    r"wrong|yours"
+)
+
+_BINDING = (
+    r"and|are|because|been|before|but|can|could|does|each|every|for|from|had|has|have|how|"
+    r"into|like|likely|long|many|more|most|much|must|needs|never|not|now|once|one|only|"
+    r"our|out|over|per|same|should|since|some|than|that|the|their|then|there|they|this|"
+    r"too|two|until|very|was|what|when|where|which|who|why|will|with|within|without|would|"
+    r"you|your"
+)
+
+_SMALL = r"an|as|at|be|by|if|in|is|it|no|of|on|or|to|was"
+_SPEAKING_OF = r"(?:pass|secret|token|character|letter|digit)"
