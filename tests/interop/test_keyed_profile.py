@@ -305,6 +305,12 @@ def test_other_words_have_the_source_of_who_says_them(alex):
     assert saved(alex, value="We deploy hourly", source="auto")["source"] == "auto"
 
 
+def test_a_row_that_is_not_there_is_told_in_the_words_of_this_profile(alex):
+    for tool in ("get", "update", "delete"):
+        error = json.loads(alex.refusal(tool, id="nope"))["error"]
+        assert (error["code"], error["hint"]) == ("NOT_FOUND", "See what there is with list.")
+
+
 @pytest.mark.parametrize(
     ("tool", "said"),
     [("save", {"key": "", "value": "v"}), ("save", {"key": "k", "value": " "}), ("recall", {"query": " "})],

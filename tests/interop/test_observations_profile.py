@@ -182,7 +182,10 @@ def test_a_result_names_its_project_and_an_error_has_the_four_keys(memory):
     assert answer["project_path"] == os.getcwd()
     error = refusal(memory, "mem_get_observation", id=99)
     assert list(error) == ["error_code", "message", "available_projects", "hint"]
-    assert error["error_code"] == "not_found"
+    assert (error["error_code"], error["message"]) == ("not_found", "There is no memory #99.")
+    assert "mem_search" in error["hint"]
+    pair = {"memory_id_a": 1, "memory_id_b": 99, "relation": "related", "confidence": 1, "reasoning": "why"}
+    assert refusal(memory, "mem_compare", **pair)["message"] == "There is no memory #99."
 
 
 # saving
@@ -307,7 +310,7 @@ def test_what_is_curated_waits_for_a_person_and_says_so(memory):
         ("project", f"project:{PROJECT}", "shared", "project"),
         ("personal", "global", "private", "personal"),
         ("global", "global", "shared", "global"),
-        ("elsewhere", f"project:{PROJECT}", "shared", "project"),
+        (" Personal ", "global", "private", "personal"),
     ],
 )
 def test_scopes_there_and_back(memory, scope, kept_in, visibility, back):
@@ -317,6 +320,22 @@ def test_scopes_there_and_back(memory, scope, kept_in, visibility, back):
     (row,) = call(memory, "mem_search", query="editor spaces")["results"]
     assert row["scope"] == back
     assert ("project" in row) == (back == "project")
+
+
+@pytest.mark.parametrize(
+    ("tool", "said"),
+    [
+        ("mem_save", {"title": "Editor", "content": "Mine has four spaces."}),
+        ("mem_search", {"query": "editor"}),
+        ("mem_context", {}),
+        ("mem_update", {"id": 1}),
+    ],
+)
+def test_another_scope_is_refused_and_shares_nothing(memory, tool, said):
+    save(memory, "Editor", "The editor is set to four spaces.")
+    error = refusal(memory, tool, scope="persnal", **said)
+    assert "personal" in error["hint"]
+    assert len(memory.list(standing=["all"]).memories) == 1
 
 
 def test_what_is_saved_outside_of_any_project_stays_private(tmp_path, clock):

@@ -483,6 +483,8 @@ def test_a_record_takes_the_place_of_others(alex):
     assert new["supersedes"] == old
     assert [row["id"] for row in alex("list_memory", scope=SCOPE)["memories"]] == [new["id"]]
     assert alex("get_memory", id=old[0])["superseded_by"] == new["id"]
+    assert sorted(alex("get_memory", id=new["id"])["supersedes"]) == sorted(old)
+    assert "supersedes" not in alex("get_memory", id=old[0])
     related = alex("related_memories", id=new["id"])
     assert related["anchor"]["id"] == new["id"]
     assert {row["memory"]["id"] for row in related["related"] if "supersedes" in row["edges"]} == set(old)

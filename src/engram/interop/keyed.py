@@ -399,11 +399,15 @@ def settled(asks: Asks, memory: Memory, said: str) -> Answer:
 
 def _readable(asks: Asks, id: str, *, expired: bool = False) -> Memory:
     """The memory of this id; what was deleted is not there, nor is what has expired unless it is asked for."""
-    answer = asks.ask("get", id)
+    absent = NotFound(f"There is no memory {id!r}.", "See what there is with list.")
+    try:
+        answer = asks.ask("get", id)
+    except NotFound:
+        raise absent from None
     memory = cast("Memory", answer.memories[0])
     gone = {"forgotten", "rejected"} | (set() if expired else {"expired"})
     if standing(memory, answer.at, asks.caller.view) in gone:
-        raise NotFound(f"There is no memory {id!r}.", "See what there is with list.")
+        raise absent
     return memory
 
 

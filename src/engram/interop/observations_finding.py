@@ -51,7 +51,10 @@ def owned(asks: Asks, id: float, project: str = "") -> Memory:
 
 
 def _fetched(asks: Asks, id: float) -> tuple[Memory, datetime]:
-    shown = asks.ask("get", words.ref_of(id))
+    try:
+        shown = asks.ask("get", words.ref_of(id))
+    except NotFound:
+        raise NotFound(f"There is no memory #{int(id)}.", "Look for it with mem_search.") from None
     memory: Memory = shown.memories[0]
     if memory.forgotten_at is not None:
         raise NotFound(
@@ -77,9 +80,10 @@ def mem_search(
     _require_one_of("match_mode", match_mode, ("", "all", "any"))
     _require_one_of("response_format", response_format, ("", "compact"))
     words.require_said(query=query)
-    everywhere = all_projects or (words.scope_word(scope) == "personal" and not project.strip())
+    within = words.asked_scope(scope)
+    everywhere = all_projects or (within == "personal" and not project.strip())
     place = words.ALL if everywhere else words.place_of(asks, project)
-    wanted = _Wanted(words.word_of(type) if type.strip() else "", words.scope_word(scope) if scope.strip() else "")
+    wanted = _Wanted(words.word_of(type) if type.strip() else "", within if scope.strip() else "")
     asked = _where(asks, place, wanted) | {"weak": match_mode == "any", "limit": ASKED}
     found = asks.ask("recall", query, **asked)
     hits = [hit.memory for hit in _keyed_first(asks, query, asked, found.hits) if wanted.fits(hit.memory)]
@@ -325,7 +329,8 @@ def mem_context(
     most, stats = words.count(max_bytes, 16384, 65536), _stats_line(asks)
     left = most - size(stats) - 2
     # What holds everywhere comes with every project, so of the scopes only the project narrows anything.
-    where = _where(asks, place, _Wanted("", "project" if scope.strip().lower() == "project" else ""))
+    narrowed = "project" if words.asked_scope(scope) == "project" and scope.strip() else ""
+    where = _where(asks, place, _Wanted("", narrowed))
     brief = asks.ask("context", budget=max(left // 4, FEWEST_TOKENS), **where)
     text = numbered(brief.text) or NOTHING
     if not brief.text and brief.left_out:

@@ -256,7 +256,7 @@ def _replaced(old: str, content: str, find: str, replace: str | None) -> str | N
 
 
 def _visibility(old: Memory, scope: str) -> str:
-    wanted = words.scope_word(scope)
+    wanted = words.asked_scope(scope)
     if (wanted == "project") != (words.scope_of(old) == "project"):
         raise Refused(
             f"A memory stays where it was saved, in {old.scope}.",

@@ -5,6 +5,7 @@ from typing import Annotated, Any
 
 from engram.interop import observations_parameters as p
 from engram.interop import observations_words as words
+from engram.interop.observations_finding import owned
 from engram.interop.tools import Answer, Asks, Refused, Shelf
 from engram.model.change import Finding
 
@@ -57,7 +58,7 @@ def mem_compare(
     model: Annotated[str, "The model that judged."] = "",
 ) -> Answer:
     """Say how one memory bears on another, by their numbers: the first on the second."""
-    pair = [words.ref_of(memory_id_a), words.ref_of(memory_id_b)]
+    pair = [owned(asks, memory_id_a).id, owned(asks, memory_id_b).id]
     judged = asks.ask("relate", *pair, _verdict(relation), reason=reasoning, confidence=confidence, model=model)
     return words.told({"sync_id": judged.relation.id} | _hint(judged.hint))
 

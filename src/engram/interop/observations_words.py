@@ -168,13 +168,24 @@ def scope_word(scope: str) -> str:
     return word if word in ("personal", "global") else "project"
 
 
+def asked_scope(scope: str) -> str:
+    """The scope that a client names, the project unless it names one.
+
+    Raises:
+        Refused: for another word: what was meant as personal would be kept for all of a project to read.
+    """
+    if scope.strip() and scope.strip().lower() not in ("project", "personal", "global"):
+        raise Refused(f"scope cannot be {scope!r}.", "Use project, personal or global, or leave it out.")
+    return scope_word(scope)
+
+
 def home_of(place: Place, scope: str) -> tuple[Scope, Visibility]:
     """Where an observation of this scope is kept, and who may read it.
 
     A project's memories are for those who work in it; what is saved outside of any project stays private.
     """
     everywhere = Scope(workspace=place.scope.workspace)
-    match scope_word(scope):
+    match asked_scope(scope):
         case "personal":
             return everywhere, "private"
         case "global":

@@ -104,7 +104,10 @@ def list_memory(
 @TOOLS.tool()
 def get_memory(asks: Asks, *, id: p.Id = "") -> Answer:
     """Get one record in full, in use or superseded, expired or waiting; not what was deleted or archived."""
-    return as_json(record(readable(asks, id)))
+    memory = readable(asks, id)
+    relatives = asks.ask("related", memory.id, judged=True, limit=MOST_RELATIVES).relatives
+    superseded = [one.memory.id for one in relatives if one.memory.replaced_by == memory.id]
+    return as_json(record(memory) | ({"supersedes": superseded} if superseded else {}))
 
 
 @TOOLS.tool()
