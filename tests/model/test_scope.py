@@ -1,5 +1,7 @@
 """Where a memory holds: printing, reading and containing."""
 
+from unicodedata import normalize
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -24,12 +26,19 @@ def test_a_scope_is_read_as_it_was_printed(scope):
 
 
 @given(st.text(max_size=30))
-def test_any_text_is_a_scope_that_prints_the_same_or_is_refused(text):
+def test_any_text_is_a_scope_that_prints_the_same_in_nfc_or_is_refused(text):
     try:
         scope = Scope.parse(text)
     except Invalid:
         return
-    assert str(scope) == text
+    assert str(scope) == normalize("NFC", text)
+
+
+def test_a_name_means_the_same_scope_with_its_marks_apart_or_composed():
+    parts = {form: normalize(form, "Bücher") for form in ("NFC", "NFD")}
+    assert len(set(parts.values())) == 2
+    assert len({Scope("project", one, one, one) for one in parts.values()}) == 1
+    assert len({Scope.parse(f"{one}/project:{one}@{one}") for one in parts.values()}) == 1
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """Remember, get, list and revise as a caller meets them: the text alone does the right thing."""
 
 from datetime import timedelta
+from unicodedata import normalize
 
 import pytest
 
@@ -183,3 +184,14 @@ def test_a_revision_gives_a_key_to_what_has_none_and_changes_none(world):
     other = world.person.remember("Something without a name").memory
     with pytest.raises(Conflict, match="has the key"):
         world.person.revise(other.id, key="config/logs")
+
+
+def test_a_key_and_a_tag_are_the_same_with_their_marks_apart_or_composed(world):
+    composed, apart = (normalize(form, "Bücher") for form in ("NFC", "NFD"))
+    first = world.person.remember("The shelf has 3 boards", key=composed, tag=[composed])
+    again = world.person.remember("The shelf has 3 boards of oak", key=apart, tag=[composed, apart])
+    assert (again.outcome, again.memory.id, again.memory.tags) == ("revised", first.memory.id, (composed,))
+    for said in (composed, apart):
+        assert len(world.person.list(key=said, tag=[said]).memories) == 1
+        assert len(world.person.recall("shelf", tag=[said]).hits) == 1
+        assert len(world.person.search("shelf", tag=[said]).hits) == 1

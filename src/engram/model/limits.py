@@ -2,6 +2,7 @@
 
 import functools
 import re
+import unicodedata
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 
@@ -52,6 +53,11 @@ def _control() -> re.Pattern[str]:
 def size(value: str) -> int:
     """Length in UTF-8 bytes, as every limit counts it."""
     return len(value) if value.isascii() else len(value.encode("utf-8", "surrogatepass"))
+
+
+def composed(value: str) -> str:
+    """A name as it is kept and asked for, in NFC: names that look the same are the same, however typed."""
+    return value if value.isascii() else unicodedata.normalize("NFC", value)
 
 
 def storable(value: str) -> bool:

@@ -3,7 +3,7 @@
 import functools
 
 from engram.errors import Invalid
-from engram.model.limits import check_text
+from engram.model.limits import check_text, composed
 from engram.model.record import Record
 
 LEVELS = ("global", "project", "agent", "session")
@@ -20,6 +20,7 @@ class Scope(Record):
     run: str = ""
 
     def _check(self) -> None:
+        self.__dict__.update({part: composed(self.__dict__[part]) for part in ("name", "workspace", "run")})
         if self.level not in LEVELS:
             raise Invalid(f"A scope cannot be {self.level!r}.", _FORM)
         if bool(self.name) == (self.level == "global"):

@@ -8,7 +8,7 @@ from engram.model.answers import Changed, Listing, Remembered, Shown
 from engram.model.change import Change, Request
 from engram.model.event import Event
 from engram.model.filter import Filter
-from engram.model.limits import LIMITS, MOST_TAGS, check_choice, check_text
+from engram.model.limits import LIMITS, MOST_TAGS, check_choice, check_text, composed
 from engram.model.memory import CURATED, STANDINGS, Memory, Standing, standing
 from engram.operations import parameters as p
 from engram.operations.base import MOST_KINDS, Call, each, no_longer_there, operation, require_between
@@ -220,11 +220,11 @@ def list_memories(
         **in_view(call, scope, everywhere=everywhere),
         kinds=asked,
         except_kinds=own_lists(kinds),
-        tags=tuple(each(tag, MOST_TAGS)),
+        tags=tuple(map(composed, each(tag, MOST_TAGS))),
         standings=standings(standing),
         pinned=pinned,
         session=session or None,
-        key=key or None,
+        key=composed(key) or None,
         since=since,
         until=until,
         now=call.now,

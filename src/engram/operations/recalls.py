@@ -8,7 +8,7 @@ from engram.errors import Invalid
 from engram.model.answers import Brief, Recalled
 from engram.model.evidence import BROKEN, verdict_of
 from engram.model.filter import Filter
-from engram.model.limits import MOST_TAGS, check_text, check_time, end_of_day
+from engram.model.limits import MOST_TAGS, check_text, check_time, composed, end_of_day
 from engram.model.memory import Memory, Standing
 from engram.operations import parameters as p
 from engram.operations.absent import Unwatched
@@ -68,7 +68,7 @@ def recall(
         **in_view(call, scope, everywhere=everywhere),
         kinds=kinds,
         except_kinds=own_lists(table) if kinds else quiet(table),
-        tags=tuple(each(tag, MOST_TAGS)),
+        tags=tuple(map(composed, each(tag, MOST_TAGS))),
         since=since,
         until=until,
         view=call.caller.view,

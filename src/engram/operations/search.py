@@ -7,7 +7,7 @@ from engram.errors import Invalid
 from engram.model.answers import Recollection
 from engram.model.answers_look import Found
 from engram.model.filter import Filter
-from engram.model.limits import MOST_TAGS
+from engram.model.limits import MOST_TAGS, composed
 from engram.model.memory import Memory
 from engram.model.text import tokens
 from engram.operations import parameters as p
@@ -71,7 +71,7 @@ def search(
         **in_view(call, scope, everywhere=everywhere),
         kinds=kinds,
         except_kinds=own_lists(table),
-        tags=tuple(each(tag, MOST_TAGS)),
+        tags=tuple(map(composed, each(tag, MOST_TAGS))),
         origin=origin,
         agent=agent,
         made_on=branch,

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from engram.errors import Invalid
 from engram.model.change import Request
-from engram.model.limits import check_text
+from engram.model.limits import check_text, composed
 from engram.model.memory import (
     NOWHERE,
     Asset,
@@ -174,12 +174,12 @@ def scrubbed(said: Proposal | Memory) -> tuple[dict[str, Any], tuple[str, ...]]:
         return Citation(said.kind, ref, locator, pin, clean(said.excerpt))
 
     require_public(said.scope)
-    changes: dict[str, Any] = {"text": clean(said.text), "key": clean(said.key).strip()}
+    changes: dict[str, Any] = {"text": clean(said.text), "key": composed(clean(said.key)).strip()}
     for name in ("summary", "source", "session"):
         if value := getattr(said, name):
             changes[name] = clean(value, given=name == "session")
     if said.tags:
-        changes["tags"] = clean_tags(clean(tag) for tag in said.tags)
+        changes["tags"] = clean_tags(composed(clean(tag)) for tag in said.tags)
     if said.citations:
         changes["citations"] = tuple(map(clean_citation, said.citations))
     if said.assets:
