@@ -1,11 +1,17 @@
 """Taking back what was done: the last step, several, any one, a batch; and saying why where it cannot be."""
 
 import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
 
 from engram.errors import Conflict, Forbidden, Invalid, NotFound, Unconfirmed
-from engram.model.event import EDITED
+from engram.model.event import EDITED, Event
+from engram.model.memory import Memory
+from engram.rules.joining import record_of, same
+from engram.rules.merge import states
 from engram.rules.undo import reversed_by, undo
-from rules.world import OTHER, World, request, texts
+from rules.histories import changing, making, said
+from rules.world import OTHER, World, memory, request, texts
 
 
 @pytest.fixture
@@ -286,3 +292,83 @@ def test_what_an_editor_did_to_a_curated_memory_is_taken_back_without_a_word(wor
 
     (back,) = undo([revised._replace(action=EDITED)], {rule.id: now}, request()).puts
     assert back.text == "Never deploy on Fridays"
+
+
+# --- what several stores changed ---
+
+FIELDS = {"text": st.sampled_from(["one", "two", "three"]), "importance": st.integers(1, 4), "key": st.just("k")}
+
+
+def as_told(events: list[Event]) -> Memory:
+    """A memory as all of these events together say."""
+    record = record_of(states(events)["memory-1"])
+    assert isinstance(record, Memory)
+    return record
+
+
+@given(st.lists(st.tuples(st.sampled_from("ab"), st.sampled_from(list(FIELDS))), min_size=1, max_size=6), st.data())
+def test_undo_leaves_what_there_would_be_without_the_event_whatever_other_stores_said(told, data):
+    base = making(memory(), replica="a")
+    later = [
+        said(who, changing(field, data.draw(FIELDS[field]), old="of before both"), seconds=at, position=at + 1)
+        for at, (who, field) in enumerate(told, 1)
+    ]
+    events = [event._replace(seq=seq) for seq, event in enumerate((base, *later), 1)]
+    assume({event.replica for event in events} == {"a", "b"})
+    one = data.draw(st.sampled_from(events[1:]))
+    last = {edit.field: event for event in events for edit in event.payload.edits}
+    before = as_told(events)
+    field = one.payload.edits[0].field
+
+    def taken_back() -> Memory:
+        return undo([one], {before.id: before}, request(), told=lambda _: events).puts[0]
+
+    rest = as_told([event for event in events if event is not one])
+    if last[field] is not one and getattr(before, field) != one.payload.edits[0].new:
+        with pytest.raises(Conflict, match=f"{field} of memory-1 changed since"):
+            taken_back()
+    elif field in {edit.field for event in events if event is not one for edit in event.payload.edits}:
+        assert same(taken_back(), rest)
+
+
+def test_two_that_changed_one_thing_take_back_their_own_one_after_the_other():
+    base = making(memory(text="before"), replica="a")._replace(seq=1)
+    mine = said("a", changing("text", "mine", old="before"), seconds=2, position=2)._replace(seq=2)
+    theirs = said("b", changing("text", "theirs", old="before"), seconds=1)._replace(seq=3)
+    known = [base, mine, theirs]
+
+    def back(event: Event, now: str) -> str:
+        stored = memory(text=now)
+        change = undo([event], {stored.id: stored}, request(), told=lambda _: known)
+        edits = change.draft.payload.edits
+        at = len(known) + 1
+        undoing = said("a", *edits, action="undo", seconds=at, position=at)._replace(seq=at, reverses=(event.id,))
+        known.append(undoing)
+        return change.puts[0].text
+
+    assert back(mine, "mine") == "theirs"
+    again = known[-1]
+    assert back(theirs, "theirs") == "before"
+    known.pop()
+    assert back(again, "theirs") == "mine"
+
+
+def test_several_steps_at_once_leave_what_another_store_said_between_them():
+    base = making(memory(text="before"), replica="a")._replace(seq=1)
+    first = said("a", changing("text", "first", old="before"), seconds=1, position=2)._replace(seq=2)
+    theirs = said("b", changing("text", "theirs", old="before"), seconds=2)._replace(seq=4)
+    second = said("a", changing("text", "second", old="first"), seconds=3, position=3)._replace(seq=3)
+    known, stored = [base, first, second, theirs], memory(text="second")
+    change = undo([second, first], {stored.id: stored}, request(), told=lambda _: known)
+    assert change.puts[0].text == "theirs"
+
+
+def test_where_words_were_erased_or_an_editor_did_it_what_was_before_comes_back():
+    base = making(memory(text="before"), replica="a")._replace(seq=1)
+    mine = said("a", changing("text", "mine", old="before"), seconds=2, position=2)._replace(seq=2)
+    theirs = said("b", changing("text", "theirs", old="before"), seconds=1)._replace(seq=3)
+    lost = said("b", changing("importance", 9), seconds=0)._replace(seq=4, payload=None)
+    stored = memory(text="mine")
+    for event, known in ((mine, [base, mine, theirs, lost]), (mine._replace(action=EDITED), [base, mine, theirs])):
+        change = undo([event], {stored.id: stored}, request(), told=lambda _, known=known: known)
+        assert change.puts[0].text == "before"

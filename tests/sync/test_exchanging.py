@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from engram.errors import Invalid
+from engram.errors import Conflict, Invalid
 from engram.model.event import intact
 from engram.surfaces.paper import Paper
 from engram.surfaces.render import render
@@ -364,3 +364,21 @@ def test_git_is_told_the_names_of_attachments_and_the_answer_says_that_their_byt
     assert "1 attached file stays here" in render(one.sync(), Paper())
     assert [row.here for row in two.memory.assets(made).assets] == [False]
     assert b"north" not in held(one, two)
+
+
+def test_undo_takes_back_ones_own_change_and_leaves_what_another_machine_made_of_it(pair):
+    id = pair[0].say("The door is blue")
+    exchange(*pair)
+    for number, device in enumerate(pair, 1):
+        device.memory.revise(id, text=f"The door is red, says {device.name}", importance=number)
+    exchange(*pair)
+    later, earlier = sorted(pair, key=lambda each: each.name not in pair[0].get(id).text)
+    with pytest.raises(Conflict, match="changed since"):
+        earlier.memory.undo()
+    later.memory.undo()
+    exchange(*pair)
+    said = (f"The door is red, says {earlier.name}", pair.index(earlier) + 1)
+    assert [(each.get(id).text, each.get(id).importance) for each in pair] == [said, said]
+    earlier.memory.undo()
+    exchange(*pair)
+    assert [(each.get(id).text, each.get(id).importance) for each in pair] == [("The door is blue", 5)] * 2

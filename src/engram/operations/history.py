@@ -26,6 +26,7 @@ from engram.operations.base import (
     require_between,
 )
 from engram.rules.access import is_keeper
+from engram.rules.hearing import Trust, heard
 from engram.rules.undo import LASTING, reversed_by
 from engram.rules.undo import undo as take_back
 
@@ -263,7 +264,26 @@ def _reversal(call: Call, events: tuple[Event, ...], request: Request) -> Change
     edits = (edit for one in events for edit in (one.payload or Payload()).edits)
     made = [edit.id for edit in edits if edit.type == "memory" and edit.field == "id" and edit.old is None]
     waiting = [each for id in made for each in every(call, Filter(amends=id)) if each.id not in ids]
-    return take_back(events, current, request, dependents=waiting)
+    return take_back(events, current, request, dependents=waiting, told=_told_by_several(call))
+
+
+def _told_by_several(call: Call) -> Callable[[str], Sequence[Event]]:
+    """What gives all that is known of a record, in this store's words; nothing where no other store has a word."""
+
+    @functools.cache
+    def trust() -> Trust | None:
+        if not call.sync or not _others(call):
+            return None
+        from engram.operations.replicas import Replicas  # noqa: PLC0415 - start-up
+
+        return Replicas(call.sync.ledger(), call.caller.owner).trust()
+
+    @functools.cache
+    def told(id: str) -> Sequence[Event]:
+        whose = trust()
+        return [heard(event, whose) for event in newest(call, id)] if whose else ()
+
+    return told
 
 
 def how_many(call: Call) -> int:

@@ -1,6 +1,6 @@
 """Taking back what was done: any event on which nothing later stands, several steps at once."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from engram.errors import Conflict
@@ -9,6 +9,7 @@ from engram.model.codec import Document, Record, RecordType, decode, encode
 from engram.model.event import ACKNOWLEDGED, ADOPTED, BOOKKEEPING, EDITED, Edit, Event
 from engram.model.limits import print_time
 from engram.model.memory import Memory
+from engram.rules import merge
 from engram.rules.access import require_judge, require_owner, require_person
 from engram.rules.changes import Step, compose
 
@@ -22,17 +23,24 @@ COUNTERS = frozenset({"seen"})
 """Fields that grow by steps: taking one step back is possible whatever was added since."""
 
 
+def _nothing(_: str) -> Sequence[Event]:
+    """What is known of a record where no other store has a word: nothing that is not in it."""
+    return ()
+
+
 def undo(
     events: Sequence[Event],
     current: Mapping[str, Record],
     request: Request,
     *,
     dependents: Sequence[Memory] = (),
+    told: Callable[[str], Sequence[Event]] = _nothing,
 ) -> Change:
     """Reverse events, newest first, in one Change; `current` holds the records they touched that still exist.
 
-    All fields return to what they were, except revision and time of update. `dependents` are proposals to
-    amend what would be gone.
+    All fields return to what they were, except revision and time of update. Where another store changed a field
+    without knowing of these events, its word stays: `told` gives all that is known of a record, by its id.
+    `dependents` are proposals to amend what would be gone.
 
     Raises:
         Conflict: when something later stands on one of them, it was purged, or it only took a store in as it was;
@@ -42,7 +50,7 @@ def undo(
     """
     require_person(request, "undo")
     if all(event.action == EDITED for event in events):
-        request = request._replace(confirmed=request.confirmed or "undo")
+        request, told = request._replace(confirmed=request.confirmed or "undo"), _nothing
     if dependents:
         name = dependents[0].called
         raise Conflict(
@@ -52,6 +60,7 @@ def undo(
     _require_passing(events)
     states: dict[str, Document | None] = {id: encode(record) for id, record in current.items()}
     types: dict[str, RecordType] = {}
+    without = _Without({event.id for event in events}, told)
     for event in sorted(events, key=lambda event: -event.seq):
         if event.payload is None or event.action == "purge":
             raise Conflict(
@@ -63,7 +72,7 @@ def undo(
             touched.setdefault(edit.id, []).append(edit)
             types[edit.id] = edit.type
         for id, edits in touched.items():
-            states[id] = _back(states.get(id), edits, event)
+            states[id] = _back(states.get(id), edits, event, without)
     steps = [_step(types[id], current.get(id), states[id], request) for id in types]
     return compose(
         "undo",
@@ -111,7 +120,43 @@ def reversed_by(events: Sequence[Event]) -> set[str]:
     return undone
 
 
-def _back(state: Document | None, edits: Sequence[Edit], event: Event) -> Document | None:
+class _Without:
+    """What records would be without the events that are taken back, as far as several stores had a word in them."""
+
+    def __init__(self, undone: Collection[str], told: Callable[[str], Sequence[Event]]) -> None:
+        self._undone, self._told = undone, told
+        self._values: dict[str, Mapping[str, Any]] = {}
+        self._settled: set[tuple[str, str]] = set()
+
+    def settles(self, edit: Edit) -> bool:
+        """Whether a later one of these events has settled this field already."""
+        return (edit.id, edit.field) in self._settled
+
+    def value(self, edit: Edit) -> Any:  # noqa: ANN401 - any JSON value
+        """What a field would be: what it was before, or what another store made of it meanwhile."""
+        if edit.id not in self._values:
+            self._values[edit.id] = self._fold(edit.id)
+        if edit.field not in self._values[edit.id]:
+            return edit.old
+        self._settled.add((edit.id, edit.field))
+        return self._values[edit.id][edit.field]
+
+    def _fold(self, id: str) -> Mapping[str, Any]:
+        """The fields of a record by all other events.
+
+        None where one store alone had a word in it, and where words were erased: what was before them is not known.
+        """
+        every = self._told(id)
+        if len({event.replica for event in every}) < 2 or any(event.payload is None for event in every):
+            return {}
+        events = [event for event in every if event.id not in self._undone]
+        # What was taken back before, and the taking back of it, are as if they had not been.
+        void = reversed_by(events)
+        kept = [event for event in events if event.id not in void and not event.reverses]
+        return {name: value for name, (_, value) in merge.states(kept).get(id, merge.State()).fields.items()}
+
+
+def _back(state: Document | None, edits: Sequence[Edit], event: Event, without: _Without) -> Document | None:
     """One record as it was before the event; None when it did not exist then."""
     made, removed = _made(edits), any(edit.field == "id" and edit.new is None for edit in edits)
     if removed:
@@ -129,13 +174,18 @@ def _back(state: Document | None, edits: Sequence[Edit], event: Event) -> Docume
                 raise _stood_upon(event, Edit(edits[0].type, edits[0].id, name, None, None))
         return None
     for edit in edits:
-        if edit.field in COUNTERS:
-            state = _with(state, edit.field, state.get(edit.field, 1) - (edit.new or 1) + (edit.old or 1))
-        elif state.get(edit.field) != edit.new:
-            raise _stood_upon(event, edit)
-        else:
-            state = _with(state, edit.field, edit.old)
+        state = _field_back(state, edit, event, without)
     return state
+
+
+def _field_back(state: Document, edit: Edit, event: Event, without: _Without) -> Document:
+    if edit.field in COUNTERS:
+        return _with(state, edit.field, state.get(edit.field, 1) - (edit.new or 1) + (edit.old or 1))
+    if without.settles(edit):
+        return state
+    if state.get(edit.field) != edit.new:
+        raise _stood_upon(event, edit)
+    return _with(state, edit.field, without.value(edit))
 
 
 def _made(edits: Sequence[Edit]) -> dict[str, Any]:
