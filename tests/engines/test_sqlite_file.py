@@ -398,6 +398,18 @@ def test_a_looser_folder_is_refused_where_it_is_ours(tmp_path):
     assert f"chmod 700 {path.parent}" in caught.value.hint
 
 
+def test_the_command_that_makes_a_store_private_is_one_whatever_its_path(tmp_path):
+    path = tmp_path / "Ada's notes; all of $HOME.db"
+    open_store(path).close()
+    path.chmod(0o644)
+    with pytest.raises(Corrupt) as refused:
+        open_store(path)
+    command = re.search(r"chmod .*(?=  \()", refused.value.hint)[0]
+    subprocess.run(["sh", "-c", command], check=True)
+
+    open_store(path).close()
+
+
 def test_check_reports_loose_modes_and_repairs_them(store):
     engine = open_store(store)
     store.chmod(0o644)

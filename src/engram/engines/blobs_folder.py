@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from typing import IO
 
-from engram.drafts import whole_file
+from engram.drafts import private_folder, whole_file
 from engram.engines.folders import sync_folder
 from engram.errors import Corrupt, NotFound, Unavailable
 from engram.model.blob import Blob
@@ -132,7 +132,7 @@ class FolderBlobs:
         """See `ports.CopiesBytes.copy_to`; the folder is of this form."""
         for done, (mark, sha256, path) in enumerate(list(_kept(self._folder))):
             target = os.path.join(folder, mark, sha256[:2], sha256)
-            os.makedirs(os.path.dirname(target), mode=0o700, exist_ok=True)
+            private_folder(os.path.dirname(target))
             with suppress(FileNotFoundError):  # it was purged meanwhile
                 _copy(path, target)
             progress(done + 1, done + 1, "attachments")

@@ -22,8 +22,10 @@ class Loose(NamedTuple):
 
     @property
     def command(self) -> str:
-        """What mends it."""
-        return f"chmod {self.wanted:o} {self.path}"
+        """What mends it, to be copied into a shell."""
+        from shlex import quote  # noqa: PLC0415 - start-up
+
+        return f"chmod {self.wanted:o} {quote(self.path)}"
 
 
 def loosened(path: str, seen: os.stat_result) -> list[Loose]:

@@ -16,6 +16,8 @@ from engram.engines.postgres_check import TALLIES, check_derived, check_told, me
 from engram.engines.postgres_database import Database
 from engram.engines.postgres_schema import MIGRATIONS, Part
 from engram.engines.rows import (
+    EVENTS,
+    MOST_COUNTED,
     Row,
     backlog_of,
     event_of,
@@ -37,10 +39,6 @@ from engram.model.memory import Memory
 from engram.model.query import Backlog, Census, Hit, Page, Query, Space, check_vectors
 from engram.model.refs import SHORTEST_PREFIX, handle_number, read_cursor
 from engram.model.scope import Scope
-
-EVENTS = "SELECT seq, id, envelope, payload FROM event"
-
-MOST_COUNTED = 1_000_000
 
 
 class PostgresEngine:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from engram.engines.audit import MEND, check_history, check_records, check_row, record_in
 from engram.engines.postgres_schema import MEMORY_COLUMNS, RECORD_COLUMNS, Part
 from engram.engines.postgres_write import Book, Place, Worded, index_words, place_number, place_of, put_columns
-from engram.engines.rows import event_of
+from engram.engines.rows import EVENTS, event_of
 from engram.model.change import Finding
 from engram.model.codec import RECORDS, decode
 from engram.model.event import Event
@@ -108,5 +108,5 @@ def _check_words(part: Part) -> Iterator[Finding]:
 
 
 def _events(part: Part) -> Iterator[Event]:
-    for row in part.fetch("SELECT seq, id, envelope, payload FROM event WHERE org = :org ORDER BY seq"):
+    for row in part.fetch(f"{EVENTS} WHERE org = :org ORDER BY seq"):
         yield event_of(row)

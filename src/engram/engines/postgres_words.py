@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from engram.engines.groups import MOST_SCORED, Group, Wanted, rarest
 from engram.engines.postgres_schema import Part
-from engram.engines.postgres_write import place_term
+from engram.engines.rows import place_term
 from engram.engines.where import Clause
 from engram.engines.where import where as to_sql
 from engram.model.filter import ANYTHING, Access

@@ -10,6 +10,7 @@ from psycopg.errors import UniqueViolation
 from engram.engines import chain as chains
 from engram.engines.chain import Chain, moved, same_request, sealed
 from engram.engines.postgres_schema import Part
+from engram.engines.rows import place_term
 from engram.errors import Moved
 from engram.model.change import ABSENT, Change, Token
 from engram.model.codec import RECORDS, Record, RecordType, encode, index, searchable, type_of
@@ -275,11 +276,6 @@ class Worded(NamedTuple):
                 counts[term] += weight  # type: ignore[assignment] # a Counter counts in floats as well
             length += len(found)
         return Worded([*counts], [*map(float, counts.values())], length)
-
-
-def place_term(p: int) -> str:
-    """A place as a term of the word index; no text makes a term that begins with a colon."""
-    return f":{p}"
 
 
 def index_words(part: Part, book: Book, n: int, memory: Memory, p: int) -> Book:

@@ -5,11 +5,13 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, cast
 
-from engram.engines.chain import moved, same_request, taken
+from engram.engines.chain import moved, same_request, sealed, taken
+from engram.engines.groups import groups_of
+from engram.engines.rows import handles_of
 from engram.errors import Moved
-from engram.model.change import ABSENT, Change, Commit, Finding, Past, Token, Witness
+from engram.model.change import ABSENT, Change, Commit, Finding, Token, Witness
 from engram.model.codec import RECORDS, Record, RecordType, index, searchable, type_of
-from engram.model.event import Event, Head, intact, seal
+from engram.model.event import Event, Head, intact
 from engram.model.filter import Access, Filter, matches, matches_any
 from engram.model.memory import Memory
 from engram.model.query import (
@@ -131,18 +133,16 @@ class RamEngine:
         """See `ports.Engine.commit`; a `witness` is told of it before anything is kept."""
         with self._lock:
             if change.token and (known := self._replay(change.token)):
-                return Commit(known, self._handles(change), replayed=True)
+                there = {id: row.number for id, row in self._rows["memory"].items()}
+                return Commit(known, handles_of(change, there), replayed=True)
             self._check(change)
             numbers = self._number(change)
-            told, head = self._taken_over(change.past) if change.past else ([], self._head)
-            if change.draft:
-                event, head, *_ = seal(change.draft, head)
-                told.append((event, change.token))
-            done = Commit(told[-1][0], _handles(change, numbers), traces=0 if change.erase else None)
+            told, head = sealed(change, self._head)
+            done = Commit(told[-1].event, handles_of(change, numbers), traces=0 if change.erase else None)
             if witness:
                 witness(done, numbers)
             self._apply(change, numbers)
-            for event, token in told:
+            for event, _, _, token in told:
                 self._events.append(event)
                 if token:
                     self._tokens[token.owner, token.operation, token.name] = (token.request, event.seq)
@@ -305,13 +305,6 @@ class RamEngine:
             last[type] = max(last[type], n)
         return numbers
 
-    def _taken_over(self, past: Past) -> tuple[list[tuple[Event, Token | None]], Head]:
-        seq = self._head.seq
-        told = [(event._replace(seq=seq + n), token) for n, (event, token) in enumerate(past.events, 1)]
-        time = max([self._head.time, *(event.time for event, _ in told)])
-        head = past.head or Head(self._head.replica, self._head.position, self._head.prev)
-        return told, head._replace(time=time, seq=seq + len(told))
-
     def _apply(self, change: Change, numbers: Mapping[str, int]) -> None:
         gone = {id for _, id in change.drops}
         freed = gone | set(change.claims)
@@ -347,7 +340,7 @@ class RamEngine:
         return {memory.id: [column.split() for column in searchable(memory)] for memory in rows}
 
     def _shares(self, query: Query, readable: Collection[str]) -> dict[str, float]:
-        groups = [(term, *query.variants.get(term, ())) for term in dict.fromkeys(query.terms)]
+        groups = groups_of(query)
         if not groups and not query.phrases:
             return {}
         texts = self._texts()
@@ -368,10 +361,6 @@ class RamEngine:
             zip(scores, shares(scores.values(), groups, census, told._replace(total=census.total)), strict=True)
         )
 
-    def _handles(self, change: Change) -> dict[str, str]:
-        rows = self._rows["memory"]
-        return {r.id: print_handle("memory", rows[r.id].number) for r in change.puts if r.id in rows}
-
     def _cosines(self, query: Query) -> dict[str, float]:
         return {
             id: cosine(query.vector, kept)
@@ -384,11 +373,6 @@ def _best(scores: dict[str, float], allowed: Collection[str], limit: int) -> lis
     """The ids with the highest scores, of those that are allowed; ties by id."""
     ranked = sorted((-score, id) for id, score in scores.items() if id in allowed)
     return [id for _, id in ranked[:limit]]
-
-
-def _handles(change: Change, numbers: Mapping[str, int]) -> dict[str, str]:
-    memories = [record.id for record in change.puts if isinstance(record, Memory)]
-    return {id: print_handle("memory", numbers[id]) for id in memories}
 
 
 def _scope(record: Record) -> Scope:

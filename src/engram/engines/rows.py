@@ -17,6 +17,12 @@ from engram.model.refs import ambiguous, print_handle, write_cursor
 
 Row = tuple[Any, ...]
 
+EVENTS = "SELECT seq, id, envelope, payload FROM event"
+"""What `event_of` reads."""
+
+MOST_COUNTED = 1_000_000
+"""Beyond so many memories that lack a vector nobody counts on."""
+
 RECENT, SHORT = 4096, 2048
 """How many records are kept as read, and up to which length of a document: some ten megabytes at most."""
 
@@ -61,6 +67,11 @@ def event_of(row: Row) -> Event:
     values["at"] = datetime.fromisoformat(values["at"]).replace(tzinfo=UTC)
     values["subjects"], values["reverses"] = tuple(values["subjects"]), tuple(values["reverses"])
     return Event(id=id, seq=seq, **values, payload=Payload.parse(payload) if payload else None)
+
+
+def place_term(p: int) -> str:
+    """A place as a term of the word index; no text makes a term that begins with a colon."""
+    return f":{p}"
 
 
 def handles_of(change: Change, numbers: Mapping[str, int]) -> dict[str, str]:

@@ -11,6 +11,8 @@ from engram.engines import sqlite_file as files
 from engram.engines.audit import is_mendable
 from engram.engines.pieces import TELLING, as_json, pieces_of
 from engram.engines.rows import (
+    EVENTS,
+    MOST_COUNTED,
     Row,
     backlog_of,
     event_of,
@@ -24,7 +26,7 @@ from engram.engines.rows import (
 from engram.engines.sqlite_check import check_derived, check_told, integrity, tallies
 from engram.engines.sqlite_connections import Connections
 from engram.engines.sqlite_errors import StrPath, mapped
-from engram.engines.sqlite_rows import EVENTS, Book, Unchanged, fetch, meta
+from engram.engines.sqlite_rows import Book, Unchanged, fetch, meta
 from engram.engines.sqlite_search import Searcher, space_of
 from engram.engines.sqlite_write import append, apply, check, mend_derived, replay
 from engram.engines.where import where as to_sql
@@ -45,8 +47,6 @@ POINTS = ("begun", "checked", "records", "words", "claims", "event", "sealed", "
 
 VECTORS_WAIT = 2000
 """Milliseconds that vectors wait for another writer: they come beside a question, and can come later."""
-
-MOST_COUNTED = 1_000_000
 
 _POINTED = ("ids", "key", "digest", "outline", "near", "amends", "replaced_by", "touches")
 """Clauses that an index answers with a handful of rows."""

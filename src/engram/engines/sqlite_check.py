@@ -5,9 +5,9 @@ from collections.abc import Iterator
 import apsw
 
 from engram.engines.audit import MEND, check_history, check_records, check_row
-from engram.engines.rows import event_of, tallied
+from engram.engines.rows import EVENTS, event_of, tallied
 from engram.engines.sqlite_file import COLUMNS, MEMORY_COLUMNS
-from engram.engines.sqlite_rows import EVENTS, Book, fetch, meta
+from engram.engines.sqlite_rows import Book, fetch, meta
 from engram.model.change import LEFT, Finding
 from engram.model.codec import RECORDS
 from engram.model.event import Event

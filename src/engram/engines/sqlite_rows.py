@@ -15,7 +15,6 @@ T = TypeVar("T")
 
 MOST_KEPT = 256
 print_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
-EVENTS = "SELECT seq, id, envelope, payload FROM event"
 
 NOWHERE = 0
 """The number of no file: what a copy says it was in, so that whatever file it becomes begins its own chain."""

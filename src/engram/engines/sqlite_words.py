@@ -6,9 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 import apsw
 
 from engram.engines.groups import MOST_SCORED, Wanted, groups_of, rarest
-from engram.engines.rows import Row
+from engram.engines.rows import Row, place_term
 from engram.engines.sqlite_rows import fetch
-from engram.engines.sqlite_write import place_term
 from engram.model.limits import storable
 from engram.model.query import FIELD_WEIGHTS, Census, Query, phrase_terms, shares
 from engram.model.text import holds

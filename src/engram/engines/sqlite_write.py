@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 import apsw
 
 from engram.engines.chain import Chain, moved, same_request, sealed, taken
-from engram.engines.rows import Row
+from engram.engines.rows import Row, place_term
 from engram.engines.sqlite_file import make_words
 from engram.engines.sqlite_rows import fetch, print_json, set_meta
 from engram.errors import Moved
@@ -122,11 +122,6 @@ def index_words(db: apsw.Connection, n: int, memory: Memory, p: int, *, new: boo
         db.execute("DELETE FROM words WHERE rowid = ?", (n,))
     sql = "INSERT INTO words (rowid, name, summary, tags, text, place) VALUES (?, ?, ?, ?, ?, ?)"
     db.execute(sql, (n, *searchable(memory), place_term(p)))
-
-
-def place_term(p: int) -> str:
-    """A place as a term of the word index; no text makes a term that begins with a colon."""
-    return f":{p}"
 
 
 def _put(db: apsw.Connection, record: Record, n: int, *, new: bool) -> int:

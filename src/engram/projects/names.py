@@ -5,7 +5,7 @@ import os
 from collections.abc import Callable
 from contextlib import suppress
 
-from engram.drafts import whole_file
+from engram.drafts import private_folder, whole_file
 from engram.errors import Conflict, Unavailable
 
 FILE = "projects.json"
@@ -80,6 +80,6 @@ class Names:
             return {}
 
     def _write(self, known: dict[str, list[str]]) -> None:
-        os.makedirs(os.path.dirname(self._path), mode=0o700, exist_ok=True)
+        private_folder(os.path.dirname(self._path))
         with whole_file(self._path) as file:
             file.write((json.dumps(known, ensure_ascii=False, indent=2) + "\n").encode())

@@ -1,11 +1,12 @@
 """Who signs and whose signature counts: an Ed25519 key for each store, and how a key is shown to a person."""
 
 import os
+from shlex import quote
 
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
-from engram.drafts import whole_file
+from engram.drafts import private_folder, whole_file
 from engram.errors import Corrupt, Unavailable
 from engram.model.hashing import sha256
 
@@ -56,7 +57,7 @@ def _load(path: str) -> bytes | None:
     except OSError as error:
         raise Unavailable(f"{path} cannot be read: {error.strerror}.", "Mend that, and sync again.") from None
     if loose:
-        raise Corrupt(f"{path} can be read by others.", f"Make it private: chmod 600 {path}")
+        raise Corrupt(f"{path} can be read by others.", f"Make it private: chmod 600 {quote(path)}")
     if len(raw) != 32:
         raise Corrupt(f"{path} holds no key.", "Restore it, or remove it: others then have to accept a new one.")
     return raw
@@ -64,7 +65,7 @@ def _load(path: str) -> bytes | None:
 
 def _keep(path: str, raw: bytes) -> None:
     try:
-        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+        private_folder(os.path.dirname(path))
         with whole_file(path) as file:
             file.write(raw)
     except OSError as error:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 
-from engram.drafts import one_at_a_time, whole_file
+from engram.drafts import one_at_a_time, private_folder, whole_file
 from engram.errors import Corrupt, Unavailable
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ class Ledger:
     def _lock(self) -> Iterator[None]:
         with ExitStack() as held:
             try:
-                os.makedirs(self._folder, mode=0o700, exist_ok=True)
+                private_folder(self._folder)
                 held.enter_context(one_at_a_time(os.path.join(self._folder, "lock"), 0.0))
             except TimeoutError:
                 raise Unavailable("Another sync of this store is running.", "Wait for it to end.") from None
