@@ -1,6 +1,7 @@
 """A store of plain files that something happened to: doctor finds it, mends what can be, and says what it did."""
 
 import json
+import os
 import re
 import shutil
 from pathlib import Path
@@ -405,4 +406,17 @@ def test_e10_a_reason_that_says_the_same_words_is_named(tmp_path):
     assert done.places == (
         "The reason of event 3 says it: purge what that event is about as well (engram history).",
     )
+    engine.close()
+
+
+def test_e10_a_purge_reads_no_link_and_waits_for_no_pipe(tmp_path):
+    engine = open_files(tmp_path / "store")
+    story = Story(engine)
+    gone = story.remember("The quagga runs at night")
+    (tmp_path / "store" / "endless").symlink_to("/dev/zero")
+    os.mkfifo(tmp_path / "store" / "pipe")
+
+    done = story.purge(gone)
+
+    assert (done.traces, done.places) == (0, ())
     engine.close()

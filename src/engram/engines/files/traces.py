@@ -3,12 +3,15 @@
 import json
 import os
 import re
+import stat
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from typing import NamedTuple
 
 from engram.engines.files.folder import EVENTS, Folder
 from engram.engines.files.history import Journal, Line, State, Step
 from engram.engines.pieces import TELLING, as_json, pieces_of
+from engram.errors import Corrupt, Unavailable
 from engram.model.change import noted_at
 from engram.model.codec import encode, strings
 
@@ -91,14 +94,13 @@ def left(folder: Folder, gone: Erased, journal: Journal, state: State) -> tuple[
 
 
 def _files(folder: Folder) -> Iterator[tuple[str, bytes]]:
+    """Every plain file below a folder that can be read; a link or a pipe might never end."""
     for place, _, names in os.walk(folder.path):
-        for name in names:
-            path = os.path.join(place, name)
-            try:
-                with open(path, "rb") as file:
-                    yield os.path.relpath(path, folder.path), file.read()
-            except OSError:
-                continue
+        for path in (os.path.join(place, name) for name in names):
+            with suppress(OSError, Corrupt, Unavailable):
+                if stat.S_ISREG(os.lstat(path).st_mode):
+                    name = os.path.relpath(path, folder.path)
+                    yield name, folder.read(name) or b""
 
 
 def _unpacked(content: bytes) -> str | None:
