@@ -448,3 +448,12 @@ class TestOrgs:
             assert [hit.memory.text for hit in found.hits] == ["The zebra is back"]
             assert ("answered alone" in found.hint, "127.0.0.1:9" in found.hint) == (True, shown)
         orgs.close()
+
+
+def test_where_it_does_not_run_it_says_so_before_anything_is_made(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "platform", "win32")
+    with pytest.raises(Unavailable, match="Windows") as refused:
+        opened(tmp_path)
+
+    assert "WSL" in refused.value.hint
+    assert list(tmp_path.iterdir()) == []

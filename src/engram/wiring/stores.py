@@ -2,6 +2,7 @@
 
 import functools
 import os
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, cast
@@ -97,6 +98,8 @@ def engine_of(
         from engram.engines.ram import RamEngine  # noqa: PLC0415 - only the engine in use is loaded
 
         return RamEngine(new_id()), "ram:"
+    if sys.platform == "win32":  # neither its modes nor its folders are what a private store rests on
+        raise Unavailable("Engram does not run on Windows itself.", "Run it in WSL, the Linux inside Windows.")
     if form == "files":
         return _plain_files(path, environment, settings, policy, lenient=lenient), f"files:{path}"
     if form == "postgres":
