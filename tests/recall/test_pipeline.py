@@ -334,6 +334,19 @@ def test_a_question_that_shares_nothing_has_nothing_weak_either():
 
 
 @pytest.mark.parametrize(
+    "question", ["zeppelin", "deploy the zeppelin hangar on Mondays", "what did we decide last week?"]
+)
+def test_who_looked_everywhere_is_not_told_to_look_everywhere(question: str):
+    world = World()
+    world.person.remember("We deploy on Fridays")
+    here, everywhere = (world.person.recall(question, words=True, everywhere=wide) for wide in (False, True))
+
+    assert here.hits == everywhere.hits == ()
+    assert everywhere.hint
+    assert "--everywhere" not in everywhere.hint
+
+
+@pytest.mark.parametrize(
     ("question", "expected"),
     [
         ("what day do you ship to production?", NOTES[0]),

@@ -102,7 +102,7 @@ def recall(engine: Engine, ask: Asked) -> Recalled:
         by_meaning=bool(meaning.vector()),
         behind=meaning.behind,
         time=time.said,
-        hint=_hint(words, meaning, weak, found=bool(kept)),
+        hint=_hint(words, meaning, weak, found=bool(kept), narrowed=_is_narrowed(ask)),
     )
 
 
@@ -124,7 +124,9 @@ def _of_that_time(engine: Engine, ask: Asked, time: Time, kind: str) -> Recalled
 
     hits = found(narrow) or found(where)
     kept, collapsed = _collapse(_verified(hits, ask), ask.limit)
-    hint = f"Nothing of that time ({time.said}) is known here. Try --everywhere."
+    hint = f"Nothing of that time ({time.said}) is known."
+    if _is_narrowed(ask):
+        hint = f"Nothing of that time ({time.said}) is known here. Try --everywhere."
     if kept:
         hint = "There is more of that time: give a higher --limit." if len(hits) > len(kept) + collapsed else ""
     return Recalled(
@@ -379,17 +381,26 @@ def _held_back(engine: Engine, words: Words, ask: Asked) -> dict[str, int]:
     return counts
 
 
-def _hint(words: Words, meaning: Meaning, weak: int, *, found: bool) -> str:
+def _is_narrowed(ask: Asked) -> bool:
+    """Whether there are places that were not looked at."""
+    return bool(ask.where.scopes or ask.where.within)
+
+
+def _hint(words: Words, meaning: Meaning, weak: int, *, found: bool, narrowed: bool) -> str:
     said = [meaning.why]
     if not found:
         if not words.terms and not words.phrases and not meaning.vector():
             said.append("There is no word to look for in that question.")
         elif weak and words.strange:
             said.append(f"Nothing is known about {words.strange} here. See what came near with --weak.")
-        elif weak:
+        elif weak and narrowed:
             said.append("Nothing relevant is known here. See what came near with --weak, or try --everywhere.")
-        else:
+        elif weak:
+            said.append("Nothing relevant is known. See what came near with --weak.")
+        elif narrowed:
             said.append("Nothing is known about that here. Try other words, or --everywhere.")
+        else:
+            said.append("Nothing is known about that. Try other words.")
     if meaning.behind:
         have = "memory has" if meaning.behind == 1 else "memories have"
         said.append(f"{meaning.behind:,} {have} no vector yet: engram reembed.")
