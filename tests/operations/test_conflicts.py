@@ -221,6 +221,24 @@ def test_a_long_list_is_read_page_by_page(world):
     assert len(seen) == len(set(seen)) == 29
 
 
+def test_no_pair_is_lost_between_pages_whether_it_is_kept_or_not(world):
+    for name in ("database", "cache", "broker"):
+        world.agent.remember(f"The port of the {name} is 5432")
+        world.agent.remember(f"The port of the {name} is 6000")
+    live = [one.id for one in world.person.list(limit=3).memories]
+    world.person.relate(live[0], live[1], "conflicts")
+    whole = [one.pair for one in world.person.conflicts().pairs]
+    for limit in range(1, len(whole) + 1):
+        paged: list[str] = []
+        page = world.person.conflicts(limit=limit)
+        paged += [one.pair for one in page.pairs]
+        while page.next is not None:
+            page = world.person.conflicts(limit=limit, after=page.next)
+            paged += [one.pair for one in page.pairs]
+        assert paged == whole
+    assert len(set(whole)) >= 4
+
+
 def test_what_was_judged_cannot_be_set_aside(world):
     world.person.remember(OLD)
     pair = world.person.remember(NEW).candidates[0].pair

@@ -1,7 +1,6 @@
 """One look for conflicts: through a store page by page; what is suspected is proposed, and a model may be asked."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from itertools import islice
 from typing import TypeVar, cast
 
 from engram.errors import Conflict, Unavailable
@@ -37,9 +36,6 @@ AT_ONCE = 8
 
 MOST_FAILURES = 3
 """After so many answers in a row that were no use, a model is left alone."""
-
-KEPT = "kept"
-"""Goes on with what is kept, after a page of what is not."""
 
 TELLING = ("conflicts", "supersedes", "scoped")
 """The proposals that a list shows: that two have nothing to do with one another is nothing to do."""
@@ -227,12 +223,11 @@ class Run:
     def told(self, limit: int, after: str | None, *, settled: bool) -> Conflicts:
         """Everything that was done, and a page of what waits for a verdict; or of what needs none any more."""
         held = {} if settled else {_ends(one.first, one.second): one for one in self._held()}
-        first = {} if settled or after is not None else {**held, **self._not_kept(held)}
-        pairs = list(islice(first.values(), limit))
-        if after is None:
-            after = KEPT if first and len(pairs) == limit else None  # the page is full: what is kept comes next
-        if after == KEPT and not pairs:
-            after = None
+        shown = _shown(after)
+        first = {} if settled or shown is None else {**held, **self._not_kept(held)}
+        pairs = list(first.values())[shown : (shown or 0) + limit]
+        if shown is not None:
+            after = str(shown + limit) if len(pairs) == limit else None  # a full page; else what is kept comes next
         access = self.call.access_to("relation")
         while len(pairs) < limit:
             page = self.call.engine.scan("relation", self._mine(), access, after=after, limit=limit - len(pairs))
@@ -318,6 +313,11 @@ class Run:
             first, second = (cast("Memory | None", ends.get(id)) for id in (relation.from_id, relation.to_id))
             if first and second and (matches(first, here) or matches(second, here)):
                 yield relation, first, second
+
+
+def _shown(after: str | None) -> int | None:
+    """How many pairs that are no relation yet were on the pages before; None where all of them were."""
+    return int(after or 0) if after is None or (after.isascii() and after.isdigit() and len(after) < 16) else None
 
 
 def _ends(one: Memory, other: Memory) -> frozenset[str]:
