@@ -319,6 +319,19 @@ def test_capture_remembers_each_learning_once_in_one_batch(world):
     assert world.agent.list().memories == ()
 
 
+def test_capture_tells_of_every_item_that_it_does_not_take_up(world):
+    captured = world.agent.capture("## Key learnings\n- Builds need make\n- The cache must be warm before a deploy")
+
+    assert texts(captured.memories) == ["The cache must be warm before a deploy"]
+    assert [("Builds need make" in problem) for problem in captured.problems] == [True]
+
+    nothing = world.agent.capture("## Key learnings\n1. Builds need make")
+    assert (nothing.extracted, len(nothing.problems)) == (0, 1)
+
+    many = "## Key learnings\n" + "".join(f"- Host number {at} is out of order today\n" for at in range(52))
+    assert "2 more" in world.agent.capture(many).problems[-1]
+
+
 def test_capture_leaves_a_known_memory_of_what_kind_it_is(world):
     known = world.person.remember("The cache must be warm before a deploy", kind="decision").memory
     captured = world.agent.capture(LEARNED)

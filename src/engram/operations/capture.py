@@ -1,5 +1,6 @@
 """Taking up what a text says was learned, and naming a topic that goes on."""
 
+from collections.abc import Sequence
 from typing import cast
 
 from engram.errors import EngramError, Invalid
@@ -12,7 +13,7 @@ from engram.operations.base import Call, operation
 from engram.operations.memories import admit, remembered_before
 from engram.operations.scopes import scope_named
 from engram.rules.access import require_place
-from engram.rules.capture import learnings, suggested_key, summary_of
+from engram.rules.capture import FEWEST_WORDS, MOST_ITEMS, SHORTEST, learned, suggested_key, summary_of
 from engram.rules.proposals import MOST_READ, Proposal
 
 SOURCE = "capture"
@@ -37,10 +38,10 @@ def capture(
     check_text("text", text, limit=MOST_READ, lines=True)
     place = scope_named(call, scope) if scope else call.home
     require_place(call.caller, place)
-    items = learnings(text)
+    items, slight, beyond = learned(text)
     batch = call.new_id()
     made: list[Memory] = []
-    repeated, problems = 0, []
+    repeated, problems = 0, _left_out(slight, beyond)
     for number, item in enumerate(items):
         said = Proposal(
             text=item,
@@ -66,6 +67,17 @@ def capture(
     return Captured(
         at=call.now, extracted=len(items), memories=tuple(made), repeated=repeated, problems=tuple(problems)
     )
+
+
+def _left_out(slight: Sequence[str], beyond: int) -> list[str]:
+    """What is said of items that were not taken up: nothing of a list goes missing without a word."""
+    enough = f"Write at least {FEWEST_WORDS} words and {SHORTEST} letters."
+    said = [f"Left out, for it says too little by itself: {item!r}. {enough}" for item in slight]
+    if beyond:
+        said.append(
+            f"{beyond:,} more were left out: a list has up to {MOST_ITEMS} items. Capture the rest by itself."
+        )
+    return said
 
 
 @operation("GET /v1/keys", 'engram suggest key --summary "JWT auth middleware" --kind architecture')

@@ -7,6 +7,7 @@ and a list under it. What Engram itself put into a session is marked, and is nev
 import functools
 import re
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from engram.model.hashing import sha256
 from engram.model.limits import LIMITS, LONGEST_SHOWN, size
@@ -53,14 +54,34 @@ def without_recalled(text: str) -> str:
     return _recalled().sub("", text) if BEGIN.strip("<>") in text else text
 
 
+class Learned(NamedTuple):
+    """What a section of learnings lists, and what of it says too little to be remembered, or is too much."""
+
+    items: list[str]
+    slight: list[str]
+    beyond: int = 0
+
+
 def learnings(text: str) -> list[str]:
     """The items of the last section of learnings that has any: its numbered lines, else its bullets."""
+    return learned(text).items
+
+
+def learned(text: str) -> Learned:
+    """The items of the last section of learnings that has any, and what was left out of that section."""
+    slight: list[str] = []
     for section in reversed(list(_sections(without_recalled(text)))):
         for pattern in (_numbered(), _bulleted()):
-            items = [_plain(found.group(1)) for found in map(pattern.match, section) if found]
-            if kept := [item for item in items if _says_something(item)]:
-                return list(dict.fromkeys(kept))[:MOST_ITEMS]
-    return []
+            listed = dict.fromkeys(_plain(found.group(1)) for found in map(pattern.match, section) if found)
+            items = [
+                item for item in listed if not _told().search(item)
+            ]  # no line of a brief, copied out of its block
+            kept = [item for item in items if _says_something(item)]
+            if kept:
+                slight = [item for item in items if item not in kept]
+                return Learned(kept[:MOST_ITEMS], slight, max(0, len(kept) - MOST_ITEMS))
+            slight = slight or items
+    return Learned([], slight)
 
 
 def summary_of(item: str) -> str:
@@ -102,8 +123,6 @@ def _family(kind: str, said: str) -> str:
 
 
 def _says_something(item: str) -> bool:
-    if _told().search(item):  # a line of a brief, copied out of its block
-        return False
     spaceless = any(mark > "\u2e7f" for mark in item)  # a script that puts no spaces between words
     return size(item) >= SHORTEST and (spaceless or len(item.split()) >= FEWEST_WORDS)
 

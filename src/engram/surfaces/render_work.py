@@ -80,12 +80,13 @@ def timeline(answer: Timeline, paper: Paper) -> Iterator[str]:
 
 
 def _captured(answer: a.Captured, paper: Paper) -> Iterator[str]:
-    if not answer.extracted:
+    if not answer.extracted and not answer.problems:
         yield "Nothing to capture: there is no list under a heading `## Key learnings`."
         return
     known = f", {answer.repeated} known already" if answer.repeated else ""
     found = count(answer.extracted, "learning")
-    yield f"{paper.good('✓')} {found}: {len(answer.memories)} new{known}"
+    sign = paper.good("✓") if answer.extracted else paper.warn("·")
+    yield f"{sign} {found}: {len(answer.memories)} new{known}"
     yield from (f"  {line}" for line in rows(answer.memories, answer.at, paper))
     for problem in answer.problems:
         yield paper.warn(f"  {problem}")
