@@ -143,3 +143,14 @@ def test_reading_changes_nothing(world):
     world.agent.stats()
     assert world.events() == past
     assert world.now(made.id) == made
+
+
+def test_a_question_for_a_kind_that_nothing_is_of_is_told_so(world):
+    world.agent.remember("The api is laid out by layers", kind="recipe")
+
+    assert world.agent.recall("api", kind=["desicion"]).hint == (
+        "Nothing is of the kind desicion here. Did you mean decision?"
+    )
+    assert world.agent.recall("api", kind=["zebra"]).hint == "Nothing is of the kind zebra here. See engram kinds."
+    assert "kind" not in world.agent.recall("harbour", kind=["recipe"]).hint
+    assert "kind" not in world.agent.recall("harbour", kind=["decision"]).hint

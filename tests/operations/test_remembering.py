@@ -46,6 +46,8 @@ def test_a_kind_that_is_nearly_one_of_the_table_is_asked_about(world):
     assert told.hint == f"{curated} engram revise {told.memory.handle} --kind identity."
     told = world.agent.remember("The API listens on port 8080", kind="infraa")
     assert told.hint == f"Did you mean the kind infra? engram revise {told.memory.handle} --kind infra."
+    told = world.agent.remember("We keep the parser", kind="desicion")
+    assert told.hint == f"Did you mean the kind decision? engram revise {told.memory.handle} --kind decision."
     assert world.agent.remember("Fold the egg white in last", kind="recipe").hint == ""
 
 

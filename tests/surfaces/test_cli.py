@@ -807,7 +807,7 @@ class TestHelp:
         assert engram("--help", "--json").out == engram("--help").out
 
     def test_help_tells_what_a_number_is_unless_it_is_said(self, engram: Driver):
-        assert "--limit N      How many at most. Default: 5.\n" in engram("recall", "--help").out
+        assert "--limit N           How many at most. Default: 5.\n" in engram("recall", "--help").out
         assert "Most tokens it may take; 0 takes the configured budget.\n" in engram("context", "--help").out
 
     def test_every_operation_stands_in_one_section_of_help(self):

@@ -31,7 +31,7 @@ from engram.rules import admission, lifecycle
 from engram.rules.admission import Admission, Known
 from engram.rules.changes import join
 from engram.rules.insights import require_memories
-from engram.rules.kinds import own_lists
+from engram.rules.kinds import meant, own_lists
 from engram.rules.proposals import CLEARED, Proposal, prepare
 from engram.rules.relations import Verdict, relate
 
@@ -255,13 +255,13 @@ def revise(
     text: p.NewText = None,
     key: p.NewKey = "",
     summary: p.Summary = None,
-    kind: p.KindName = None,
-    tag: p.Tags = None,
+    kind: p.NewKind = None,
+    tag: p.NewTags = None,
     cite: p.NewCites = None,
     visibility: p.Shared = None,
     pinned: p.Pinned = None,
     importance: p.Importance = None,
-    confidence: p.Confidence = None,
+    confidence: p.NewConfidence = None,
     source: p.NewSource = None,
     decay: p.Decay = None,
     valid_from: p.ValidFrom = None,
@@ -452,16 +452,11 @@ def _next_step(call: Call, memory: Memory, handle: str, kind: str | None) -> str
 
 def _meant(call: Call, memory: Memory, handle: str) -> str:
     """The kind that was probably meant by a word of nobody's table: a slip must not pass by review in silence."""
-    kinds = call.policy.kinds
-    if memory.kind in kinds:
-        return ""
-    from difflib import get_close_matches  # noqa: PLC0415 - only for a kind of one's own
-
-    near = get_close_matches(memory.kind, kinds, 1, 0.8)
+    near = meant(memory.kind, call.policy.kinds)
     if not near:
         return ""
-    curated = ", which a person approves first" if call.policy.kind(near[0]).tier == CURATED else ""
-    return f"Did you mean the kind {near[0]}{curated}? engram revise {handle} --kind {near[0]}."
+    curated = ", which a person approves first" if call.policy.kind(near).tier == CURATED else ""
+    return f"Did you mean the kind {near}{curated}? engram revise {handle} --kind {near}."
 
 
 def standings(asked: Sequence[str]) -> tuple[Standing, ...]:

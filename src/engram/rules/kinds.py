@@ -10,6 +10,9 @@ from engram.model.memory import CURATED, Memory, check_kind
 
 AUTO, CHECKED = 1, 2
 
+LIKE = 0.75
+"""How alike a word must be to a kind to be taken for a slip of it: *desicion* is, *infrastructure* is not."""
+
 Recall = Literal["always", "on_demand", "own_list"]
 
 
@@ -61,6 +64,15 @@ DISCOVERIES = tuple(kind.name for kind in TABLE if kind.cited)
 def lookup(name: str, kinds: Mapping[str, Kind] = KINDS) -> Kind:
     """The row of a kind; a word that is not in the table is checked (tier 2) and stays fresh for 180 days."""
     return kinds.get(name) or Kind(name, CHECKED, "180d", about="A word of your own.")
+
+
+def meant(word: str, kinds: Mapping[str, Kind] = KINDS) -> str:
+    """The kind that was probably meant by a word that is none; empty where it is one, or like none."""
+    if word in kinds:
+        return ""
+    from difflib import get_close_matches  # noqa: PLC0415 - only for a kind of one's own
+
+    return next(iter(get_close_matches(word, kinds, 1, LIKE)), "")
 
 
 def quiet(kinds: Mapping[str, Kind] = KINDS) -> tuple[str, ...]:

@@ -243,7 +243,7 @@ class _Append(argparse.Action):
 
 
 def _shown(parameter: Parameter) -> str:
-    return {int: "N", float: "X", datetime: "TIME"}.get(parameter.type, parameter.name.upper())
+    return {int: "N", float: "X", datetime: "YYYY-MM-DD"}.get(parameter.type, parameter.name.upper())
 
 
 def _reader(parameter: Parameter) -> Callable[[str], Any]:
