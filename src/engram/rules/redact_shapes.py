@@ -313,7 +313,7 @@ CONTEXTS = (
     Shape(
         "password",
         ("curl", "wget"),
-        _COMMAND.format("curl|wget") + r"(?:-u|--user)[ =][\"']?[^\s:\"'$<>]{0,64}:([^\s\"'`$<>{}]{3,128})",
+        _COMMAND.format("curl|wget") + r"-(?:u|-user)[ =][\"']?[^\s:\"'$<>]{0,64}:([^\s\"'`$<>{}]{3,128})",
         is_value,
     ),
     Shape(
