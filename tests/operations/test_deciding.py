@@ -6,7 +6,9 @@ import pytest
 
 import engram
 from engram.errors import Conflict, Invalid, NotFound
+from engram.model.caller import Caller
 from engram.service import Engram
+from rules.world import World
 
 
 @pytest.fixture
@@ -27,6 +29,18 @@ def test_review_shows_the_named_ones_with_what_says_nearly_the_same(memory: Engr
     again = memory.remember("The build cache lives on the fast disk of the runners", kind="rule").memory
     (found,) = memory.review(memory=[waits.handle]).candidates
     assert {one.id for one in found.near} == {known.id, again.id}
+
+
+def test_a_page_of_the_review_is_full_though_others_judge_most_of_what_waits():
+    world = World()
+    for project in ("web", "web", "web", "api", "web", "api"):
+        text = f"Rule {len(world.everything())} of the {project}"
+        world.other.remember(text, kind="rule", scope=f"project:{project}", visibility="shared")
+    judge = world.as_(Caller(owner="robin", grants=(("project:api", "reviewer"), ("project:web", "reader"))))
+    first = judge.review(limit=1)
+    assert [one.memory.text for one in first.candidates] == ["Rule 3 of the api"]
+    rest = judge.review(limit=5, after=first.next)
+    assert ([one.memory.text for one in rest.candidates], rest.next) == (["Rule 5 of the api"], None)
 
 
 def test_what_does_not_wait_is_no_candidate_by_being_named(memory: Engram):

@@ -15,6 +15,7 @@ from engram.model.filter import Access, Filter
 from engram.model.hashing import sha256
 from engram.model.limits import check_text
 from engram.model.memory import NOWHERE, Context, Memory
+from engram.model.query import Page
 from engram.model.scope import GLOBAL, Scope
 from engram.operations.absent import Nowhere, Unwatched
 from engram.ports import (
@@ -262,6 +263,27 @@ def pages(
         yield tuple(page.records)
         if (after := page.next) is None:
             return
+
+
+def sifted(
+    call: Call,
+    type: RecordType,
+    where: Filter,
+    keep: Callable[[Record], bool],
+    *,
+    after: str | None,
+    limit: int,
+    oldest: bool = False,
+) -> Page:
+    """A page of the readable records that match and that are kept: it is full, however many are passed over."""
+    found: list[Record] = []
+    access = call.access_to(type)
+    while len(found) < limit:
+        page = call.engine.scan(type, where, access, after=after, limit=limit - len(found), oldest=oldest)
+        found += filter(keep, page.records)
+        if (after := page.next) is None:
+            break
+    return Page(tuple(found), after)
 
 
 class Operation(NamedTuple):

@@ -5,13 +5,14 @@ from typing import cast
 from engram.errors import Conflict, NotFound
 from engram.model.answers import Candidate, Changed, Waiting
 from engram.model.change import Change, Request
+from engram.model.codec import Record
 from engram.model.evidence import Check
 from engram.model.filter import Filter
 from engram.model.memory import Memory
 from engram.model.record import replace
 from engram.model.scope import GLOBAL
 from engram.operations import parameters as p
-from engram.operations.base import Call, each, operation, require_between
+from engram.operations.base import Call, each, operation, require_between, sifted
 from engram.operations.bearing import relations_of, rivals_of, superseded_by, touched_by, twins_of
 from engram.operations.citing import checked
 from engram.operations.memories import MOST_LISTED, at_revision, change_each
@@ -55,8 +56,12 @@ def review(
     )
     if named := each(memory):
         where = where._replace(ids=tuple(call.memory(ref).id for ref in named), scopes=(), within=None)
-    page = call.engine.scan("memory", where, call.access, after=after, limit=limit, oldest=True)
-    waiting = [one for one in page.records if isinstance(one, Memory) and may_judge(call.caller, one)]
+
+    def fits(one: Record) -> bool:
+        return may_judge(call.caller, cast("Memory", one))
+
+    page = sifted(call, "memory", where, fits, after=after, limit=limit, oldest=True)
+    waiting = cast("tuple[Memory, ...]", page.records)
     evidence = checked(call, waiting, diffs=bool(named))
     candidates = [_candidate(call, one, evidence.get(one.id, ())) for one in waiting]
     if named:

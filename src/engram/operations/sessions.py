@@ -8,13 +8,14 @@ from engram.errors import Conflict, Moved, NotFound, Unavailable
 from engram.model.answers import Timeline
 from engram.model.answers_work import Began, Ended, SessionList
 from engram.model.change import Change, Request
+from engram.model.codec import Record
 from engram.model.event import Event
 from engram.model.filter import Filter
 from engram.model.limits import check_text
 from engram.model.memory import NOWHERE, Context, Memory
 from engram.model.session import Session, session_ids
 from engram.operations import parameters as p
-from engram.operations.base import Call, no_longer_there, operation, require_between
+from engram.operations.base import Call, no_longer_there, operation, require_between, sifted
 from engram.operations.doubts import doubted
 from engram.operations.scopes import in_view, scope_named, unplaced
 from engram.rules import admission, sessions
@@ -207,18 +208,14 @@ def session_list(
     if session:
         return SessionList(at=call.now, sessions=(the_session(call, session),))
     where = Filter(**in_view(call, scope, everywhere=everywhere))
-    found: list[Session] = []
-    while len(found) < limit:
-        page = call.engine.scan("session", where, call.access, after=after, limit=limit - len(found))
-        found += (
-            one
-            for one in cast("tuple[Session, ...]", page.records)
-            if open is None or open == (one.ended_at is None)
-        )
-        if (after := page.next) is None:
-            break
+
+    def fits(one: Record) -> bool:
+        return open is None or open == (cast("Session", one).ended_at is None)
+
+    page = sifted(call, "session", where, fits, after=after, limit=limit)
+    found = cast("tuple[Session, ...]", page.records)
     hint = unplaced(call, scope, everywhere=everywhere)
-    return SessionList(at=call.now, sessions=tuple(found), next=after, hint=hint)
+    return SessionList(at=call.now, sessions=found, next=page.next, hint=hint)
 
 
 @operation("GET /v1/memories/{memory}/timeline", "engram timeline mem-0007 --before 3 --after 3")
