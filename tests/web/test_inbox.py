@@ -515,6 +515,19 @@ def test_the_buttons_of_the_card_one_stands_at_stay_in_sight(here: Site):
     assert buttons["y"] + buttons["height"] <= toast["y"]
 
 
+def test_a_card_that_is_longer_than_the_screen_has_its_buttons_in_sight(here: Site):
+    with here.memory() as memory:
+        steps = "\n\n".join(f"Step {n} of the release is done by hand and told in the channel" for n in range(30))
+        handle = waits(memory, steps)
+    page = here.enter("/web/inbox")
+    one = card(page, handle)
+
+    expect(one.get_by_role("button", name="Approve")).to_be_in_viewport(ratio=1)
+    expect(one.get_by_text("Step 29")).not_to_be_in_viewport()
+    one.get_by_text("Step 29").scroll_into_view_if_needed()
+    expect(one.get_by_role("button", name="Approve")).to_be_in_viewport(ratio=1)
+
+
 # A page that is let in no more
 
 
