@@ -577,6 +577,14 @@ class TestHistory:
         assert "moved" in lines[0]
         assert DEPLOY in lines[1]
 
+    def test_history_tells_what_a_revision_changed(self, engram: Driver):
+        engram.remember(DEPLOY)
+        engram("revise", "mem-0001", "--importance", "8", "--pinned")
+
+        told = engram("history").out.splitlines()[0]
+        assert "importance: 5 → 8" in told
+        assert "pinned: False → True" in told
+
     def test_history_of_nothing_says_so(self, engram: Driver):
         assert engram.made()("history").out == "Nothing has happened yet.\n"
 

@@ -42,6 +42,10 @@ class Caller(NamedTuple):
         own = dict(self.grants).get(place, WRITER)
         return own != "" and any(ROLES.index(each) >= ROLES.index(role) for each in (own, *self.roles))
 
+    def is_judge_of(self, owner: str | None, place: str) -> bool:
+        """Whether a verdict on what somebody wrote in a place is this caller's: its own, or a reviewer's there."""
+        return owner is not None and (owner == self.owner or self.is_in(REVIEWER, place))
+
     def judges(self) -> bool:
         """Whether there is a place in which this caller reviews what others wrote."""
         return any(self.is_in(REVIEWER, place) for place in ("global", *dict(self.grants)))

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from engram.errors import Forbidden, Unconfirmed
-from engram.model.caller import ADMIN, REVIEWER, WRITER, Caller
+from engram.model.caller import ADMIN, WRITER, Caller
 from engram.model.change import Request
 from engram.model.filter import Access
 from engram.model.memory import Memory
@@ -83,7 +83,7 @@ def require_judge(caller: Caller, memory: Memory) -> None:
 
 def may_judge(caller: Caller, memory: Memory) -> bool:
     """Whether a verdict on this memory is the caller's: its own, or a reviewer's in the memory's project."""
-    return memory.owner is not None and (memory.owner == caller.owner or caller.is_in(REVIEWER, memory.scope.place))
+    return caller.is_judge_of(memory.owner, memory.scope.place)
 
 
 def require_keeper(caller: Caller, act: str) -> None:

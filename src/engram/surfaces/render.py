@@ -69,14 +69,6 @@ TOLD: dict[str, Any] = {
     "seen": 1,
     "visibility": "private",
     "importance": 5,
-    "forgotten_at": "",
-    "verified_at": "",
-    "summary": "",
-    "tags": [],
-    "decay": "",
-    "valid_from": "",
-    "valid_until": "",
-    "confidence": 0.6,
 }
 """The fields whose change history tells in its one line, and what they are when nothing was said."""
 
@@ -339,9 +331,7 @@ def told(event: Event, words: Mapping[str, str] = NO_WORDS) -> str:
         return str(note.get("verdict", "")) or ", ".join(
             dict.fromkeys(str(edit.new) for edit in verdicts if edit.new is not None)
         )
-    changes = [
-        edit for edit in event.payload.edits if edit.field in ("text", "status", "kind", "pinned", "key", "seen")
-    ]
+    changes = [edit for edit in event.payload.edits if edit.field in TOLD]
     texts = [edit for edit in changes if edit.field == "text"]
     if texts and texts[0].old is None:
         return str(texts[0].new)

@@ -16,16 +16,16 @@ MOST_TOLD = 5
 
 UNTOLD = frozenset(
     {
-        *("id", "owner", "actor", "created_at", "updated_at", "context", "tier", "source", "revision"),
-        *("from_id", "to_id"),
+        *("id", "owner", "actor", "created_at", "updated_at", "context", "tier", "source", "learned_by"),
+        *("revision", "from_id", "to_id"),
     }
 )
 """Fields that every change has, and no reader asks for."""
 
 FIRST = ("text", "summary", "status", "kind", "scope")
 
-IMPLIED = frozenset({"status", "origin", "confidence", "held_for", "decay", "learned_by"})
-"""Fields that a new memory has by its kind and by who said it: its page tells them."""
+IMPLIED = frozenset({"status", "origin", "confidence", "held_for", "decay"})
+"""Fields that a memory has by its kind and by who said it: nobody asks for them when it comes or goes."""
 
 
 ACTS = {"promote": "approve", "propose": "proposal"}
@@ -110,9 +110,9 @@ def _worth(edits: Sequence[Edit]) -> list[Edit]:
     words = [edit for edit in edits if edit.field == "text"]
     if edits[0].type == "relation":
         return sorted(edits, key=_place)
-    if any(edit.old is None for edit in words):
+    if any(edit.old is None or edit.new is None for edit in words):
         edits = [edit for edit in edits if edit.field not in IMPLIED]
-    elif all(edit.new is not None for edit in words):
+    else:
         edits = [edit._replace(old=_usual(edit, edit.old), new=_usual(edit, edit.new)) for edit in edits]
     return sorted(edits, key=_place)
 

@@ -12,7 +12,6 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from engram.errors import EngramError
-from engram.model.caller import REVIEWER
 from engram.model.memory import Memory, standing, voice
 from engram.model.scope import LEVELS
 from engram.service import Engram
@@ -101,7 +100,7 @@ class Asked(NamedTuple):
     def decides(self, memory: Memory) -> bool:
         """Whether a verdict on a memory may be this person's: its owner's, or a reviewer's of its project."""
         caller = self.engram.caller
-        return caller.writes and (self.owns(memory) or caller.is_in(REVIEWER, memory.scope.place))
+        return caller.writes and caller.is_judge_of(memory.owner, memory.scope.place)
 
     def owns(self, memory: Memory) -> bool:
         """Whether a memory is this person's own."""
