@@ -266,6 +266,18 @@ def test_a_timeline_shows_the_session_around_a_memory_oldest_first(world):
     assert line.session.name == "s-1"
 
 
+def test_a_timeline_keeps_sessions_of_two_owners_apart_that_are_called_alike(world):
+    for who in (world.person, world.other):
+        who.session_begin("s-1")
+    mine = world.person.remember("Alex says this first", session="s-1").memory
+    theirs = world.other.remember("Kim says that then", session="s-1", visibility="shared").memory
+    more = world.person.remember("Alex says more later", session="s-1").memory
+    told = world.person.timeline(mine.id)
+    assert ([one.id for one in told.after], told.session.owner) == ([more.id], mine.owner)
+    told = world.person.timeline(theirs.id)
+    assert (told.before, told.after, told.session) == ((), (), None)
+
+
 def test_a_timeline_without_a_session_shows_the_scope(world):
     made = filled(world)
     world.agent.remember("Elsewhere", scope="project:other")

@@ -227,7 +227,9 @@ def timeline(call: Call, memory: p.Ref, *, before: p.Before = 5, after: p.Afterw
     for name, value in (("before", before), ("after", after)):
         require_between(name, value, 0, MOST_AROUND)
     focus = call.memory(memory)
-    place = Filter(session=focus.session) if focus.session else Filter(scopes=(focus.scope,))
+    # Two owners may call their sessions alike, and nobody reads another's.
+    place = Filter(session=focus.session, owner=focus.owner) if focus.session else Filter(scopes=(focus.scope,))
+    own = focus.session and focus.owner == call.caller.owner
     others = own_lists(call.policy.kinds)
     others = () if focus.kind in others else others
     live = place._replace(standings=("live",), now=call.now, view=call.caller.view, except_kinds=others)
@@ -245,7 +247,7 @@ def timeline(call: Call, memory: p.Ref, *, before: p.Before = 5, after: p.Afterw
         memory=focus,
         before=tuple(reversed(earlier)),
         after=tuple(later),
-        session=_named(call, focus.session) if focus.session else None,
+        session=_named(call, focus.session) if own else None,
     )
 
 
