@@ -221,6 +221,14 @@ def test_a_long_list_is_read_page_by_page(world):
     assert len(seen) == len(set(seen)) == 29
 
 
+def test_what_waits_for_other_reasons_hides_no_contradiction_from_the_list(world):
+    world.agent.remember("The port of the database is 5432")
+    world.agent.remember("The port of the database is 6000")
+    for number in range(51):
+        world.agent.remember(f"Rule {number} of the house", kind="rule")
+    assert [one.status for one in world.person.conflicts().pairs] == ["held"]
+
+
 def test_no_pair_is_lost_between_pages_whether_it_is_kept_or_not(world):
     for name in ("database", "cache", "broker"):
         world.agent.remember(f"The port of the {name} is 5432")

@@ -264,16 +264,16 @@ class Run:
 
     def _held(self) -> Iterator[Pair]:
         """What waits for review because it contradicts something that is in use, unless it was set aside."""
-        where = Filter(**self.scope, owner=self.call.caller.owner, standings=("pending",), now=self.call.now)
+        mine = Filter(**self.scope, owner=self.call.caller.owner)
+        where = mine._replace(standings=("pending",), held_for="conflict", now=self.call.now)
         page = self.call.engine.scan("memory", where, self.call.access, limit=MOST_HELD)
         for one in cast("tuple[Memory, ...]", page.records):
-            if one.held_for == "conflict":
-                for other in rivals_of(self.call, one):
-                    if other.id != one.id and (why := contradiction(other.text, one.text)):
-                        known = relation_between(self.call, one.id, other.id)
-                        if known is None or known.status != "ignored":
-                            kind = known.kind if known and known.from_id == one.id else "conflicts"
-                            yield _pair(one, other, "held", Verdict(kind, why))
+            for other in rivals_of(self.call, one):
+                if other.id != one.id and (why := contradiction(other.text, one.text)):
+                    known = relation_between(self.call, one.id, other.id)
+                    if known is None or known.status != "ignored":
+                        kind = known.kind if known and known.from_id == one.id else "conflicts"
+                        yield _pair(one, other, "held", Verdict(kind, why))
 
     def _open(self) -> Iterator[Pair]:
         """What the newest memories may be at odds with: what their saves named, and nobody has judged."""
