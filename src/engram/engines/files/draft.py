@@ -1,4 +1,4 @@
-"""What one commit does to the registry: the items it touches, before and after, spliced into the text."""
+"""The registry's text as it is to be written: the items that one commit touches spliced in, or all made new."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
@@ -6,8 +6,9 @@ from typing import NamedTuple
 
 from engram.engines.files import history
 from engram.engines.files.folder import Stamp
-from engram.engines.files.history import Line, Step
-from engram.engines.files.mark import Mark
+from engram.engines.files.history import Line, State, Step
+from engram.engines.files.mark import Mark, advanced
+from engram.engines.files.reading import Reading, Span
 from engram.engines.files.registry import Registry, body_of, respoken, with_remarks
 from engram.model.change import ABSENT, Change
 from engram.model.codec import encode
@@ -17,8 +18,6 @@ from engram.model.memory import Memory
 from engram.model.record import replace
 from engram.model.refs import print_handle
 from engram.model.scalars import print_word
-
-Span = tuple[int, int]
 
 
 class Draft(NamedTuple):
@@ -80,6 +79,38 @@ def spliced(drafted: Draft, now: datetime, mark: Mark, memories: Callable[[], Se
         elif text:
             added.append(text)
     return registry.spliced(changes, added, date=date, mark=mark, body=body)
+
+
+def renewed(
+    registry: Registry,
+    state: State,
+    found: Reading,
+    *,
+    now: datetime,
+    lines: Iterable[Line],
+    remarks: bool = False,
+) -> str:
+    """The registry's text with everything brought up to date: items that are behind, what time changed, the body.
+
+    `lines` are all that it knows now. With `remarks`, what somebody wrote into the body stays in it.
+    """
+    changes, added, wanted = {}, [], found.behind | found.aged
+    for memory in state.memories():
+        span = found.spans.get(memory.id)
+        if span and memory.id not in wanted:
+            continue
+        text = print_item(memory, memory.handle, now, registry.style, found.others.get(memory.id, ()))
+        if span:
+            changes[span] = text
+        elif memory.id in found.behind:
+            added.append(text)
+    changes |= dict.fromkeys(found.gone, "")
+    body = body_of(state.memories(), now)
+    if remarks:
+        known = [*state.memories(), *(each.before for each in found.edited if each.before)]
+        body = with_remarks(body, registry.body, known)
+    mark = advanced({}, (line.event for line in lines))
+    return registry.spliced(changes, added, date=now.date().isoformat(), mark=mark, body=body)
 
 
 def _numbers_of(ids: Sequence[str], registry: Registry, now: datetime) -> dict[str, int]:

@@ -7,6 +7,7 @@ from datetime import datetime
 from engram.engines.files import beside, gaps, notices, reading
 from engram.engines.files import check as checks
 from engram.engines.files.check import count
+from engram.engines.files.draft import renewed
 from engram.engines.files.folder import AUDIT, EVENTS, LOG, REGISTRY, SNAPSHOTS, Folder
 from engram.engines.files.history import Line, State, read_journal
 from engram.engines.files.index import Shelf
@@ -42,7 +43,7 @@ class Mender:
         kind_of: KindOf,
         merged: Callable[[], Sequence[Side]],
     ) -> None:
-        self._scribe, self._folder, self._shelf = scribe, folder, shelf
+        self._scribe, self._texts, self._folder, self._shelf = scribe, scribe.texts, folder, shelf
         self._clock, self._new_id = clock, new_id
         self._scrub, self._kind_of, self._merged = scrub, kind_of, merged
 
@@ -57,7 +58,7 @@ class Mender:
             if behind:
                 severity = "error" if os.access(self._folder.path, os.W_OK) else "warning"
                 findings.append(Finding("behind", behind.message, behind.hint, severity=severity))
-            if behind and not self._scribe.journal().lines:
+            if behind and not self._texts.journal().lines:
                 return findings
             if repair and self._shelf.problem:
                 findings += self._untangle()
@@ -84,7 +85,7 @@ class Mender:
             view = self._view()
             if behind or not checks.drifted(view):
                 return []
-            text = self._scribe.renewed(view.registry, view.state, view.found, view.now)
+            text = _renewed(view)
             if write:
                 self._write_body(view, text)
             return [Drifted(self._folder.at(REGISTRY), view.registry.text, text)]
@@ -92,7 +93,7 @@ class Mender:
     # looking
 
     def _view(self) -> checks.View:
-        journal, state, registry = self._scribe.journal(), self._scribe.state(), self._scribe.registry()
+        journal, state, registry = self._texts.journal(), self._texts.state(), self._texts.registry()
         base, now = reading.base_of(registry, journal.lines), self._clock()
         found = reading.read(registry, state, base, now, self._kind_of)
         return checks.View(self._folder, journal, state, registry, found, now)
@@ -118,7 +119,7 @@ class Mender:
         return [checks.note("index", "The index was made anew."), *self._wrong_in_index()]
 
     def _wrong_in_index(self) -> list[Finding]:
-        found, journal = self._shelf.index.check(), self._scribe.journal()
+        found, journal = self._shelf.index.check(), self._texts.journal()
         known = bool(journal.torn or gaps.missing_links(journal.lines)) or any(checks.broken(journal))
         return [each for each in found if not (known and each.code in ("history", "records"))]
 
@@ -139,7 +140,7 @@ class Mender:
             return []
         if texts == [text]:
             return []
-        aside = self._scribe.keep_text(text)
+        aside = self._texts.keep(text)
         self._folder.write(texts[-1].encode(), _THEIRS)  # whoever is killed leaves a copy, which is joined later
         for each in texts:  # each is held against what it was made from, so neither takes away what the other has
             self._folder.write(each.encode(), REGISTRY)
@@ -153,7 +154,7 @@ class Mender:
 
     def _names_purged(self, texts: Sequence[str]) -> bool:
         """Whether one of these texts still has what was purged."""
-        state = self._scribe.state()
+        state = self._texts.state()
         names = {name for text in texts for name in read_registry(text).names()}
         return any(state.erased(name, name) for name in names)
 
@@ -166,7 +167,7 @@ class Mender:
                 said.setdefault(memory.id, set()).add(memory.text)
         return [
             notices.worded_twice(memory.handle)
-            for memory in self._scribe.state().memories()
+            for memory in self._texts.state().memories()
             if len(said.get(memory.id, ())) > 1
         ]
 
@@ -179,10 +180,10 @@ class Mender:
         notes += self._part(view, twins)
         view = self._view()
         if checks.drifted(view):
-            text = self._scribe.renewed(view.registry, view.state, view.found, view.now)
+            text = _renewed(view)
             notes.append(checks.note("body", self._write_body(view, text)))
         notes += checks.mend(view)
-        if gap := gaps.lost(self._scribe.journal(), beside.read_audit(self._folder)):
+        if gap := gaps.lost(self._texts.journal(), beside.read_audit(self._folder)):
             notes.append(checks.note("history", self._scribe.acknowledge(gap)))
         self._scribe.settle(force=True)
         return notes
@@ -196,7 +197,7 @@ class Mender:
 
     def _join_history(self, name: str) -> list[Finding]:
         try:
-            theirs, journal = read_journal(self._folder.read(name) or b""), self._scribe.journal()
+            theirs, journal = read_journal(self._folder.read(name) or b""), self._texts.journal()
         except Corrupt:
             return []  # of a form that nobody knows here: a check tells it
         joined = join(journal.lines, theirs)
@@ -231,7 +232,7 @@ class Mender:
 
     def _unknown_of(self, side: Side) -> set[str]:
         """The memories of another side that this store has never heard of."""
-        journal, state = self._scribe.journal(), self._scribe.state()
+        journal, state = self._texts.journal(), self._texts.state()
         try:
             theirs = read_journal(side.files.get(EVENTS, b"")).lines
             registry = read_registry(clean(side.files.get(REGISTRY, b""), REGISTRY))
@@ -287,10 +288,10 @@ class Mender:
         found.behind.update(parting.renumbered)
         found.others.update(parting.others)
         found.gone.extend(span for span, _ in view.found.twice)
-        stamp, state = self._folder.stamp(REGISTRY), self._scribe.state()
+        stamp, state = self._folder.stamp(REGISTRY), self._texts.state()
         told += [self._scribe.take_in(found, state, batch=batch)] if found.edited else []
         if found.behind or found.gone:
-            self._scribe.rewrite(view.registry, stamp, state, found, told, secret=bool(removed))
+            self._texts.rewrite(view.registry, stamp, state, found, told, secret=bool(removed))
         purged = {t.name for t in twins if view.state.erased(t.item.memory.id, t.item.handle)}
         names = dict.fromkeys(twin.name for twin in twins if twin.name)
         put_away = [self._put_away(name, purged=name in purged, secret=bool(removed)) for name in names]
@@ -305,3 +306,7 @@ class Mender:
         if checks.target_of(name) == LOG:
             return None  # it is put aside when its entries are joined
         return checks.note("copy", f"{name} was taken in; all of it is .bak/{self._folder.put_aside(name)}.")
+
+
+def _renewed(view: checks.View) -> str:
+    return renewed(view.registry, view.state, view.found, now=view.now, lines=view.journal.lines)
