@@ -134,3 +134,8 @@ def assert_files_whole(path: Path, access: Access) -> None:
         shutil.rmtree(path.parent / "another cache")
     finally:
         engine.close()
+
+
+def assert_any_whole(path: Path, access: Access) -> None:
+    """The one or the other, by the name of the store."""
+    (assert_whole if path.suffix == ".db" else assert_files_whole)(path, access)

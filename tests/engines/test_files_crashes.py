@@ -1,39 +1,23 @@
-"""E7 and E8 for `files`: kill -9 at every named point and at any moment, and eight writers at once."""
+"""E4 and E7 for `files`: kill -9 at every named point, full disks, and what is made up for afterwards."""
 
 import json
-import random
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
-from engines.asking import found
 from engines.children import OPERATIONS
-from engines.samples import MINE, Story, change, everything, memory
+from engines.samples import MINE, Story, everything
 from engines.stores import assert_files_whole, open_files
-from engines.test_crashes import CHILD, acknowledged, notes, notes_so_far
-from engines.test_rivals import answers, in_threads, start
+from engines.test_crashes import CHILD, assert_kept, notes
 from engram.engines.files.folder import Folder
 from engram.engines.files.scribe import POINTS
 from engram.engines.sqlite import SqliteEngine
-from engram.errors import Conflict, Corrupt, Unavailable
-from engram.model.codec import encode
-from engram.model.filter import Filter
-from engram.model.record import replace
+from engram.errors import Corrupt, Unavailable
 
 KEPT = POINTS.index("appended")
-
-
-def assert_kept(store: Path, acks: Path, *, kept: bool | None) -> None:
-    engine = open_files(store, "parent")
-    there = {record.id: json.dumps(encode(record), sort_keys=True) for record in everything(engine)}
-    engine.close()
-    for id, states in acknowledged(acks, kept=kept).items():
-        assert there.pop(id, "null") in states
-    assert there == {}
 
 
 @pytest.mark.parametrize("point", POINTS)
@@ -68,121 +52,6 @@ def assert_purged_texts_are_gone(folder: Path, acks: Path, but: dict) -> None:
             if state and id not in present and id not in but:
                 assert state["text"].encode() not in left
                 assert state["text"].split()[1].encode() not in left
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_e7_a_kill_from_outside_at_any_moment_loses_nothing(tmp_path, seed):
-    store, acks, dice = tmp_path / "store", tmp_path / "acks", random.Random(seed)
-    for run in range(1, 4):
-        known = len(notes(acks))
-        child = subprocess.Popen([sys.executable, CHILD, "churn", store, acks, str(run)])
-        wanted = known + dice.randrange(1, 60)
-        give_up = time.monotonic() + 30
-        while len(notes_so_far(acks)) < wanted and child.poll() is None and time.monotonic() < give_up:
-            time.sleep(dice.random() / 200)
-        child.kill()
-        assert child.wait() == -signal.SIGKILL
-
-        assert len(notes(acks)) >= wanted
-        assert_kept(store, acks, kept=None)
-        assert_files_whole(store, MINE)
-
-
-def test_e8_eight_processes_with_many_writes_each_lose_none(tmp_path):
-    store = tmp_path / "store"
-    names = [f"rival{n}" for n in range(8)]
-    handles = [json.loads(said) for said in answers([start("write", store, name, 60) for name in names])]
-    engine = open_files(store, "parent")
-    records = everything(engine)
-
-    assert {record.text for record in records} == {f"{name} says {n}" for name in names for n in range(60)}
-    given = [handle for each in handles for handle in each]
-    assert sorted(given) == sorted(record.handle for record in records) == [f"mem-{n:04d}" for n in range(1, 481)]
-    assert len({event.replica for event in engine.events(limit=10_000)}) == 1
-    engine.close()
-    assert_files_whole(store, MINE)
-
-
-def test_e8_two_processes_updating_one_record_lose_no_update(tmp_path):
-    store = tmp_path / "store"
-    engine = open_files(store, "parent")
-    engine.commit(change(memory("counter")))
-    tries = [int(said) for said in answers([start("count", store, f"rival{n}", 60) for n in range(2)])]
-    counter = engine.get("memory", ["counter"], MINE)["counter"]
-
-    assert (counter.seen, counter.revision) == (121, 121)
-    assert sum(tries) >= 120
-    assert len(engine.events(limit=1000)) == 121
-    engine.close()
-
-
-def test_e8_a_reader_never_sees_half_a_change(tmp_path):
-    store = tmp_path / "store"
-    engine = open_files(store, "parent")
-    child, looks = start("pairs", store, 120), 0
-    while child.poll() is None:
-        seen = [record.seen for record in engine.scan("memory", Filter(), MINE).records]
-        assert seen == [] or (len(seen) == 2 and seen[0] == seen[1])
-        assert len(found(engine, "zebra")) in (0, 2)
-        looks += 1
-    answers([child])
-
-    assert looks > 10
-    assert [(record.seen, record.text) for record in everything(engine)] == [(120, "zebra round120")] * 2
-    engine.close()
-
-
-def test_e8_a_check_beside_a_writer_finds_nothing(tmp_path):
-    engine = open_files(tmp_path / "store", "parent")
-    child = start("write", engine.path, "rival", 100)
-    while child.poll() is None:
-        assert engine.check() == []
-    answers([child])
-    engine.close()
-
-
-def test_e8_eight_threads_on_one_engine_lose_none(tmp_path):
-    engine = open_files(tmp_path / "store", "parent")
-
-    def writes(name: str) -> None:
-        story = Story(engine, name=name)
-        for n in range(15):
-            made = story.remember(f"{name} says {n}")
-            assert engine.get("memory", [made.handle], MINE)[made.handle] == made
-            assert len(everything(engine)) > n
-
-    assert in_threads([lambda n=n: writes(f"thread{n}") for n in range(8)]) == []
-    assert len({record.handle for record in everything(engine)}) == 120
-    engine.close()
-    assert_files_whole(tmp_path / "store", MINE)
-
-
-def test_e8_eight_threads_updating_one_record_lose_no_update(tmp_path):
-    engine = open_files(tmp_path / "store", "parent")
-    engine.commit(change(memory("counter")))
-
-    def increments(name: str) -> None:
-        done = 0
-        while done < 10:
-            old = engine.get("memory", ["counter"], MINE)["counter"]
-            new = replace(old, seen=old.seen + 1, revision=old.revision + 1)
-            try:
-                engine.commit(change(new, batch=f"{name}-{done}"))
-                done += 1
-            except Conflict:
-                continue
-
-    assert in_threads([lambda n=n: increments(f"thread{n}") for n in range(8)]) == []
-    assert engine.get("memory", ["counter"], MINE)["counter"].seen == 81
-    engine.close()
-
-
-def test_e8_processes_that_make_one_store_at_once_share_it(tmp_path):
-    for n in range(3):
-        store = tmp_path / f"new{n}" / "store"
-        answers([start("open", store) for _ in range(6)])
-        assert_files_whole(store, MINE)
-        assert sorted(each.name for each in store.iterdir()) == [".lock", "memory.md"]
 
 
 @pytest.mark.parametrize("size", [20_000, 60_000, 150_000, 400_000])

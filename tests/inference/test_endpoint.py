@@ -7,12 +7,11 @@ import ssl
 import struct
 import subprocess
 import sys
-import threading
 import time
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any
 
 import pytest
@@ -21,75 +20,21 @@ from engram.errors import Invalid, Unavailable
 from engram.inference import endpoint as module
 from engram.inference.endpoint import Endpoint
 from engram.model.query import Space
+from inference.serving import Reply, Server, send, serving
 
 KEY = "sk-very-secret-0123456789"
-Reply = Callable[[BaseHTTPRequestHandler, dict[str, Any]], None]
-
-
-class Server:
-    """An endpoint whose behaviour a test chooses; it notes what it was asked."""
-
-    def __init__(self) -> None:
-        self.reply: Reply = good
-        self.asked: list[dict[str, Any]] = []
-        self.headers: list[dict[str, str]] = []
-        self.paths: list[str] = []
-        self.connections = 0
-        outer = self
-
-        class Handler(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-
-            def setup(self) -> None:
-                outer.connections += 1
-                super().setup()
-
-            def do_POST(self) -> None:
-                asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-                outer.asked.append(asked)
-                outer.headers.append(dict(self.headers))
-                outer.paths.append(self.path)
-                outer.reply(self, asked)
-
-            def do_GET(self) -> None:
-                outer.headers.append(dict(self.headers))
-                good(self, {"input": [""]})
-
-            def log_message(self, *_args: object) -> None:
-                pass
-
-        self.http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.http.daemon_threads = True
-        self.http.handle_error = lambda *_args: None  # type: ignore[method-assign]
-        self.url = f"http://127.0.0.1:{self.http.server_port}/v1"
-        threading.Thread(target=self.http.serve_forever, args=(0.01,), daemon=True).start()
-
-    def close(self) -> None:
-        self.http.shutdown()
-        self.http.server_close()
 
 
 @pytest.fixture
 def server() -> Iterator[Server]:
-    one = Server()
-    yield one
-    one.close()
+    with serving(good) as one:
+        yield one
 
 
 @pytest.fixture
 def other() -> Iterator[Server]:
-    one = Server()
-    yield one
-    one.close()
-
-
-def send(handler: BaseHTTPRequestHandler, status: int, body: bytes, **headers: str) -> None:
-    handler.send_response(status)
-    for name, value in {"Content-Type": "application/json", **headers}.items():
-        handler.send_header(name.replace("_", "-"), value)
-    handler.send_header("Content-Length", str(len(body)))
-    handler.end_headers()
-    handler.wfile.write(body)
+    with serving(good) as one:
+        yield one
 
 
 def vectors(texts: list[str], dim: int = 4) -> list[dict[str, Any]]:

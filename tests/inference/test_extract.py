@@ -1,10 +1,9 @@
 """A real server on this machine that finds things in a talk, or refuses, stumbles, drips and talks nonsense."""
 
 import json
-import threading
 import time
-from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler
 from typing import Any
 
 import pytest
@@ -12,61 +11,19 @@ import pytest
 from engram.errors import Invalid
 from engram.inference.extract import MOST_FOUND, ChatExtractor
 from engram.model.extraction import Extracted, Extraction
+from inference.serving import Reply, Server, send, serving
 
 KEY = "sk-very-secret-0123456789"
 TALK = [("user", "We deploy on Fridays."), ("assistant", "Noted.")]
 KINDS = ["convention", "fact"]
 ROW = {"text": "We deploy on Fridays", "kind": "convention", "confidence": 0.9, "message": 0}
 FOUND = Extracted("We deploy on Fridays", "convention", 0.9, 0)
-Reply = Callable[[BaseHTTPRequestHandler, dict[str, Any]], None]
-
-
-class Server:
-    """An endpoint whose behaviour a test chooses; it notes what it was asked."""
-
-    def __init__(self) -> None:
-        self.reply: Reply = finding(ROW)
-        self.asked: list[dict[str, Any]] = []
-        self.headers: list[dict[str, str]] = []
-        self.paths: list[str] = []
-        outer = self
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self) -> None:
-                asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-                outer.asked.append(asked)
-                outer.headers.append(dict(self.headers))
-                outer.paths.append(self.path)
-                outer.reply(self, asked)
-
-            def log_message(self, *_args: object) -> None:
-                pass
-
-        self.http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.http.daemon_threads = True
-        self.http.handle_error = lambda *_args: None  # type: ignore[method-assign]
-        self.url = f"http://127.0.0.1:{self.http.server_port}/v1"
-        threading.Thread(target=self.http.serve_forever, args=(0.01,), daemon=True).start()
-
-    def close(self) -> None:
-        self.http.shutdown()
-        self.http.server_close()
 
 
 @pytest.fixture
 def server() -> Iterator[Server]:
-    one = Server()
-    yield one
-    one.close()
-
-
-def send(handler: BaseHTTPRequestHandler, status: int, body: bytes, **headers: str) -> None:
-    handler.send_response(status)
-    for name, value in headers.items():
-        handler.send_header(name, value)
-    handler.send_header("Content-Length", str(len(body)))
-    handler.end_headers()
-    handler.wfile.write(body)
+    with serving(finding(ROW)) as one:
+        yield one
 
 
 def saying(content: object, **more: object) -> Reply:
