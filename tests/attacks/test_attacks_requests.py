@@ -1,5 +1,6 @@
 """Requests that nobody of ours sends: other hosts, other sites, borrowed tokens, headers that lie, forged forms."""
 
+import socket
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -121,16 +122,30 @@ def test_a_form_cannot_pass_for_a_message(home: House, kind: str):
     assert 400 <= answer.status < 500
 
 
-def test_a_length_said_twice_is_refused(home: House):
-    """Two that read one connection must not disagree about where a request ends."""
-    import socket
+WITHIN = "GET /v1/memories HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nAuthorization: Bearer {token}\r\n\r\n"
+ENDS = {
+    "two lengths": "Content-Length: 4\r\nContent-Length: 60\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+    "a length and chunks": "Content-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+    "chunks and a length": "Transfer-Encoding: chunked\r\nContent-Length: 0\r\n\r\n0\r\n\r\n",
+    "chunks of a kind": "Transfer-Encoding: xchunked\r\n\r\n0\r\n\r\n",
+    "a folded line": "Transfer-Encoding:\r\n chunked\r\nContent-Length: 0\r\n\r\n",
+    "a name with a space": "Transfer-Encoding : chunked\r\n\r\n0\r\n\r\n",
+    "a length with a sign": "Content-Length: +0\r\n\r\n",
+}
 
-    head = (
-        f"POST /v1/memories HTTP/1.1\r\nHost: 127.0.0.1:{home.served.port}\r\n"
-        f"Authorization: Bearer {home.served.token}\r\nContent-Length: 4\r\nContent-Length: 60\r\n"
-        "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\nGET /v1/memories HTTP/1.1\r\n\r\n"
-    )
+
+@pytest.mark.parametrize("path", ["/v1/memories", "/mcp", "/healthz", "/web/inbox"])
+@pytest.mark.parametrize("ends", ENDS)
+def test_a_request_that_says_in_two_ways_where_it_ends_is_the_last_on_its_connection(
+    home: House, ends: str, path: str
+):
+    """Two that read one connection must not disagree about where a request ends."""
+    inner = WITHIN.format(port=home.served.port, token=home.served.token)
+    outer = inner.replace("GET /v1/memories", f"POST {path}").removesuffix("\r\n")
     with socket.create_connection(("127.0.0.1", home.served.port), timeout=30) as wire:
-        wire.sendall(head.encode())
-        told = wire.recv(65536).decode()
+        wire.sendall((outer + ENDS[ends] + inner).encode())
+        told = b"".join(iter(lambda: wire.recv(65536), b"")).decode()
+
+    assert told.count("HTTP/1.1 ") == 1
+    assert '"memories"' not in told
     tried("A request within a request", "HTTP", refused(Answer(int(told.split()[1]), {}, told), 400))

@@ -305,6 +305,10 @@ def test_an_event_that_edits_what_it_does_not_name_harms_nothing(pair):
     assert any("more than it says" in line for line in done.waiting)
 
 
+STAMP = ["2026-05-01T09:00:00.000000Z.0000", "replica", "event"]
+WHOLE = {"type": "memory", "fields": {"id": [*STAMP, "y"]}, "counts": {}}
+
+
 @pytest.mark.parametrize(
     "told",
     [
@@ -312,6 +316,25 @@ def test_an_event_that_edits_what_it_does_not_name_harms_nothing(pair):
         {"edits": [], "note": {"states": {"y": {"type": "memory", "fields": {"id": 5}, "counts": {}}}}, "salt": ""},
         {"edits": [["emperor", "y", "id", None, "y"]], "note": {}, "salt": ""},
         {"edits": 5, "note": [], "salt": None},
+        {
+            "edits": [["relation", "y", "id", None, "y"], ["relation", "y", "from_id", None, ["a"]]],
+            "note": {},
+            "salt": "",
+        },
+        {
+            "edits": [["memory", "y", "id", None, "y"], ["memory", "y", "replaced_by", None, {}]],
+            "note": {},
+            "salt": "",
+        },
+        {
+            "edits": [["memory", "y", "id", None, "y"], ["memory", "y", "scope", None, ["a"]]],
+            "note": {},
+            "salt": "",
+        },
+        {"edits": [["memory", "y", "seen", 1, 2**70]], "note": {}, "salt": ""},
+        {"edits": [], "note": {"states": {"y": {**WHOLE, "counts": {"a": 2**70}}}}, "salt": ""},
+        {"edits": [], "note": {"states": {"y": {**WHOLE, "fields": {"id": [1, 2, 3, "y"]}}}}, "salt": ""},
+        {"edits": [], "note": {"states": {"y": {**WHOLE, "fields": {"id": [*STAMP, ["y"]]}}}}, "salt": ""},
     ],
 )
 def test_words_of_no_form_are_no_words(pair, told):
@@ -332,6 +355,7 @@ def test_words_of_no_form_are_no_words(pair, told):
     assert "The good one" in two.texts()
     assert done.waiting
     assert "y" not in two.state()
+    tried("An event of another machine whose words have no form", "sync", "waits, harms nothing")
 
 
 def test_an_id_that_is_a_session_there_and_a_memory_here_harms_nothing(pair):

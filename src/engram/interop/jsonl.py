@@ -66,9 +66,10 @@ def read(lines: Iterable[str]) -> Iterator[Traveller]:
 def _version(row: dict[str, Any]) -> int:
     if row.get("format") != FORMAT:
         raise Invalid("This is no export of Engram.", "Use a file made by `engram export`.")
-    if (version := row.get("version")) not in COUNTS:
+    version = row.get("version")
+    if not isinstance(version, int) or version not in COUNTS:
         raise Invalid(f"This export has version {version}; {VERSION} is the newest known.", "Upgrade Engram.")
-    return cast("int", version)
+    return version
 
 
 def _parse(line: str, number: int, *, begun: bool) -> dict[str, Any]:

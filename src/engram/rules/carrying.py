@@ -101,7 +101,7 @@ def trespass(event: Event, reach: Reach, known: Callable[[str], Collection[tuple
     for type, scope in _places(event):
         if not reach.holds(type, scope):
             return _elsewhere(scope, reach)
-    ends = {edit.new for edit in (event.payload or Payload()).edits if edit.field in ("from_id", "to_id")}
+    ends = [edit.new for edit in (event.payload or Payload()).edits if edit.field in ("from_id", "to_id")]
     for id in {*event.subjects, *(end for end in ends if isinstance(end, str))}:
         was = known(id)
         if was and not any(reach.holds(type, scope) for type, scope in was):

@@ -11,7 +11,7 @@ import json
 import os
 import secrets
 import stat
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from typing import Any
 
 from engram.errors import Corrupt, EngramError, Forbidden, TooLarge, Unauthenticated
@@ -52,6 +52,12 @@ class Misdirected(EngramError):
     """The request names a host that is not this one."""
 
     code, exit_code, http_status = "misdirected", 2, 421
+
+
+class Unframed(EngramError):
+    """The request says in two ways where it ends: whoever stands in between may believe the other."""
+
+    code, exit_code, http_status = "invalid", 2, 400
 
 
 def token_at(path: str) -> str:
@@ -129,12 +135,14 @@ class Guard:
         """Let the request pass.
 
         Raises:
+            Unframed: when it says in two ways where it ends.
             Misdirected: when its host is not this machine.
             Forbidden: when a foreign page sent it.
             Unauthenticated: when it carries no token, or a wrong one.
             TooLarge: when it is too long.
         """
         headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
+        check_framing(headers)
         port = scope["server"][1] if scope.get("server") else None
         host = headers.get("host", "")
         if not _is_here(host, port):
@@ -158,6 +166,16 @@ class Guard:
                 "This memory needs its token.",
                 "Send `Authorization: Bearer TOKEN`; engram serve says where it lies.",
             )
+
+
+def check_framing(headers: Mapping[str, str]) -> None:
+    """Refuse a request that says both how long it is and that it comes in chunks.
+
+    Raises:
+        Unframed: then.
+    """
+    if "content-length" in headers and "transfer-encoding" in headers:
+        raise Unframed("The request has both a length and chunks.", "Send Content-Length or Transfer-Encoding.")
 
 
 def check_length(said: str, most: int) -> None:
@@ -189,5 +207,7 @@ async def refuse(error: EngramError, send: Any) -> None:  # noqa: ANN401 - ASGI
     ]
     if status == Unauthenticated.http_status:
         headers.append((b"www-authenticate", b'Bearer realm="engram"'))
+    if isinstance(error, Unframed):  # what comes after it on this connection is nobody's request
+        headers.append((b"connection", b"close"))
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": body})

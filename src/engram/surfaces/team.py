@@ -9,7 +9,7 @@ import anyio.to_thread
 
 from engram.errors import EngramError, Forbidden, Throttled, Unauthenticated
 from engram.model.caller import Caller
-from engram.surfaces.guard import METADATA, MOST_BYTES, App, check_length, is_page, never
+from engram.surfaces.guard import METADATA, MOST_BYTES, App, Unframed, check_framing, check_length, is_page, never
 from engram.surfaces.identity import SCOPES, Denied, Identity
 from engram.surfaces.issuer import BadToken, NoToken
 from engram.surfaces.limits import Limits, throttled
@@ -40,10 +40,11 @@ class Door:
             await self._app(scope, receive, send)
             return
         headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
-        if (document := self._metadata(scope["path"])) is not None:
-            await _answer(send, 200, document, cache_control="public, max-age=3600")
-            return
         try:
+            check_framing(headers)
+            if (document := self._metadata(scope["path"])) is not None:
+                await _answer(send, 200, document, cache_control="public, max-age=3600")
+                return
             self._check_origin(headers)
             if scope["path"] not in OPEN and not is_page(scope):
                 scope[CALLER] = await self._caller(scope, headers)
@@ -101,6 +102,8 @@ class Door:
             return {"www_authenticate": f'Bearer realm="engram", {wrong}{where}, {scopes}'}
         if isinstance(error, Denied):
             return {"www_authenticate": f'Bearer realm="engram", error="insufficient_scope", {where}, {scopes}'}
+        if isinstance(error, Unframed):  # what comes after it on this connection is nobody's request
+            return {"connection": "close"}
         return {"retry_after": str(error.wait)} if isinstance(error, Throttled) else {}
 
 

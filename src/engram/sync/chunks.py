@@ -21,6 +21,12 @@ MOST_BYTES = 1 << 20
 LARGEST_FILE = 64 << 20
 """No file of a place is read beyond this: one event has at most a few megabytes."""
 
+MOST_SEEN = 1 << 40
+"""Nobody said the same so often."""
+
+NAMING = frozenset({"id", "from_id", "to_id", "replaced_by", "amends", "session", "owner", "scope", "visibility"})
+"""The fields that tell which record is meant, whose it is and where: events are weighed by them before all else."""
+
 Sign = Callable[[bytes], str]
 Verify = Callable[[bytes, str], bool]
 
@@ -184,8 +190,7 @@ def _is_edit(told: Any) -> bool:  # noqa: ANN401 - any JSON
     if not isinstance(told, list) or len(told) != 5 or not all(isinstance(one, str) for one in told[:3]):
         return False
     type, _, field, old, new = told
-    counts = field != "seen" or all(one is None or isinstance(one, int) for one in (old, new))
-    return type in TRAVELLERS and counts
+    return type in TRAVELLERS and _is_value(field, old) and _is_value(field, new)
 
 
 def _is_state(told: Any) -> bool:  # noqa: ANN401 - any JSON
@@ -194,8 +199,20 @@ def _is_state(told: Any) -> bool:  # noqa: ANN401 - any JSON
     fields, counts = told["fields"], told["counts"]
     if not isinstance(fields, dict) or not isinstance(counts, dict):
         return False
-    stamped = all(isinstance(one, list) and len(one) == 4 for one in fields.values())
-    return stamped and all(isinstance(one, int) for one in counts.values()) and "id" in fields
+    stamped = all(
+        isinstance(one, list) and [type(each) for each in one[:3]] == [str] * 3 and len(one) == 4
+        for one in fields.values()
+    )
+    if not stamped or not all(_is_value("seen", one) for one in counts.values()):
+        return False
+    return "id" in fields and all(_is_value(name, one[3]) for name, one in fields.items())
+
+
+def _is_value(field: str, value: Any) -> bool:  # noqa: ANN401 - any JSON
+    """Whether a field may have it: what names a record or its place is text, and counts are counts."""
+    if field == "seen":
+        return value is None or (isinstance(value, int) and abs(value) < MOST_SEEN)
+    return field not in NAMING or value is None or isinstance(value, str)
 
 
 def _is_time(time: object) -> bool:
