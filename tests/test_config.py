@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from engram.config import SETTINGS, Settings, data_folder, read, user_file
+from engram.config import SETTINGS, Settings, data_folder, mistaken, read, user_file
 from engram.errors import Invalid
 from engram.model.grants import Grants
 from engram.rules.kinds import extended
@@ -159,7 +159,8 @@ def test_a_setting_of_the_wrong_type_is_refused(home: Home, line: str):
 
     with pytest.raises(Invalid, match=line.partition(" ")[0]) as refused:
         home.read()
-    assert "Give something like" in refused.value.hint
+    wanted = "Give true or false." if line.startswith("autopromote") else "Give something like"
+    assert wanted in refused.value.hint
 
 
 @pytest.mark.parametrize("text", ["budget = ", "= 3", "[kinds", "budget = 1\nbudget = 2"])
@@ -320,3 +321,15 @@ def test_the_endpoints_key_is_no_setting_so_that_no_file_and_no_answer_holds_it(
     home.write(home.own, 'embedder_key = "secret"\n')
     with pytest.raises(Invalid, match="unknown setting 'embedder_key'"):
         home.read()
+
+
+def test_a_switch_that_is_none_is_told_its_two_words(tmp_path):
+    with pytest.raises(Invalid, match="ENGRAM_AUTOPROMOTE cannot be 'maybe'") as refused:
+        read({"ENGRAM_AUTOPROMOTE": "maybe"}, str(tmp_path))
+    assert refused.value.hint == "Give on or off."
+
+
+def test_a_variable_that_is_nearly_a_setting_is_asked_about_and_a_key_is_none():
+    given = {"ENGRAM_STROE": "x", "ENGRAM_STORE": "y", "ENGRAM_EMBEDDER_KEY": "z", "ENGRAM_HOME_BREW": "w"}
+
+    assert mistaken(given) == {"ENGRAM_STROE": "ENGRAM_STORE"}

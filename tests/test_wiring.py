@@ -28,6 +28,7 @@ from engram.model.query import Space
 from engram.model.scope import GLOBAL
 from engram.wiring import open as open_memory
 from engram.wiring.clock import new_id, now
+from engram.wiring.extras import how_to_install
 from engram.wiring.orgs import Orgs
 
 
@@ -457,3 +458,20 @@ def test_where_it_does_not_run_it_says_so_before_anything_is_made(tmp_path, monk
 
     assert "WSL" in refused.value.hint
     assert list(tmp_path.iterdir()) == []
+
+
+# --- extras ---
+
+
+@pytest.mark.parametrize(
+    ("receipt", "command"),
+    [
+        ("pipx_metadata.json", "pipx install --force '.[tui]'"),
+        ("uv-receipt.toml", "uv tool install --force '.[tui]'"),
+        ("pyvenv.cfg", "/bin/python -m pip install '.[tui]'"),
+    ],
+)
+def test_an_extra_is_got_by_whoever_installed_the_command(tmp_path, receipt, command):
+    (tmp_path / receipt).touch()
+
+    assert command in how_to_install("tui", str(tmp_path))

@@ -108,6 +108,9 @@ LOOSER = {"autopromote": True, "review_all": False}
 
 ALIASES = {"store_dir": "store"}
 
+_SECRETS = ("_KEY", "_SECRET", "_TOKEN")
+"""How variables end that hold what no file may: they are no settings, and read where they are used."""
+
 _WORDS = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False}
 
 
@@ -241,7 +244,7 @@ def _from_file(path: str, *, shared: bool) -> dict[str, Value]:
                 "Put it into your own engram.toml (see `engram config`) or the environment.",
             )
         if type(value) is not type(setting.default):
-            wanted = setting.about if setting.example else f"Give something like {setting.default!r}."
+            wanted = setting.about if setting.example else f"Give {_like(setting.default, 'true or false')}."
             raise Invalid(f"{path}: {given} cannot be {value!r}.", wanted)
         values[setting.name] = Value(_in_folder(value) if given == "store_dir" else value, path)
     return values
@@ -253,6 +256,21 @@ def _meant(given: str) -> str:
 
     near = get_close_matches(given.lower().replace("-", "_"), BY_NAME, 1)
     return f"Did you mean {near[0]}? " if near else ""
+
+
+def _like(default: object, switch: str) -> str:
+    """What a value may look like: a switch by its two words, anything else by its default."""
+    return switch if isinstance(default, bool) else f"something like {default!r}"
+
+
+def mistaken(environment: Mapping[str, str]) -> dict[str, str]:
+    """Variables that are none of ours but nearly so, each with the one that was probably meant."""
+    from difflib import get_close_matches  # noqa: PLC0415 - for one command
+
+    ours = {setting.variable for setting in SETTINGS}
+    others = (name for name in environment if name.startswith("ENGRAM") and name not in ours)
+    near = {name: get_close_matches(name, ours, 1, 0.85) for name in others if not name.endswith(_SECRETS)}
+    return {name: meant[0] for name, meant in near.items() if meant}
 
 
 def _in_folder(folder: str) -> str:
@@ -284,5 +302,5 @@ def _from_text(setting: Setting, text: str) -> Any:  # noqa: ANN401 - typed by t
         return [part.strip() for part in text.split(",") if part.strip()]
     if kind is dict and (table := _table(text)) is not None:
         return table
-    wanted = f"a table in JSON: {setting.example}" if setting.example else f"something like {setting.default!r}."
+    wanted = f"a table in JSON: {setting.example}" if setting.example else f"{_like(setting.default, 'on or off')}."
     raise Invalid(f"{setting.variable} cannot be {text!r}.", f"Give {wanted}")

@@ -814,6 +814,17 @@ class TestHelp:
     def test_help_asked_for_as_json_is_help(self, engram: Driver):
         assert engram("--help", "--json").out == engram("--help").out
 
+    def test_a_store_without_a_command_is_told_what_is_missing(self, engram: Driver):
+        done = engram("--store", "notes.db")
+
+        assert done.code == 2
+        assert "needs a path and a command" in done.err
+
+    def test_config_asks_about_a_variable_that_is_nearly_a_setting(self, engram: Driver):
+        engram.set(ENGRAM_STROE="elsewhere.db")
+
+        assert "Did you mean ENGRAM_STORE?" in engram("config").out
+
     def test_help_tells_what_a_number_is_unless_it_is_said(self, engram: Driver):
         assert "--limit N           How many at most. Default: 5.\n" in engram("recall", "--help").out
         assert "Most tokens it may take; 0 takes the configured budget.\n" in engram("context", "--help").out

@@ -34,6 +34,7 @@ def test_who_has_memories_sees_where_they_are_and_land(engram: Driver):
     done = engram()
 
     assert f"Store: {engram.store}" in done.out
+    assert "In use: 1 memory\n" in done.out
     assert "New memories land in: global" in done.out
     assert "wait" not in done.out
 

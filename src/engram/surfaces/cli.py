@@ -324,6 +324,10 @@ def _unknown(name: str, operations: Iterable[str]) -> Invalid:
     from engram.surfaces.parsing import did_you_mean  # noqa: PLC0415 - start-up
 
     if name.startswith("-"):
+        if name == "--store":
+            return Invalid(
+                "engram --store needs a path and a command.", "For example: engram list --store notes.db."
+            )
         meant = did_you_mean({"-v": "--version"}.get(name, name), ("--version", "--help", "--store", "--json"))
         return Invalid(f"engram takes no {name}.", f"{meant}See engram --help.")
     known = [*(each.replace("_", " ") for each in operations), *EXTRA]

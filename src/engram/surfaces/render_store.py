@@ -165,7 +165,9 @@ def _imported(answer: a.Imported, paper: Paper) -> Iterator[str]:
         sign, verb = paper.good("="), "Nothing is new in"
     yield f"{sign} {verb} {answer.path}{form}: {counts(answer.outcomes) or 'no memory'}"
     if not found and not answer.problems:
-        yield paper.way("  Nothing in it reads as that form. Leave --form out, and it is told by looking.")
+        yield paper.way(
+            "  Nothing in it reads as that form: it is empty, or of another. Without --form it is looked at."
+        )
     if answer.preview:
         yield from table([[each.outcome, each.kind, each.text] for each in answer.preview], paper)
     beside = {

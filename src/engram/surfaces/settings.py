@@ -4,7 +4,7 @@ import os
 
 from engram import config
 from engram.errors import Conflict, Invalid
-from engram.surfaces.paper import at_hand, table
+from engram.surfaces.paper import at_hand, plain, table
 from engram.wiring.places import home_scope, working_folder
 from engram.wiring.stores import without_credentials
 
@@ -37,6 +37,8 @@ def run(words: list[str], *, json: bool) -> int:
     ]
     print("\n".join(table(rows, at_hand())))
     print(f"\nYour file: {config.user_file(os.environ)}")
+    for name, meant in config.mistaken(os.environ).items():
+        print(f"{plain(name)} is set, and no setting. Did you mean {meant}?")
     try:
         print(f"New memories land in: {home_scope(settings, os.environ, folder)}")
     except Conflict as error:  # several projects: that is worth showing, and no reason to show nothing

@@ -18,7 +18,8 @@ IMPORT = "import PATH", "Bring along what another memory holds"
 CHECK = "doctor", "Check the store from the disk up"
 HELP = "--help", "All commands, each with examples"
 
-MOST_COUNTED = 99
+MOST_LIVE, MOST_WAITING = 999, 99
+"""Counted no further: this answers at once, however much there is; `engram stats` counts all."""
 
 
 class Here(NamedTuple):
@@ -27,23 +28,21 @@ class Here(NamedTuple):
     store: str = ""
     scope: str = ""
     some: bool = False  # whether anything is remembered
-    waiting: int = 0  # counted up to a bound
+    live: int = 0  # counted up to a bound
+    waiting: int = 0  # counted up to another
     connected: bool = False  # whether set-up has written something for an agent
 
     def lines(self) -> list[str]:
         """Where we are, in a few words."""
         if not self.some:
             return ["Nothing is remembered yet."]
+        live = _number(self.live, MOST_LIVE)
         waits = "waits" if self.waiting == 1 else "wait"
-        number = (
-            f"{MOST_COUNTED}+ memories"
-            if self.waiting > MOST_COUNTED
-            else count(self.waiting, "memory", "memories")
-        )
         return [
             f"Store: {plain(self.store)}",
+            f"In use: {live}",
             f"New memories land in: {plain(self.scope)}",
-            *([f"{number} {waits} for a person."] if self.waiting else []),
+            *([f"{_number(self.waiting, MOST_WAITING)} {waits} for a person."] if self.waiting else []),
         ]
 
     def steps(self) -> list[tuple[str, str]]:
@@ -75,6 +74,11 @@ def _look() -> Here:
     if not is_there():
         return Here(connected=connected)
     with open() as engram:
-        waiting = engram.list(standing=("pending",), everywhere=True, limit=MOST_COUNTED + 1).memories
-        some = bool(engram.list(standing=("all",), everywhere=True, limit=1).memories)
-        return Here(engram.store, str(engram.home), some, len(waiting), connected)
+        waiting = engram.list(standing=("pending",), everywhere=True, limit=MOST_WAITING + 1).memories
+        live = engram.list(everywhere=True, limit=MOST_LIVE + 1).memories
+        some = bool(live or engram.list(standing=("all",), everywhere=True, limit=1).memories)
+        return Here(engram.store, str(engram.home), some, len(live), len(waiting), connected)
+
+
+def _number(counted: int, most: int) -> str:
+    return f"{most}+ memories" if counted > most else count(counted, "memory", "memories")

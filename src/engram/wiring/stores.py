@@ -12,6 +12,7 @@ from engram.errors import Invalid, Unavailable
 from engram.ports import Embedder, Engine, Ledger, Progress, able
 from engram.rules.proposals import Policy
 from engram.wiring.clock import new_id, now
+from engram.wiring.extras import how_to_install
 from engram.wiring.places import working_folder
 
 if TYPE_CHECKING:
@@ -174,9 +175,7 @@ def _extra(name: str, what: str, *packages: str) -> Iterator[None]:
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in packages:
             raise
-        raise Unavailable(
-            f"{what} is not installed.", f"Install it: pip install '.[{name}]' in a clone of Engram."
-        ) from None
+        raise Unavailable(f"{what} is not installed.", how_to_install(name)) from None
 
 
 def driver() -> AbstractContextManager[None]:

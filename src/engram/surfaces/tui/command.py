@@ -6,6 +6,7 @@ from importlib.util import find_spec
 from engram import wiring
 from engram.errors import Invalid, Unavailable
 from engram.surfaces.parsing import valued
+from engram.wiring.extras import how_to_install
 
 
 def run(words: list[str], *, json: bool = False) -> int:
@@ -15,7 +16,7 @@ def run(words: list[str], *, json: bool = False) -> int:
     done. The keys are those of the web page: j and k move, a approves, e edits, m merges, x rejects, u takes back,
     ? tells them all, q leaves.
 
-    Needs the extra `tui`: pip install '.[tui]' in a clone of Engram.
+    Needs the extra `tui`: pipx install --force '.[tui]' in a clone of Engram, or as you have installed it.
 
     Options:
       --store PATH  Use this store instead of the configured one.
@@ -29,7 +30,7 @@ def run(words: list[str], *, json: bool = False) -> int:
     if find_spec("textual") is None:
         raise Unavailable(
             "engram tui needs the library textual, which is not installed.",
-            "Install it: pip install '.[tui]' in a clone of Engram. Without it, use engram review.",
+            f"{how_to_install('tui')} Without it, use engram review.",
         )
     if not all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stdout)):
         raise Unavailable("engram tui needs a terminal.", "Use engram review --list, or engram recall.")
