@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from engram.engines.ram import RamEngine
 from engram.engines.sqlite import SqliteEngine
 from engram.errors import Invalid, Unavailable
+from engram.model.change import Change, Past
 from recall.embedders import Concepts
 from rules.world import START, World
 
@@ -55,6 +57,18 @@ def test_what_was_saved_at_that_very_moment_was_known(world: World):
     later(world)
 
     assert found(world, "harbour", START, words=True) == ["The harbour is small"]
+
+
+def test_what_came_from_another_store_hides_no_old_words(world: World):
+    other = World(name="other", engine=RamEngine("elsewhere"))
+    other.person.remember("A thing of another store")
+    known = world.person.remember("The harbour is small").memory
+    moment = later(world)
+    world.person.revise(known.id, text="The lighthouse is tall")
+    past = Past(tuple((event, None) for event in other.events()))
+    world.engine.commit(Change(None, puts=tuple(other.everything().values()), past=past))
+
+    assert found(world, "harbour", moment, words=True) == ["The harbour is small"]
 
 
 def test_what_was_revised_since_has_its_old_words(world: World, by_words: bool):

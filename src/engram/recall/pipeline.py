@@ -251,9 +251,11 @@ def _as_it_was(
 def _reworded(engine: Engine, moment: datetime) -> Iterator[str]:
     """The ids of memories whose words were changed after a moment, the latest first."""
     seen: dict[str, None] = {}
-    before = 0
+    before, own = 0, engine.replica()
     while events := engine.events(newest=True, after=before, limit=200):
         for event in events:
+            if event.at <= moment and event.replica != own:
+                continue  # it came from another store, later than it was made
             if event.at <= moment or len(seen) >= MOST_REWORDED:
                 return
             edits = event.payload.edits if event.payload else ()
