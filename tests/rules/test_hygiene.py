@@ -62,6 +62,16 @@ def test_another_number_day_or_name_is_no_near_repeat_wherever_it_stands():
         assert examined(ours, other_words.replace("billing", "Billing"))[0] == {}, other
 
 
+def test_what_is_said_of_another_thing_is_no_near_repeat_but_another_spelling_is():
+    said = "A retry of {0} after a time-out may charge twice, so {0} wants a key; see the bucket logs-{0}"
+    auth = said.format("auth")
+
+    assert examined(auth, said.format("profile"))[0] == {}
+    assert examined(f"{GROUND}, 6 times of 6", f"{GROUND}, 21 times of 6")[0] == {}
+    assert examined(GROUND, GROUND.replace("billing", "biling"))[0] == {"near repeats": 1}
+    assert examined(GROUND, f"{GROUND} too")[0] == {"near repeats": 1}
+
+
 def test_a_short_statement_with_one_other_word_is_no_junk_but_one_that_says_a_word_more_is():
     found, looking = examined("Our main branch is called trunk", "Our main branch is called main")
     assert (found, looking.junk) == ({}, 0)

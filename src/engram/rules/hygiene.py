@@ -8,7 +8,8 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from datetime import datetime
-from functools import cache
+from difflib import SequenceMatcher
+from functools import cache, lru_cache
 from itertools import islice, pairwise
 from math import ceil
 from typing import Any, NamedTuple
@@ -16,7 +17,7 @@ from typing import Any, NamedTuple
 from engram.errors import Invalid
 from engram.model.marks import BEGIN
 from engram.model.memory import Memory, standing
-from engram.model.text import digest, terms
+from engram.model.text import STOP_WORDS, digest, terms
 from engram.rules.candidates import other_word
 from engram.rules.likeness import contradiction, other_values
 from engram.rules.proposals import scrubbed
@@ -24,6 +25,12 @@ from engram.rules.redact import redact
 
 NEAR, IN_ORDER = 0.8, 0.6
 """What two texts have in common, of all that both have, to be nearly the same: of words, and of pairs of them."""
+
+SHORTEST_TELLING, SPELT_ALIKE = 3, 0.75
+"""Letters of a word that may be what a statement is about; and how alike two are that are one word, spelt twice."""
+
+AROUND = ".,;:!?\"'()[]{}*`"
+"""What stands around a word and is no part of it."""
 
 MOST_COMPARED = 50_000
 """Memories that are compared word by word; those that come later are looked at in every other way."""
@@ -214,14 +221,40 @@ def near(seen: Sequence[Seen]) -> Iterator[tuple[Seen, Seen]]:
 def _is_near(one: Seen, other: Seen) -> bool:
     """Whether two texts say nearly the same; another number, day, name or denial says otherwise.
 
-    So does the one word in which two short statements differ: which of them holds is asked by `engram conflicts`.
+    So does the one word in which two short statements differ: which of them holds is asked by `engram conflicts`. And
+    what is said of one thing is no repeat of the same said of another.
     """
     if _share(one.words, other.words) < NEAR:
         return False
     pairs = (frozenset(pairwise(each.said)) for each in (one, other))
-    if _share(*pairs) < IN_ORDER or other_values(other.text, one.text):
+    if _share(*pairs) < IN_ORDER or other_values(other.text, one.text) or _of_two_things(other.text, one.text):
         return False
     return contradiction(other.text, one.text) is None and not other_word(other.text, one.text)
+
+
+def _of_two_things(old: str, new: str) -> bool:
+    """Whether one telling word stands in one text wherever another stands in the other, with nothing else changed.
+
+    Two spellings of a word are one thing.
+    """
+    before, after = ([word.strip(AROUND) for word in text.casefold().split()] for text in (old, new))
+    if len(before) != len(after):
+        return False
+    apart = {pair for pair in zip(before, after, strict=True) if pair[0] != pair[1]}
+    if not apart:
+        return False
+    first, second = min(apart, key=lambda pair: (len(pair[0]), pair))
+    return _are_two(first, second) and all(one.replace(first, second) == other for one, other in apart)
+
+
+@lru_cache(maxsize=4096)
+def _are_two(one: str, other: str) -> bool:
+    """Whether two words are names of two things, and not small words or spellings of one."""
+    if any(mark.isdigit() for mark in one + other):
+        return True
+    if min(len(one), len(other)) < SHORTEST_TELLING or not STOP_WORDS.isdisjoint((one, other)):
+        return False
+    return SequenceMatcher(None, one, other).ratio() < SPELT_ALIKE
 
 
 def _share(a: frozenset[Any], b: frozenset[Any]) -> float:
