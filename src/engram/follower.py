@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from threading import Event, Thread
 
 FEW = 2
-"""So many memories get their vectors at a time while others are served: a close waits for no more."""
+"""Memories that get their vectors at a time while others are served: closing waits for these and no more."""
 
 QUIET = 3.0
 """So many seconds without a request are a quiet moment, in which a server may load the model."""

@@ -12,7 +12,7 @@ from time import perf_counter
 from engram.drafts import private_folder, whole_file
 
 LARGEST = 1024 * 1024
-"""After so many bytes single recalls become counts, and after so many more again: counts alone may be as large."""
+"""Each time the file has grown by so many bytes, single recalls become counts; counts alone may be larger."""
 
 KEPT = 1000
 """Of so many last recalls it is known how long they took."""

@@ -18,7 +18,7 @@ from engram.model.session import Session
 class Answer(Record):
     """What an operation says, or a part of it: named fields, frozen, and as a row of values in their order.
 
-    Lighter to define than a NamedTuple, of which every command would make some forty at its start to use one.
+    Cheaper to define than a NamedTuple: every command defines some forty of these as it starts, and uses one.
     """
 
     _fields: ClassVar[tuple[str, ...]] = ()

@@ -157,9 +157,9 @@ class Call(NamedTuple):
         raise NotFound(f"There is no memory {ref!r}.", "See what there is: engram list, or engram recall WORDS.")
 
     def exactly(self, type: RecordType, ids: Iterable[str]) -> dict[str, Record]:
-        """The readable records of these very ids, as records and events say them; nobody typed them.
+        """The readable records that have exactly these ids, which come from records or events: nobody typed them.
 
-        An agent names a session, so the whole of one id may be how another one begins.
+        Agents name sessions, so that one session's whole id may be the beginning of another's.
         """
         if type != "session":
             return self.engine.get(type, ids, self.access_to(type))

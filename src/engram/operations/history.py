@@ -53,7 +53,7 @@ LEFT_OUT = Payload(note={"left": "out"})
 """Stands for what an event did, where that is read again when it is needed."""
 
 UNSAID = frozenset({"undo", "join", "restate", "renew", "enrol", ADOPTED, ACKNOWLEDGED})
-"""Actions that nobody asked for as such: the last thing somebody did lies before them."""
+"""Actions that nobody asks for by themselves: undo passes over them to the last thing that somebody did."""
 
 
 @operation("GET /v1/history", "engram history --limit 10", "engram history mem-0001")

@@ -129,5 +129,5 @@ def _own(call: Call, category: str) -> Filter:
 
 
 def _place(call: Call) -> Scope:
-    """Beside everything else: neither counted as the same as a memory nor held against one."""
+    """A scope of their own: an insight neither repeats a memory nor contradicts one."""
     return Scope("global", run=RUN, workspace=call.caller.workspace or "")

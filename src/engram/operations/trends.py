@@ -23,7 +23,7 @@ BECAME = ("approved", "rejected", "waiting", "by_itself")
 SHARES = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
 
 _KNOWN: WeakKeyDictionary[Engine, tuple[tuple[Access, int, str], Trends]] = WeakKeyDictionary()
-"""The last answer of each engine, and of whom and when it is true: counting reads every memory."""
+"""Each engine's last answer, with whose it is and for which event and day: counting reads every memory."""
 
 
 @operation("GET /v1/trends", "engram trends", "engram trends --json")

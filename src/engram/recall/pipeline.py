@@ -155,8 +155,8 @@ class _Awaited(NamedTuple):
     def vector(self, worded: Sequence[Hit]) -> bytes:
         """The vector. Until it is there, what words found is weighed and compared as if it were all.
 
-        That answer is nobody's. But half of these come back in the true one, with terms that are known by then, and
-        a processor that has just done the same does it in two thirds of the time.
+        The result is thrown away: this only warms up. Half of these hits come back in the true answer, their terms
+        are cached by then, and the same code then takes two thirds of the time.
         """
         if self.meaning.beside:
             pool = _pool(worded, _ranks(worded, 0), None)

@@ -14,16 +14,16 @@ from engram.recall.meaning import embed
 from engram.rules.candidates import Suspicion, is_brief, is_statement, suspicion, topic
 
 MOST_READ = 8
-"""So many of what words find are looked at beside a save: reading one takes half as long as finding it."""
+"""How many of those that words find are looked at beside a save: reading one takes half as long as finding it."""
 
 THOROUGH = 12
-"""So many where there is time."""
+"""The same where there is time."""
 
 MOST_WORDS = 4
-"""So many words of a longer topic are asked for beside a save: each costs as much as reading a memory."""
+"""How many words of a longer topic are asked for beside a save: each costs as much as reading a memory."""
 
 MOST_RANKED = 12
-"""So many where there is time."""
+"""The same where there is time."""
 
 MOST_ROUND = 6
 

@@ -21,8 +21,8 @@ def access_of(caller: Caller) -> Access:
 def roles_by_short_name(caller: Caller, name: str) -> Mapping[str, str]:
     """The projects with members that go by a short name, in any capitals, each with the caller's role there.
 
-    What such a name means is not told by what is saved: whoever writes in the open could else take the short name
-    of a project with members, and what they say under it.
+    Grants alone decide what such a name means. If what is saved could, anybody might save under the short name of
+    a project with members, and be read in its place.
     """
     short = name.lower()
     placed = ((Scope.parse(place), role) for place, role in caller.grants)

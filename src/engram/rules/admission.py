@@ -90,7 +90,7 @@ def revise(
 ) -> Admission:
     """Give a memory other content, in place where that may be, else as a proposal that amends it.
 
-    What waits goes on waiting, unless it is said `anew`: another text under the same key.
+    A memory that waits goes on waiting, unless the text was said `anew`, under its key: then it is judged again.
 
     Raises:
         Conflict: when it was rejected or forgotten, or its new text was rejected or is known already.

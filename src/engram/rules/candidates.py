@@ -38,17 +38,17 @@ NEAR = 0.88
 
 WORDS_COUNT = 0.15
 OPPOSED = 0.3
-"""What contradicts a statement shares all of it but a value; less than this need not be read as one."""
+"""The least share of words in common from which a contradiction is looked for: one differs in a single value."""
 
 
 ROOT = 5
 """Letters by which two words are taken for forms of one: not every language has its endings cut off by `terms`."""
 
 LONGEST_TOPIC, LONGEST_IN_PAIRS = 8, 24
-"""Who says more in a sentence tells a story: words find few that tell it too, and meaning finds them better."""
+"""More telling words than this make a story: few others share its words, and meaning finds those better."""
 
 MOST_SPACES = 16
-"""So many in a sentence tell as much without a look at its words."""
+"""More spaces than this in a sentence make it a story, without a look at its words."""
 
 FEW_WORDS = 8
 """Statements of so many words at most are asked about where a single one differs."""

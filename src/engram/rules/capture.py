@@ -14,9 +14,9 @@ from engram.model.limits import LIMITS, LONGEST_SHOWN, size
 from engram.model.marks import BEGIN, END
 
 SHORTEST = 20
+FEWEST_WORDS = 4
 """Bytes and words that an item has at least: less is a heading or a tick."""
 
-FEWEST_WORDS = 4
 SHORTEST_SUMMARY = 60
 """Characters that the first sentences of a long item have at least to stand for it."""
 

@@ -26,10 +26,10 @@ SHARED = 0.7
 """The share of what the shorter of two texts says that the other says too, from which on it says the same."""
 
 FEWEST = 4
-"""Who says less than so many things says the same only with little beside it."""
+"""A text with fewer telling words than this says the same only where the other says little beside."""
 
 LONGER = 2
-"""A text that says so many times as much may have most words of the other by chance: then order counts too."""
+"""A text this many times as long may have most words of the other by chance: then their order counts too."""
 
 IN_ORDER = 0.5
 

@@ -102,10 +102,10 @@ def heard(event: Event, trust: Trust) -> Event:
 
 
 def out_of_turn(id: str, events: Sequence[Event], trust: Trust) -> frozenset[str]:
-    """The events, by id, that count for nothing where a server says that a record is somebody else's.
+    """The ids of a record's events that do not count, because an accepted server says whose the record is.
 
-    Before the server was accepted, what came from it was to be taken for one's own, and changed. Its owner and the
-    server let nobody else change it, so nobody else does here. What settles two memories in one place still counts.
+    Until the server was accepted, its records looked like one's own and could be changed here. The server lets only
+    the owner change them, so what others said counts no more; only joins and erasures still do.
     """
     told = [event for event in events if event.replica in trust.vouched and event.payload is not None]
     if len(told) == len(events) or not told:

@@ -75,9 +75,9 @@ def end(known: Session, request: Request) -> Change:
 
 
 def at_work(under_way: Sequence[Session], caller: Caller) -> str:
-    """The name of the session in which an agent remembers that names none: the one it has under way.
+    """The name of the session that an agent's memory belongs to where it names none: the one it has under way.
 
-    None (an empty name) for a person, and where it has several: a wrong one would be worse.
+    Empty for a person, and where several are under way: a wrong session would be worse than none.
     """
     own = [one for one in under_way if one.ended_at is None and one.agent == caller.agent]
     return own[0].name if len(own) == 1 and not caller.human else ""

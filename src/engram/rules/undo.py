@@ -17,7 +17,7 @@ VERDICTS = frozenset({"promote", "reject", "verify"})
 
 _MADE = "owners, keys and workspaces stay as made"
 LASTING = {"key": _MADE, "revoke": _MADE, "assign": _MADE, "scrub": "what held a secret is erased for good"}
-"""Action → why it stays done. It stands in the way of nothing else."""
+"""Action → why it cannot be undone. Undoing what came before passes over it."""
 
 COUNTERS = frozenset({"seen"})
 """Fields that grow by steps: taking one step back is possible whatever was added since."""
