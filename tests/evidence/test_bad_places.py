@@ -1,14 +1,16 @@
 """Bad input: a verdict or a clear error, never an exception, and never a read outside the repository."""
 
 import os
+import time
 from pathlib import Path
 
 import pytest
 
 import engram
 from engram.errors import Invalid, Unavailable
-from engram.evidence import tree
+from engram.evidence import git, tree
 from engram.evidence.cache import MOST, Cache
+from engram.model.evidence import Checkout
 from engram.model.memory import Citation
 from engram.wiring.clock import now
 from evidence.repos import API, Repo, check, checks, fill
@@ -324,3 +326,17 @@ def test_outside_git_citations_stay_as_they_were_said(tmp_path: Path):
 def test_any_locator_gets_a_verdict(repo: Repo, locator: str):
     assert check(repo.desk(), Citation("file", "src/api.py", locator, excerpt="TIMEOUT = 30")).verdict
     assert check(repo.desk(), Citation("file", "src/api.py", locator)).verdict == "unreachable"
+
+
+def test_a_git_that_never_answers_is_not_waited_for(tmp_path, monkeypatch):
+    program = tmp_path / "bin" / "git"
+    program.parent.mkdir()
+    program.write_text("#!/bin/sh\nexec sleep 600\n")
+    program.chmod(0o700)
+    monkeypatch.setenv("PATH", str(program.parent), prepend=os.pathsep)
+    monkeypatch.setattr(git, "PATIENCE", 0.2)
+    asked, begun = git.Git(Checkout(str(tmp_path), str(tmp_path), str(tmp_path), "")), time.monotonic()
+
+    assert asked.objects(["HEAD", "main"]) == {}
+    assert asked.tracked() is None
+    assert time.monotonic() - begun < 60

@@ -5,7 +5,7 @@ is not here. Nobody's hooks, pagers, external diffs or monitors are run, and not
 """
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import IO, NamedTuple
 
 from engram.model.evidence import Checkout
@@ -39,24 +39,20 @@ class Git:
         if not wanted:
             return found
         from subprocess import DEVNULL, PIPE, Popen  # noqa: PLC0415 - start-up; only where git is asked
+        from threading import Timer  # noqa: PLC0415 - the same
 
+        words = self._words("cat-file", "--batch")
         try:
-            with Popen(
-                self._words("cat-file", "--batch"), stdin=PIPE, stdout=PIPE, stderr=DEVNULL, env=_quiet()
-            ) as git:
+            with Popen(words, stdin=PIPE, stdout=PIPE, stderr=DEVNULL, env=_quiet()) as git:
                 assert git.stdin is not None
                 assert git.stdout is not None
-                for name in wanted:
-                    git.stdin.write(name.encode("utf-8", "surrogateescape") + b"\n")
-                    git.stdin.flush()
-                    header = git.stdout.readline().split()
-                    if len(header) < 3 or not header[-1].isdigit():
-                        if not header:
-                            break  # it has ended: this is no repository to it
-                        continue
-                    data = _taken(git.stdout, int(header[-1]))
-                    found[name] = Object(header[0].decode(), header[-2].decode(), data)
-                git.stdin.close()
+                late = Timer(PATIENCE, git.kill)
+                late.start()
+                try:
+                    found.update(_told(wanted, git.stdin, git.stdout))
+                    git.stdin.close()
+                finally:
+                    late.cancel()
         except (OSError, ValueError):
             return found
         return found
@@ -156,12 +152,25 @@ def _split(rows: bytes) -> list[str]:
     return [row.decode("utf-8", "surrogateescape") for row in rows.split(b"\0") if row]
 
 
+def _told(names: Iterable[str], asked: IO[bytes], answers: IO[bytes]) -> Iterator[tuple[str, Object]]:
+    """What `git cat-file --batch` answers, a name at a time; it ends where git does."""
+    for name in names:
+        asked.write(name.encode("utf-8", "surrogateescape") + b"\n")
+        asked.flush()
+        header = answers.readline().split()
+        if not header:
+            return  # this is no repository to it, or it took too long
+        if len(header) > 2 and header[-1].isdigit():
+            data = _taken(answers, int(header[-1]))
+            yield name, Object(header[0].decode(), header[-2].decode(), data)
+
+
 def _taken(stream: IO[bytes], size: int) -> bytes | None:
-    """The bytes of an object, past the line end after it; None, having read past it, where it is too large."""
+    """The bytes of an object, past the line end after it; None where it is too large, or not all of it came."""
     if size <= LARGEST:
         data = stream.read(size)
         stream.read(1)
-        return data
+        return data if len(data) == size else None
     left = size + 1
     while left > 0 and (piece := stream.read(min(left, CHUNK))):
         left -= len(piece)
