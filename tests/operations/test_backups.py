@@ -127,6 +127,23 @@ def test_a_restored_store_that_was_written_to_can_be_backed_up_and_restored_agai
         assert healthy(memory)
 
 
+@pytest.mark.parametrize("there", [False, True], ids=["nothing", "an empty store"])
+def test_restoring_touches_nothing_else_that_lies_beside_the_store(place, opened, saved, there):
+    elsewhere = place.replace("/store/", "/other/")
+    if there:
+        opened(elsewhere).close()
+    beside = path_of(f"{elsewhere}.empty") / "mine.txt"
+    beside.parent.mkdir(parents=True)
+    beside.write_text("mine")
+    with opened(elsewhere, apart=True) as memory:
+        memory.backup_restore(str(saved))
+
+    assert beside.read_text() == "mine"
+    assert [each.name for each in beside.parent.parent.glob("*.empty")] == [beside.parent.name]
+    with opened(elsewhere) as memory:
+        assert len(texts(memory)) == 3
+
+
 def test_a_store_that_holds_anything_stays_unless_it_may_be_replaced_and_is_kept_aside(place, opened, saved):
     with opened(place) as memory:
         memory.remember("Said after the backup")

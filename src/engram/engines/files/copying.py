@@ -89,9 +89,10 @@ def put(folder: str, path: str, aside: str) -> None:
     """
     path = os.path.realpath(path)
     make_folder(os.path.dirname(path))
+    empty = f"{path}.{os.urandom(4).hex()}.empty"
     if os.path.isdir(path):
         with Folder(path).locked():
-            os.rename(path, aside or f"{path}.empty")
+            os.rename(path, aside or empty)
             os.rename(os.path.join(folder, STORE), path)
     else:
         if os.path.lexists(path):
@@ -99,7 +100,7 @@ def put(folder: str, path: str, aside: str) -> None:
         os.rename(os.path.join(folder, STORE), path)
     sync_folder(os.path.dirname(path))
     if not aside:
-        _remove(f"{path}.empty")
+        _remove(empty)
 
 
 def _remove(path: str) -> None:
