@@ -221,8 +221,8 @@ def near(seen: Sequence[Seen]) -> Iterator[tuple[Seen, Seen]]:
 def _is_near(one: Seen, other: Seen) -> bool:
     """Whether two texts say nearly the same; another number, day, name or denial says otherwise.
 
-    So does the one word in which two short statements differ: which of them holds is asked by `engram conflicts`. And
-    what is said of one thing is no repeat of the same said of another.
+    So does the one word in which two short statements differ: which of them holds is asked by `engram conflicts`.
+    And what is said of one thing is no repeat of the same said of another.
     """
     if _share(one.words, other.words) < NEAR:
         return False
