@@ -188,9 +188,9 @@ def _may_mean_the_same(old: list[str], new: list[str]) -> bool:
     a, b = [_bare(value) for value in old], [_bare(value) for value in new]
     if set(a) <= set(b) or set(b) <= set(a):
         return True
-    short, long = sorted(("".join(a), "".join(b)), key=len)
+    short, long = sorted(("".join(a).replace(",", "."), "".join(b).replace(",", ".")), key=len)  # 10,50 is 10.50
     # 3.11 and 3.11.7, ~/a and ~/a/b: the longer says more, it does not say otherwise
-    return long.startswith((short + ".", short + "/", short + "-", short + ":"))
+    return short == long or long.startswith((short + ".", short + "/", short + "-", short + ":"))
 
 
 # --- what kind of value ---
@@ -200,7 +200,10 @@ def _kind(old: list[str], new: list[str], marker: str) -> str | None:
     """The common kind of two values; None if they cannot be compared."""
     a, b = _run_kind(old, marker), _run_kind(new, marker)
     if a == b:
-        return a if a not in _QUANTITIES or _unit(old) == _unit(new) else None
+        if a not in _QUANTITIES or _unit(old) == _unit(new):
+            return a
+        # 12345678A and 99999999X: that many digits and a letter are no amount and its unit
+        return "id" if all(_document().fullmatch(_bare(run[-1])) for run in (old, new)) else None
     if {a, b} == {"number", "version"}:
         return "version"
     return "value" if a in _NAMES and b in _NAMES else None
@@ -258,6 +261,11 @@ def _kinds() -> tuple[tuple[str, re.Pattern[str]], ...]:
             ("number", r"(?:utc|gmt)[+−-]?\d[\d:]*"),
         )
     )
+
+
+@functools.cache
+def _document() -> re.Pattern[str]:
+    return re.compile(r"\d{7,}[a-z]")
 
 
 @functools.cache
