@@ -1,6 +1,8 @@
 """How clean a store is, told of ours and of others'; and secrets taken out of what is stored, on every engine."""
 
 import json
+import re
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,7 +14,7 @@ from engines.stores import open_files
 from engram.engines.postgres import PostgresEngine
 from engram.engines.ram import RamEngine
 from engram.engines.sqlite import SqliteEngine
-from engram.errors import Conflict, Forbidden, NotFound, Unconfirmed
+from engram.errors import Conflict, Forbidden, Invalid, NotFound, Unconfirmed
 from engram.model.caller import Caller
 from engram.model.filter import ANYTHING, Access
 from engram.model.memory import Asset, Context, Memory
@@ -366,9 +368,91 @@ def test_the_repeats_and_secrets_of_another_store_are_told_by_their_names_there(
     report = World().person.hygiene(str(path))
     told = {row.name: (row.count, row.examples[0].partition(":")[0]) for row in report.rows}
     assert told == {
-        "secrets": (1, "memory 3"),
-        "repeats": (1, "memory 2 ~ memory 1"),
-        "empty words": (1, "memory 4"),
+        "secrets": (1, "memory m2"),
+        "repeats": (1, "memory m1 ~ memory m0"),
+        "empty words": (1, "memory m3"),
     }
     assert (report.form, report.junk) == ("mem0", 2)
     assert sum(report.secrets.values()) == 1
+    assert report.hint == (
+        f"Nothing was written. Take it in: engram import {path} --dry-run. Its secrets stay behind."
+        " After that, engram doctor --hygiene has a command for the rest."
+    )
+
+
+GH = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+DEPLOY = "The deploy runs every Friday at noon after the nightly build is green"
+DIRTY = (
+    *(DEPLOY, DEPLOY, DEPLOY.replace("nightly ", "")),
+    f"Deployed with {GH} to staging",
+    "<claude-mem-context> what was recalled </claude-mem-context>",
+    "ok",
+)
+"""What agents leave in any store: twice the same, nearly the same, a token, a recalled block and nothing at all."""
+
+
+def dirty_observations(folder: Path) -> Path:
+    held = stores.observed(later=True)
+    model = held["observations"][0] | {"topic_key": None}
+    held["observations"] = [
+        model | {"id": n, "sync_id": f"obs-{n:016x}", "title": text.split()[0], "content": text, "project": "api"}
+        for n, text in enumerate(DIRTY, 100)
+    ]
+    tie = stores._relation(9, 100, 103, "related", "judged", reason=f"both need {GH}")
+    held |= {"prompts": [], "relations": [tie]}
+    held["sessions"] = [held["sessions"][0] | {"summary": None, "directory": f"/src/{GH}", "id": "manual-save-api"}]
+    stores.observations_db(folder / "engram.db", held).close()
+    return folder / "engram.db"
+
+
+def dirty_items(folder: Path) -> Path:
+    model = stores.items()[0]
+    return stores.memory_v1(
+        folder / "b", [model | {"id": f"mem-{n:04d}", "fact": text} for n, text in enumerate(DIRTY, 1)]
+    )
+
+
+def dirty_mem0(folder: Path) -> Path:
+    rows = [{"id": f"0190-{n}", "memory": text, "user_id": "u", "hash": "x"} for n, text in enumerate(DIRTY)]
+    (folder / "all of mem0.json").write_text(json.dumps({"results": rows}), encoding="utf-8")
+    return folder / "all of mem0.json"
+
+
+def dirty_server_memory(folder: Path) -> Path:
+    entity = {"type": "entity", "name": "api", "entityType": "project", "observations": DIRTY[:-1]}
+    silent = {"type": "entity", "name": "ok", "entityType": "ok", "observations": []}
+    (folder / "memory.jsonl").write_text(f"{json.dumps(entity)}\n{json.dumps(silent)}\n", encoding="utf-8")
+    return folder / "memory.jsonl"
+
+
+@pytest.mark.parametrize("made", [dirty_observations, dirty_items, dirty_mem0, dirty_server_memory])
+def test_the_owner_of_another_store_is_told_what_ails_it_and_the_next_step_works(tmp_path: Path, made: object):
+    path = made(tmp_path)  # type: ignore[operator]
+    world = World(engine=RamEngine("replica"))
+    report = world.person.hygiene(str(path))
+    counts = {row.name: row.count for row in report.rows if row.name not in ("stale", "expired")}
+    secrets = {dirty_observations: 3}.get(made, 1)  # its session and its relation hold one too
+    junk = ("recall loops", "repeats", "near repeats", "empty words")
+    assert (counts, report.junk) == ({"secrets": secrets, **dict.fromkeys(junk, 1)}, 4)
+    assert GH not in repr(report)
+    [command] = re.findall(r"engram import (.+?) --dry-run", report.hint)
+    assert shlex.split(command) == [str(path)]
+    world.person.import_(shlex.split(command)[0], trust=True)
+    assert GH not in told(world, tmp_path / "none")
+    ours = {row.name: row for row in world.person.hygiene().rows}
+    assert "secrets" not in ours
+    assert all(row.mend for row in ours.values())
+
+
+def test_what_cannot_be_read_of_another_store_is_counted_and_what_nobody_knows_has_a_way(tmp_path: Path):
+    lines = [
+        '{"type":"entity","name":"api","entityType":"project","observations":["Is written in Go"]}',
+        *["{"] * 25,
+    ]
+    (tmp_path / "memory.jsonl").write_text("\n".join(lines), encoding="utf-8")
+    problems = World().person.hygiene(str(tmp_path / "memory.jsonl")).problems
+    assert (len(problems), problems[-1]) == (21, "and 5 more")
+    (tmp_path / "what.json").write_text("{}", encoding="utf-8")
+    with pytest.raises(Invalid) as refused:
+        World().person.hygiene(str(tmp_path / "what.json"))
+    assert refused.value.hint.endswith("A store of Engram's own is looked at with --store PATH.")

@@ -45,6 +45,14 @@ def test_long_texts_that_only_begin_alike_are_no_repeats_and_the_same_one_is():
     assert examined(first, second, f"  {second}")[0] == {"repeats": 1}
 
 
+def test_memories_that_go_by_one_name_are_told_apart():
+    looking = Examination(START)
+    for text in (GROUND, GROUND, GROUND.replace("nightly ", ""), "ok"):
+        looking.look_at(memory(text), "a page")
+    found = {one.name: one.number for one in looking.ailments()}
+    assert (found, looking.junk) == ({"repeats": 1, "near repeats": 1, "empty words": 1}, 3)
+
+
 def test_what_another_owner_says_elsewhere_is_their_own_matter():
     assert examined(GROUND, memory(GROUND, owner="ada", scope=Scope("project", "api")))[0] == {}
 

@@ -62,6 +62,9 @@ class Problem(NamedTuple):
     message: str
 
 
+BY_NAME = "Name it with --form if it is one of them."
+
+
 class Source(NamedTuple):
     """What lies at a path, looked at once."""
 
@@ -121,8 +124,10 @@ def known_forms() -> dict[str, Form]:
     return {form.name: form for form in forms}
 
 
-def recognise(path: str, name: str = "") -> tuple[Source, Form]:
+def recognise(path: str, name: str = "", *, way: str = BY_NAME) -> tuple[Source, Form]:
     """What lies at a path, and the form it has: by looking, unless the form is named.
+
+    `way` is what to do about one that nobody can tell.
 
     Raises:
         Invalid: when nothing is there, or it is of no form that is known here.
@@ -136,9 +141,7 @@ def recognise(path: str, name: str = "") -> tuple[Source, Form]:
     for form in forms.values():
         if form.recognises(source):
             return source, form
-    raise Invalid(
-        f"{path} is of no form that is known here.", f"{listed} Name it with --form if it is one of them."
-    )
+    raise Invalid(f"{path} is of no form that is known here.", f"{listed} {way}")
 
 
 def _zipped(path: str) -> tuple[str, ...]:

@@ -85,6 +85,7 @@ class Hygiene(Answer):
     secrets: Mapping[str, int] = NONE
     form: str = ""
     problems: tuple[str, ...] = ()
+    hint: str = ""
 
     @property
     def junk_rate(self) -> float:

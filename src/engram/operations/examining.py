@@ -4,6 +4,7 @@ import os
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from itertools import islice
+from shlex import quote
 
 from engram.errors import Unavailable
 from engram.interop.forms import Problem, recognise
@@ -22,6 +23,9 @@ UNUSED_FOR = timedelta(days=30)
 """For how long a memory must be there, and answers be counted, before it is told that it never came back."""
 
 MOST_PROBLEMS = 20
+"""How many things that cannot be read are told one by one."""
+
+OURS = "A store of Engram's own is looked at with --store PATH."
 
 MENDS = {
     "secrets": "engram scrub --dry-run",
@@ -57,7 +61,16 @@ def examine(call: Call, path: str) -> Hygiene:
         rows=tuple(rows),
         secrets=dict(looking.secrets.most_common()),
         problems=tuple(problems),
+        hint=_next_step(path, rows) if path else "",
     )
+
+
+def _next_step(path: str, rows: Sequence[HygieneRow]) -> str:
+    """How another system's store is taken in, and what becomes of what ails it."""
+    found = {row.name for row in rows}
+    stays = " Its secrets stay behind." if "secrets" in found else ""
+    rest = " After that, engram doctor --hygiene has a command for the rest." if found - {"secrets"} else ""
+    return f"Nothing was written. Take it in: engram import {quote(path)} --dry-run.{stays}{rest}"
 
 
 def _look_at_ours(call: Call, looking: Examination) -> tuple[str, list[str]]:
@@ -93,12 +106,14 @@ def _groups(memories: Iterator[Memory]) -> Iterator[Sequence[Memory]]:
 
 def _look_at_theirs(call: Call, path: str, looking: Examination) -> tuple[str, list[str]]:
     """Look at another store: its form, and what cannot be read of it."""
-    source, form = recognise(os.path.expanduser(path))
+    source, form = recognise(os.path.expanduser(path), way=OURS)
     problems: list[str] = []
+    unread = 0
     try:
         for thing in form.read(source):
             if isinstance(thing, Problem):
-                problems += [f"{thing.name}: {thing.message}"] if len(problems) < MOST_PROBLEMS else []
+                unread += 1
+                problems += [f"{thing.name}: {thing.message}"] if unread <= MOST_PROBLEMS else []
             elif isinstance(thing.record, Memory):
                 looking.look_at(thing.record, thing.name, ages=form.ages)
             elif kinds := hidden(thing.record):
@@ -106,11 +121,11 @@ def _look_at_theirs(call: Call, path: str, looking: Examination) -> tuple[str, l
             call.progress(looking.memories, 0, "looking at memories")
     except OSError as error:
         raise Unavailable(f"{path} cannot be read: {error.strerror or error}.", "Check the path.") from None
-    return form.name, problems
+    return form.name, [*problems, *([f"and {unread - MOST_PROBLEMS:,} more"] if unread > MOST_PROBLEMS else [])]
 
 
 def _mend(ailment: str, examples: Sequence[str], path: str) -> str:
     """What to do about an ailment: the command, for the first that has it."""
     if path:
-        return f"engram import {path} takes them out" if ailment == "secrets" else ""
+        return f"engram import {quote(path)} takes them out" if ailment == "secrets" else ""
     return MENDS[ailment].format(*examples[0].partition(": ")[0].split(" ~ "))

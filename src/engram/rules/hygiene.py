@@ -93,6 +93,7 @@ class Seen(NamedTuple):
     words: frozenset[str]
     said: tuple[str, ...]
     text: str
+    number: int = 0  # two may go by one name
 
 
 class Examination:
@@ -102,11 +103,11 @@ class Examination:
         self._now, self._view = now, view
         self._found: dict[str, list[str]] = defaultdict(list)
         self._counts: Counter[str] = Counter()
-        self._first: dict[tuple[str, str], str] = {}
-        self._anywhere: dict[tuple[str, str], str] = {}
+        self._first: dict[tuple[str, str], Seen] = {}
+        self._anywhere: dict[tuple[str, str], Seen] = {}
         self._quoting: list[tuple[Seen, frozenset[str]]] = []
         self._compared: list[Seen] = []
-        self._junk: set[str] = set()
+        self._junk: set[int] = set()
         self.memories = self.in_use = 0
         self.secrets: Counter[str] = Counter()
 
@@ -126,7 +127,8 @@ class Examination:
         """
         self.memories += 1
         stands = standing(memory, self._now, self._view)
-        seen = Seen(name, f"{memory.owner}\x1f{memory.scope}", frozenset(), (), memory.text[:LONGEST])
+        place = f"{memory.owner}\x1f{memory.scope}"
+        seen = Seen(name, place, frozenset(), (), memory.text[:LONGEST], self.memories)
         if removed := _secrets(memory) or earlier:
             self.secrets.update(removed)
             self._note("secrets", seen)
@@ -176,16 +178,16 @@ class Examination:
 
     def _compare(self, seen: Seen, memory: Memory) -> None:
         said = memory.digest
-        if (first := self._first.setdefault((seen.place, said), seen.name)) != seen.name:
-            self._note("repeats", seen, first)
+        if (first := self._first.setdefault((seen.place, said), seen)) is not seen:
+            self._note("repeats", seen, first.name)
             return
         owner = seen.place.partition("\x1f")[0]
-        if (first := self._anywhere.setdefault((owner, said), seen.name)) != seen.name:
-            self._note("said elsewhere", seen, first)
+        if (first := self._anywhere.setdefault((owner, said), seen)) is not seen:
+            self._note("said elsewhere", seen, first.name)
         if len(memory.text) <= LONGEST and len(self._compared) < MOST_COMPARED:
             self._compared.append(seen)
         lines = [_bare().sub("", line).strip() for line in seen.text.split("\n")]
-        if len(lines) > 1 and seen.name not in self._junk:
+        if len(lines) > 1 and seen.number not in self._junk:
             told = frozenset(digest(line) for line in lines if len(line) >= SHORTEST_LINE)
             self._quoting.append((seen, told))
 
@@ -195,7 +197,7 @@ class Examination:
             beside = f" ~ {other}" if other else ""
             self._found[ailment].append(f"{seen.name}{beside}: {_shown(seen.text)}".removesuffix(": "))
         if ailment in JUNK:
-            self._junk.add(seen.name)
+            self._junk.add(seen.number)
 
 
 def near(seen: Sequence[Seen]) -> Iterator[tuple[Seen, Seen]]:
@@ -209,7 +211,7 @@ def near(seen: Sequence[Seen]) -> Iterator[tuple[Seen, Seen]]:
     for one in seen:
         words = sorted(one.words, key=lambda word: (often[word], word))
         rarest = words[: len(words) - ceil(NEAR * len(words)) + 1]
-        known = {other.name: other for word in rarest for other in holders[one.place, word]}
+        known = {id(other): other for word in rarest for other in holders[one.place, word]}
         alike = (other for other in islice(known.values(), MOST_ALIKE) if _is_near(one, other))
         if older := next(alike, None):
             yield one, older

@@ -40,8 +40,8 @@ def _hygiene(answer: a.Hygiene, paper: Paper) -> Iterator[str]:
         if row.mend:
             yield paper.dim(f"    Mend it: {row.mend}")
     yield from (paper.warn(f"  {problem}") for problem in answer.problems)
-    if answer.form:
-        yield paper.way(f"  Nothing was written. Take it in: engram import {answer.store} --dry-run")
+    if answer.hint:
+        yield paper.says(f"  {answer.hint}")
     yield paper.dim("  Junk is what nobody would miss: repeats, near repeats, recall loops and empty words.")
 
 

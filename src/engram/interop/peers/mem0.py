@@ -60,6 +60,7 @@ def _memory(name: str, value: Any) -> Iterator[Foreign | Problem]:  # noqa: ANN4
     if not (id and text):
         yield Problem(name, "It has no id." if text else "It says nothing.")
         return
+    name = _called(id)
     row.get("hash", "score")
     more = Row(mapping(row.get("metadata")))
     category = more.text("category", "type", "kind")
@@ -81,6 +82,11 @@ def _memory(name: str, value: Any) -> Iterator[Foreign | Problem]:  # noqa: ANN4
     )
 
 
+def _called(id: str) -> str:
+    """What a memory is told by: its id, by which its owner finds and deletes it."""
+    return f"memory {id}"
+
+
 def _relation(name: str, value: Any) -> Iterator[Foreign | Problem]:  # noqa: ANN401 - any JSON
     """What its graph says of two things, in words: they are no memories that a relation could tie."""
     row = Row(mapping(value))
@@ -96,14 +102,14 @@ def _history(source: Source) -> Iterator[Foreign | Problem]:
     """What each memory said last, of those that were not deleted."""
     with databases.opened(source) as database:
         databases.require(source.path, database, {"history": sorted(HISTORY)})
-        for n, found in enumerate(databases.rows(database, _LATEST), 1):
+        for found in databases.rows(database, _LATEST):
             if isinstance(found, Problem):
                 yield found
                 continue
             row = Row(found)
             row.get("id", "old_memory", "event", "is_deleted", "created_at")
             yield from told(
-                f"memory {n}",
+                _called(row.text("memory_id")),
                 STORE,
                 row.text("memory_id"),
                 row.text("new_memory"),
