@@ -61,7 +61,7 @@ def composed(value: str) -> str:
 
 
 def storable(value: str) -> bool:
-    """Whether a store can be asked for this text: NUL and lone surrogates are in no field, and some engines fail."""
+    """Whether a store can be asked for this text: no field holds NUL or lone surrogates, and some engines fail."""
     return "\x00" not in value and (value.isascii() or not any("\ud800" <= mark <= "\udfff" for mark in value))
 
 
