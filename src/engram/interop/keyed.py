@@ -15,10 +15,11 @@ from typing import Annotated, Any, Literal, cast
 from engram.errors import EngramError, Invalid, NotFound
 from engram.interop import prompts
 from engram.interop.keyed_rank import density
+from engram.interop.keyed_rows import Categories, insight_row, row
 from engram.interop.tools import Answer, Asks, Profile, Refused, Shelf
-from engram.interop.values import EVERYTHING, as_json, kept, loud, quiet
+from engram.interop.values import EVERYTHING, as_json, kept, loud
 from engram.model.answers import Remembered
-from engram.model.limits import LIMITS, parse_time, print_time, size
+from engram.model.limits import parse_time
 from engram.model.memory import Citation, Context, Memory, standing
 from engram.model.record import replace
 from engram.model.refs import read_cursor
@@ -26,9 +27,6 @@ from engram.model.scope import GLOBAL, Scope
 
 FEW, MOST = 5, 50
 """How many a recall answers with unless asked otherwise, and at most."""
-
-UNLIKE = frozenset({"map", "finding", "prompt", "summary"})
-"""Kinds of ours that are no categories, beside those that come on demand: they want citations or take no key."""
 
 LINKED = ("message", "session")
 """What a source of a memory may be."""
@@ -273,46 +271,6 @@ def save_learning_insight(
     return as_json({"insight": insight_row(kept)})
 
 
-def insight_row(memory: Memory) -> dict[str, Any]:
-    """What was noticed, as a row of its own store."""
-    return {
-        "id": memory.id,
-        "category": memory.tags[0],
-        "insight": memory.text,
-        "source": memory.source,
-        "confidence": memory.confidence,
-        "createdAt": print_time(memory.created_at),
-    }
-
-
-def row(memory: Memory, categories: "Categories") -> dict[str, Any]:
-    """A memory as a row."""
-    return {
-        "id": memory.id,
-        "key": memory.key,
-        "value": memory.text,
-        "summary": memory.summary or None,
-        "category": categories.of(memory),
-        "tags": list(memory.tags),
-        "importance": memory.importance,
-        "pinned": memory.pinned,
-        "expiresAt": print_time(memory.valid_until) if memory.valid_until else None,
-        "source": memory.source,
-        "scope": memory.scope.level,
-        "projectId": memory.scope.name if memory.scope.level == "project" else None,
-        "agentId": memory.scope.name if memory.scope.level == "agent" else None,
-        "sessionId": memory.session or None,
-        "sources": [{"type": one.kind, "id": one.ref} for one in memory.citations],
-        "assets": [
-            {"id": one.sha256, "name": one.name, "mediaType": one.media_type, "size": one.size}
-            for one in memory.assets
-        ],
-        "createdAt": print_time(memory.created_at),
-        "updatedAt": print_time(memory.updated_at),
-        **({"waitsForReview": memory.held_for or "review"} if memory.status == "pending" else {}),
-    }
-
-
 def failed(error: EngramError) -> Answer:
     """An error with its code in capitals, as clients of the other system know it."""
     code = CODES.get(error.code, error.code.upper())
@@ -409,46 +367,6 @@ def _readable(asks: Asks, id: str, *, expired: bool = False) -> Memory:
     if standing(memory, answer.at, asks.caller.view) in gone:
         raise absent
     return memory
-
-
-def kind_of_category(category: str, quiet: frozenset[str] = frozenset()) -> str:
-    """The kind that a category is kept as: the same word where it can be one, else `fact`."""
-    word = re.sub("[^a-z0-9]+", "-", category.lower()).strip("-")
-    unlike = word in UNLIKE or word in quiet
-    return "fact" if unlike or not word[:1].isalpha() or size(word) > LIMITS["kind"] else word
-
-
-class Categories:
-    """Categories as kinds, and kinds as categories: the same word where it can be one, else `fact`."""
-
-    def __init__(self, asks: Asks) -> None:
-        self._quiet = quiet(asks)
-
-    def kind(self, category: str | None) -> str | None:
-        """The kind of ours that a category is kept as."""
-        if category is None:
-            return None
-        return kind_of_category(category, self._quiet)
-
-    def word(self, category: str | None) -> str:
-        """The category as it was said, where the kind does not say it."""
-        said = (category or "").strip()
-        return "" if said == self.kind(category) else said
-
-    def of(self, memory: Memory) -> str:
-        """The category of a memory: the word it was saved with, as long as its kind is still of that word."""
-        word = memory.context.word
-        return word if word and self.kind(word) == memory.kind else memory.kind
-
-    def kinds(self, category: str) -> list[str]:
-        """The kinds among which the memories of a category are."""
-        said = category.strip().lower()
-        return sorted({str(self.kind(said)), *({said} & UNLIKE - self._quiet)})
-
-    def fits(self, memory: Memory, category: str) -> bool:
-        """Whether a question for this category, or for all of them, shows a memory."""
-        wanted = category.strip().lower()
-        return memory.kind not in self._quiet and wanted in ("", self.of(memory).lower())
 
 
 def _time(said: str | None) -> datetime | None:

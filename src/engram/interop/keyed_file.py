@@ -14,7 +14,7 @@ from engram.errors import EngramError
 from engram.interop import theirs
 from engram.interop.fields import flag, moment, number, one_line, second, text_of, time_of, words_of
 from engram.interop.forms import Foreign, Form, Problem, Source, foreign_id
-from engram.interop.keyed import kind_of_category
+from engram.interop.keyed_rows import kind_of_category
 from engram.interop.streams import print_list, rows
 from engram.interop.writing import Stock, Tally, Writer
 from engram.model.memory import Citation, Context, Memory, standing

@@ -12,7 +12,7 @@ from engram.errors import EngramError
 from engram.interop import theirs
 from engram.interop.fields import moment, one_line, second, text_of, time_of, words_of
 from engram.interop.forms import Foreign, Form, Problem, Source, foreign_id
-from engram.interop.keyed import kind_of_category
+from engram.interop.keyed_rows import kind_of_category
 from engram.interop.qdrant_points import is_address, is_folder, points
 from engram.interop.records_rows import DISCOVERIES, MADE, citation_row, keys_of, place_of
 from engram.interop.streams import print_list, rows
