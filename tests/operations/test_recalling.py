@@ -8,7 +8,7 @@ from engram.errors import Invalid
 from engram.model.scope import Scope
 from engram.model.text import tokens
 from engram.surfaces.render import FACTORS
-from rules.world import World
+from rules.world import AGENT, World
 
 
 @pytest.fixture
@@ -143,6 +143,14 @@ def test_reading_changes_nothing(world):
     world.agent.stats()
     assert world.events() == past
     assert world.now(made.id) == made
+
+
+@pytest.mark.parametrize("name", ["ci@prod", " spaced ", "a" * 300, "two\nlines"])
+def test_an_agent_whose_name_no_scope_can_have_reads_like_any_other(world, name):
+    world.agent.remember("We deploy on Fridays")
+    agent = world.as_(AGENT._replace(agent=name))
+    assert [hit.memory.text for hit in agent.recall("deploy").hits] == ["We deploy on Fridays"]
+    assert len(agent.context().included) == len(agent.list().memories) == 1
 
 
 def test_a_question_for_a_kind_that_nothing_is_of_is_told_so(world):

@@ -1,10 +1,11 @@
 """Which scopes a question looks at: the current project and global, one scope by name, or all."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from engram.errors import Ambiguous, Conflict
+from engram.errors import Ambiguous, Conflict, Invalid
 from engram.model.filter import Filter
 from engram.model.record import replace
 from engram.model.scope import GLOBAL, Scope, alias_of
@@ -33,7 +34,8 @@ def in_view(call: Call, scope: str | Scope, *, everywhere: bool = False) -> dict
     workspace = call.caller.workspace or ""
     seen = [*([here] if here else []), replace(GLOBAL, workspace=workspace)]
     if call.caller.agent:
-        seen.append(Scope("agent", call.caller.agent, workspace))
+        with suppress(Invalid):  # a name that no scope can have, such as ci@prod: nothing is there
+            seen.append(Scope("agent", call.caller.agent, workspace))
     return {"scopes": tuple(dict.fromkeys(seen))}
 
 
