@@ -12,6 +12,7 @@ from engram.surfaces import render_assets as assets
 from engram.surfaces import render_look as look
 from engram.surfaces import render_store as store
 from engram.surfaces import render_sync as sync
+from engram.surfaces import render_team as team
 from engram.surfaces import render_work as work
 from engram.surfaces.paper import (
     USUAL,
@@ -395,4 +396,5 @@ RENDERERS: dict[type, Callable[[Any, Paper], Iterator[str]]] = {
     **assets.RENDERERS,
     **work.RENDERERS,
     **sync.RENDERERS,
+    **team.RENDERERS,
 }
