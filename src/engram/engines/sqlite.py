@@ -7,7 +7,7 @@ from typing import cast
 
 import apsw
 
-from engram.engines import sqlite_file as files
+from engram.engines import sqlite_file
 from engram.engines.audit import is_mendable
 from engram.engines.pieces import TELLING, as_json, pieces_of
 from engram.engines.rows import (
@@ -77,7 +77,7 @@ class SqliteEngine:
         self._connections = Connections(path)
         self._unchanged = Unchanged()
         self._searcher = Searcher(self._unchanged)
-        files.open_file(path, private_folder=private_folder, anywhere=anywhere or lenient, lenient=lenient)
+        sqlite_file.open_file(path, private_folder=private_folder, anywhere=anywhere or lenient, lenient=lenient)
         try:
             self._bring_up_to_date()
         except BaseException:
@@ -87,8 +87,8 @@ class SqliteEngine:
     def _bring_up_to_date(self) -> None:
         with mapped(self.path):
             db = self._connection()
-            if files.schema_of(db) != len(files.MIGRATIONS):
-                files.migrate(db, self.path)
+            if sqlite_file.schema_of(db) != len(sqlite_file.MIGRATIONS):
+                sqlite_file.migrate(db, self.path)
             if meta(db, "terms") != TERMS_VERSION:
                 with self._connections.transaction():
                     mend_derived(db)
@@ -278,7 +278,7 @@ class SqliteEngine:
 
     def facts(self) -> dict[str, str]:
         """See `ports.Engine.facts`."""
-        return {"schema": str(len(files.MIGRATIONS)), "sqlite": apsw.sqlite_lib_version()}
+        return {"schema": str(len(sqlite_file.MIGRATIONS)), "sqlite": apsw.sqlite_lib_version()}
 
     def tallies(self) -> dict[str, int]:
         """See `ports.Engine.tallies`."""
@@ -354,21 +354,21 @@ class SqliteEngine:
         return (found if needles else None), tuple(map(noted_at, sorted(noted)))
 
     def _check_file(self, *, repair: bool) -> Iterator[Finding]:
-        problems = files.loose_modes(self.path, os.stat(self.path), private_folder=self._private_folder)
+        problems = sqlite_file.loose_modes(self.path, os.stat(self.path), private_folder=self._private_folder)
         for loose in problems:
             if repair:
                 os.chmod(loose.path, loose.wanted)
             else:
                 yield Finding("modes", loose.sentence, f"Make it private: {loose.command}", fixable=True)
         version = apsw.sqlite_lib_version()
-        if tuple(map(int, version.split("."))) < files.SAFE_SQLITE:
-            wanted = ".".join(map(str, files.SAFE_SQLITE))
+        if tuple(map(int, version.split("."))) < sqlite_file.SAFE_SQLITE:
+            wanted = ".".join(map(str, sqlite_file.SAFE_SQLITE))
             yield Finding(
                 "sqlite",
                 f"SQLite {version} has the WAL-reset bug.",
                 f"Upgrade apsw to bring {wanted} or later.",
             )
-        if kind := files.network_file_system(self.path):
+        if kind := sqlite_file.network_file_system(self.path):
             yield Finding(
                 "network", f"The store lies on a network file system ({kind}).", "Move it to a local disk."
             )
@@ -417,9 +417,10 @@ def _backlog(db: apsw.Connection, access: Access) -> Backlog:
 
 
 def _count(file: str, needles: list[bytes]) -> int:
-    found, kept = 0, b""
-    for block in files.raw_bytes(file):
+    """How many of these can be read in a file."""
+    missing, kept = set(needles), b""
+    for block in sqlite_file.raw_bytes(file):
         window = kept + block
-        found += sum(needle in window for needle in needles)
-        kept = window[-256:]
-    return found
+        missing -= {needle for needle in missing if needle in window}
+        kept = window[-256:]  # more than a piece is long, so that none is cut in two
+    return len(needles) - len(missing)

@@ -9,7 +9,7 @@ from weakref import WeakSet
 
 import apsw
 
-from engram.engines import sqlite_file as files
+from engram.engines import sqlite_file
 from engram.engines.sqlite_errors import StrPath
 
 CACHE, LEAST_CACHE = 32_768, 2_000
@@ -39,7 +39,7 @@ class Connections:
         db: apsw.Connection | None = getattr(self._local, "db", None)
         if db is None:
             with self._opening:
-                db = self._local.db = files.connect(self._path)
+                db = self._local.db = sqlite_file.connect(self._path)
                 self._open.add(db)
                 pages = max(CACHE // len(self._open), LEAST_CACHE)
                 self.home = os.stat(self._path).st_ino
@@ -49,14 +49,14 @@ class Connections:
     @contextmanager
     def fresh(self) -> Iterator[apsw.Connection]:
         """A connection for a check: a used one may still trust its own idea of the word index."""
-        db = files.connect(self._path)
+        db = sqlite_file.connect(self._path)
         try:
             yield db
         finally:
             db.close()
 
     @contextmanager
-    def transaction(self, patience: int = files.BUSY_MS) -> Iterator[apsw.Connection]:
+    def transaction(self, patience: int = sqlite_file.BUSY_MS) -> Iterator[apsw.Connection]:
         """The one writer slot of this process, inside a transaction that takes the store's lock at once."""
         with self._writing:
             db = self.mine()
@@ -64,7 +64,7 @@ class Connections:
             try:
                 db.execute("BEGIN IMMEDIATE")
             finally:
-                db.set_busy_timeout(files.BUSY_MS)
+                db.set_busy_timeout(sqlite_file.BUSY_MS)
             try:
                 yield db
                 db.execute("COMMIT")

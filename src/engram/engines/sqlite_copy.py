@@ -6,7 +6,7 @@ from contextlib import closing, suppress
 
 import apsw
 
-from engram.engines import sqlite_file as files
+from engram.engines import sqlite_file
 from engram.engines.folders import make_folder, sync_folder
 from engram.engines.sqlite_errors import StrPath, mapped
 from engram.engines.sqlite_rows import NOWHERE, Book, fetch
@@ -33,7 +33,7 @@ def copy(path: StrPath, folder: str, progress: Progress) -> Mapping[str, int]:
     """
     target = os.path.join(folder, NAME)
     os.close(os.open(target, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
-    with mapped(path), closing(files.connect(path)) as source, closing(apsw.Connection(target)) as copied:
+    with mapped(path), closing(sqlite_file.connect(path)) as source, closing(apsw.Connection(target)) as copied:
         # A snapshot that is held from beginning to end: else each commit of another would begin the copy anew.
         source.execute("BEGIN")
         fetch(source, "SELECT count(*) FROM meta")
@@ -57,7 +57,7 @@ def tally(path: StrPath) -> dict[str, int]:
     Raises:
         Corrupt, Unavailable: when it cannot be read.
     """
-    with mapped(path), closing(files.connect(path)) as db:
+    with mapped(path), closing(sqlite_file.connect(path)) as db:
         return counts(db)
 
 
@@ -66,7 +66,7 @@ def holds_anything(path: StrPath) -> bool:
     if not os.path.lexists(path):
         return False
     try:
-        files.open_file(path, anywhere=True, lenient=True)
+        sqlite_file.open_file(path, anywhere=True, lenient=True)
         return any(tally(path).values())
     except EngramError:
         return True
@@ -117,7 +117,7 @@ def _close_down(path: StrPath) -> None:
         Unavailable: when somebody has.
     """
     try:
-        files.open_file(path, anywhere=True, lenient=True)
+        sqlite_file.open_file(path, anywhere=True, lenient=True)
     except EngramError:
         return  # no store of ours, or what is left of one: it is kept as it is
     try:
