@@ -246,7 +246,7 @@ _ALL_OR_NONE = """
 """
 
 _SMALL = """
-    use add updat fix implement new now sinc need mov chang switch replac
+    use add updat fix implement new now sinc need mov chang switch replac own
     der die das den dem des ein eine einen einem einer und oder ist sind wird werden wurde war auf im am zu zum zur
     von vom mit fur bei nach seit aus als auch nur nicht kein keine ab um wir jetzt
     el la los las un una unos unas es son esta en de del al por para con se su sus que ya desde solo cada
