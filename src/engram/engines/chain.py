@@ -28,7 +28,7 @@ class Chain(NamedTuple):
     earlier: tuple[str, ...] = ()
 
     def going_on(self, head: Head) -> "Chain":
-        """The same with another end, which may be one of another name."""
+        """This chain with another head; where that names a new replica, the one before it is remembered."""
         was = self.head.replica
         renamed = head.replica != was and self.head.position and was not in self.earlier
         return self._replace(head=head, earlier=(*self.earlier, was) if renamed else self.earlier)

@@ -29,7 +29,7 @@ class Loose(NamedTuple):
 
 
 def loosened(path: str, seen: os.stat_result) -> list[Loose]:
-    """That others may open a file or folder, where they may."""
+    """The one finding about a file or folder that others may open; none where they may not."""
     mode = stat.S_IMODE(seen.st_mode)
     return [Loose(path, mode, 0o700 if stat.S_ISDIR(seen.st_mode) else 0o600)] if mode & 0o077 else []
 

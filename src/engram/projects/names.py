@@ -27,7 +27,9 @@ class Names:
         self._taken = taken
 
     def require(self, name: str, place: str, *, own_word: str = "") -> None:
-        """Let a place go by a name: noted if it says so itself (`own_word`: in this file) and is the first to.
+        """Make sure that a place may go by a name; `own_word` is the file in which the place gives it to itself.
+
+        The first place to give itself a name is noted.
 
         Raises:
             Conflict: when the name belongs to another place, or the store knows it from elsewhere.
