@@ -57,7 +57,7 @@ def test_a_symbol_is_not_looked_for_in_a_line_without_end() -> None:
 def test_what_is_left_of_a_lock_file_is_told_to_the_line() -> None:
     lines = [f"{line}," if at % 40 == 0 else line for at, line in enumerate(LOCK)]
 
-    assert look(LOCK, lines, "") == Found("drifted", round(250 / len(LOCK), 4), Span(2, len(LOCK)))
+    assert look(LOCK, lines, "") == Found("drifted", round(250 / len(LOCK), 4), Span(1, len(LOCK)))
 
 
 def test_lines_that_stand_everywhere_are_matched_in_order() -> None:
@@ -80,3 +80,61 @@ def test_every_occurrence_is_found_also_where_they_overlap() -> None:
         there = range(len(lines) - len(cited) + 1)
 
         assert occurrences(cited, lines) == [at + 1 for at in there if lines[at : at + len(cited)] == cited]
+
+
+FILE = [
+    *("import os", "", "LIMIT = 10", ""),
+    *("def handle(request):", "    body = request.read()", "    check(body)", "    return answer(body)", ""),
+    *("def close():", "    pass", ""),
+]
+CITED = FILE[4:8]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "span"),
+    [
+        ("def handle(request):", "def handle(request, patience):", (5, 8)),
+        ("def handle(request):", "async def answer_to(message):", (5, 8)),
+        ("    return answer(body)", "    return answer(body, 200)", (5, 8)),
+        ("    return answer(body)", "    raise NotImplementedError", (5, 8)),
+        ("    check(body)", "    if not body:\n        raise Empty", (5, 9)),
+        ("    return answer(body)", "", (5, 7)),
+        ("def handle(request):\n    body = request.read()", "    body = request.read()", (5, 7)),
+    ],
+    ids=[
+        "first",
+        "first, written anew",
+        "last",
+        "last, written anew",
+        "between",
+        "last taken out",
+        "first taken out",
+    ],
+)
+def test_a_changed_text_reaches_as_far_as_it_did(old: str, new: str, span: tuple[int, int]) -> None:
+    lines = "\n".join(FILE).replace(old, new).split("\n")
+    found = look(CITED, lines, "5-8")
+
+    assert (found.verdict, found.span) == ("drifted", span)
+
+
+def test_a_changed_text_that_moved_reaches_over_its_first_and_last_line() -> None:
+    edited = (
+        "\n".join(FILE).replace("(request):", "(request, patience):").replace("answer(body)", "answer(body, 200)")
+    )
+    lines = [*["# a licence"] * 30, *edited.split("\n")]
+
+    assert look(CITED, lines, "5-8").span == (35, 38)
+
+
+def test_what_closes_a_changed_block_belongs_to_it() -> None:
+    cited = ["function handle(request) {", "  const body = read(request)", "  return body", "}"]
+    lines = ["", *cited[:2], "  return answer(body, 200, {})", "}", "", "}"]
+
+    assert look(cited, lines, "2-5") == Found("drifted", 0.3333, Span(2, 5))
+
+
+def test_a_changed_text_at_the_end_of_a_file_reaches_no_further() -> None:
+    assert look(["one two three", "four five six"], ["one two three"], "1-2").span == (1, 1)
+    assert look(["one two three", "four five six"], ["four five six"], "1-2").span == (1, 1)
+    assert look(["PORT = 1", "HOST = 2"], ["NAME = 3", "HOST = 2", "SIZE = 9"], "7-8").span == (2, 2)

@@ -8,7 +8,7 @@ from typing import Any
 from engram.drafts import private_folder, whole_file
 from engram.model.evidence import Check
 
-VERSION = 1
+VERSION = 2
 MOST = 6000
 """How many things are kept; beyond that the older half is dropped."""
 

@@ -91,7 +91,7 @@ def look(cited: Sequence[str], lines: Sequence[str], locator: str) -> Found:
     if starts:
         first = min(starts, key=lambda start: (abs(start - at), start))
         return Found("moved", span=Span(first, first + len(cited) - 1))
-    return _partly(cited, lines, named)
+    return _partly(cited, lines, named, place)
 
 
 def occurrences(cited: Sequence[str], lines: Sequence[str]) -> list[int]:
@@ -125,19 +125,55 @@ def _borders(cited: Sequence[str]) -> list[int]:
     return borders
 
 
-def _partly(cited: Sequence[str], lines: Sequence[str], named: Span | None) -> Found:
-    counted = [line for line in cited if re.search(r"\w", line)] or [line for line in cited if line]
-    if not counted:
+def _partly(cited: Sequence[str], lines: Sequence[str], named: Span | None, place: Span | None) -> Found:
+    telling = [at for at, line in enumerate(cited) if re.search(r"\w", line)]
+    telling = telling or [at for at, line in enumerate(cited) if line]
+    if not telling:
         return Found("gone", 1.0)
+    counted = [cited[at] for at in telling]
     matched = common(counted, lines)
     changed = round(1 - len(matched) / len(counted), 4)
     if named is not None:
         return Found("drifted", changed, named)
     if matched and LEFT * len(matched) >= len(counted):
-        return Found("drifted", changed, Span(matched[0][1] + 1, matched[-1][1] + 1))
+        pairs = [(telling[here], there) for here, there in matched]
+        return Found("drifted", changed, _reach(cited, lines, pairs[0], pairs[-1], place))
     if (near := alike(counted, lines)) is not None:
         return Found("drifted", changed, Span(near + 1, min(near + len(cited), len(lines))))
     return Found("gone", 1.0)
+
+
+def _reach(
+    cited: Sequence[str],
+    lines: Sequence[str],
+    first: tuple[int, int],
+    last: tuple[int, int],
+    place: Span | None,
+) -> Span:
+    """From where to where a changed text reaches, beyond the first and the last of its lines that are as they were.
+
+    A line at either end was changed if one stands there in its stead; else it was taken out. Above the first line
+    the file may not have moved: then the text begins where it did.
+    """
+    (here, begin), (behind, end) = first, last
+    missing = here
+    while here and begin and _stands_for(lines[begin - 1], cited[here - 1]):
+        here, begin = here - 1, begin - 1
+    while behind + 1 < len(cited) and end + 1 < len(lines) and _stands_for(lines[end + 1], cited[behind + 1]):
+        behind, end = behind + 1, end + 1
+    if place and 0 < first[1] - (place.first - 1) <= missing:
+        begin = min(begin, place.first - 1)
+    return Span(begin + 1, end + 1)
+
+
+def _stands_for(line: str, cited: str) -> bool:
+    """Whether a line may be what became of a cited one: reworded, or at the same depth of a block."""
+    if line == cited:
+        return True
+    words, theirs = Counter(WORD.findall(line)), Counter(WORD.findall(cited))
+    if 2 * (words & theirs).total() >= ALIKE * (words.total() + theirs.total()) > 0:
+        return True
+    return bool(line and cited) and _indent(line) == _indent(cited) > 0
 
 
 def common(cited: Sequence[str], lines: Sequence[str]) -> list[tuple[int, int]]:

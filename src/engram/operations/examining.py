@@ -68,9 +68,9 @@ def examine(call: Call, path: str) -> Hygiene:
 def _next_step(path: str, rows: Sequence[HygieneRow]) -> str:
     """How another system's store is taken in, and what becomes of what ails it."""
     found = {row.name for row in rows}
-    stays = " Its secrets stay behind." if "secrets" in found else ""
-    rest = " After that, engram doctor --hygiene has a command for the rest." if found - {"secrets"} else ""
-    return f"Nothing was written. Take it in: engram import {quote(path)} --dry-run.{stays}{rest}"
+    stays = " An import leaves its secrets behind." if "secrets" in found else ""
+    rest = " After one, engram doctor --hygiene has a command for the rest." if found - {"secrets"} else ""
+    return f"Nothing was written.{stays}{rest} Take it in: engram import {quote(path)} --dry-run"
 
 
 def _look_at_ours(call: Call, looking: Examination) -> tuple[str, list[str]]:
