@@ -131,7 +131,6 @@ def test_terms_are_what_a_text_is_found_by(text, expected):
 
 def test_marks_that_are_letters_keep_words_apart():
     assert terms("कि") != terms("की")
-    assert terms("हिन्दी") == terms("हिन्दी")
     assert len(terms("हिन्दी")) == 1
 
 
@@ -454,7 +453,6 @@ def test_a_statement_keeps_the_values_that_its_outline_masks():
 @example("n'" * 300)
 @example("the a = = = 'x' is `` \x0b")
 def test_every_string_has_an_outline_or_none(text):
-    assert outline(text) == outline(text)
     assert bool(outline(text)) == (statement(text) is not None)
 
 
