@@ -121,9 +121,9 @@ THIRD_PARTY = {
 }
 """Foreign library → the only modules (by beginning of the name) that may import it."""
 
-SHARED = {"where", "rows", "audit", "chain", "folders", "groups", "pieces", "salvage"}
+SHARED = {"where", "rows", "audit", "chain", "folders", "holders", "groups", "pieces", "salvage"}
 """What every engine may use: filters, rows, groups of terms, tampering, history that goes on, folders that last,
-pieces of what was erased, and what is read of damaged stores."""
+who has a file open, pieces of what was erased, and what is read of damaged stores."""
 
 LONGEST_FUNCTION = 60
 MARK = re.compile(r"#.*noqa: [A-Z0-9, ]*PLC0415.* - \w+")

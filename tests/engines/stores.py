@@ -36,7 +36,7 @@ def open_files(path: Path, replica: str = "replica", *, cache: Path | None = Non
         path,
         **{
             "cache": cache or path.parent / "cache",
-            "open_index": lambda at: SqliteEngine(at, new_replica=lambda: replica, anywhere=True),
+            "open_index": lambda at: SqliteEngine(at, new_replica=lambda: replica, anywhere=True, losable=True),
             "scratch_index": lambda: RamEngine(replica),
             "clock": lambda: START,
             "new_id": lambda: f"{replica}-{next(ids)}",

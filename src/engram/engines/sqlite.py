@@ -63,9 +63,12 @@ class SqliteEngine:
         private_folder: bool = False,
         anywhere: bool = False,
         lenient: bool = False,
+        losable: bool = False,
         trace: Callable[[str], None] = lambda _: None,
     ) -> None:
         """Open the store, making or migrating it where needed.
+
+        `losable` says that it can be made again from something else, and may be deleted while it is open.
 
         Raises:
             Invalid, Corrupt, Unavailable: see `sqlite_file.open_file`.
@@ -74,10 +77,16 @@ class SqliteEngine:
         self._private_folder = private_folder
         self._new_replica = new_replica
         self._trace = trace
-        self._connections = Connections(path)
+
+        def usable() -> None:
+            sqlite_file.open_file(
+                path, private_folder=private_folder, anywhere=anywhere or lenient, lenient=lenient
+            )
+
+        self._connections = Connections(path, usable=usable, renewed=self._renew, losable=losable)
         self._unchanged = Unchanged()
         self._searcher = Searcher(self._unchanged)
-        sqlite_file.open_file(path, private_folder=private_folder, anywhere=anywhere or lenient, lenient=lenient)
+        usable()
         try:
             self._bring_up_to_date()
         except BaseException:
@@ -136,17 +145,20 @@ class SqliteEngine:
     def search(self, query: Query, access: Access) -> list[Hit]:
         """See `ports.Engine.search`."""
         with mapped(self.path):
-            return self._searcher.search(self._connection(), query, access)
+            db = self._connection()  # first: another file has another searcher
+            return self._searcher.search(db, query, access)
 
     def census(self, terms: Sequence[str], access: Access) -> Census:
         """See `ports.Engine.census`."""
         with mapped(self.path):
-            return self._searcher.census(self._connection(), terms, access)
+            db = self._connection()  # first: another file has another searcher
+            return self._searcher.census(db, terms, access)
 
     def containing(self, piece: str, access: Access, *, limit: int = 8) -> list[str]:
         """See `ports.Engine.containing`."""
         with mapped(self.path):
-            return self._searcher.containing(self._connection(), piece, access, limit)
+            db = self._connection()  # first: another file has another searcher
+            return self._searcher.containing(db, piece, access, limit)
 
     def places(self, access: Access) -> list[Scope]:
         """See `ports.Engine.places`."""
@@ -265,6 +277,8 @@ class SqliteEngine:
 
     def check(self, *, repair: bool = False) -> list[Finding]:
         """See `ports.Engine.check`."""
+        with mapped(self.path):
+            self._connection()  # to the file that has the name now, if there is one
         findings = [*self._check_file(repair=repair)]
         with mapped(self.path), self._connections.fresh() as db:
             if damage := integrity(db):
@@ -297,6 +311,11 @@ class SqliteEngine:
         """See `ports.Engine.close`. Whoever asks again finds the file that is there then."""
         self._connections.close()
         self._searcher = Searcher(self._unchanged)
+
+    def _renew(self) -> None:
+        """Another file has taken the name: nothing that is known of the one before counts any more."""
+        self._searcher = Searcher(self._unchanged)
+        self._bring_up_to_date()
 
     def _connection(self) -> apsw.Connection:
         return self._connections.mine()

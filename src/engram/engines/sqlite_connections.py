@@ -1,16 +1,18 @@
-"""The connections to one SQLite file: one for each thread, one writer at a time, and none carried over a fork."""
+"""The connections to one SQLite file by its name: one a thread, one writer at a time, none carried over a fork."""
 
 import os
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import NamedTuple
 from weakref import WeakSet
 
 import apsw
 
 from engram.engines import sqlite_file
-from engram.engines.sqlite_errors import StrPath
+from engram.engines.sqlite_errors import AGAIN, StrPath
+from engram.errors import Unavailable
 
 CACHE, LEAST_CACHE = 32_768, 2_000
 """Kilobytes of pages: what the first connection of a process may keep, the second half of it, the third a third,
@@ -21,30 +23,80 @@ PATIENCE = 1.0
 """Seconds that a fork waits for another thread to end what it reads."""
 
 
+class Held(NamedTuple):
+    """A connection, and by what its file and the log of it are known."""
+
+    db: apsw.Connection
+    file: tuple[tuple[int, int], int]
+
+
 class Connections:
     """The open connections of one process to one store."""
 
-    def __init__(self, path: StrPath) -> None:
-        """Nothing is opened yet."""
+    def __init__(
+        self,
+        path: StrPath,
+        *,
+        usable: Callable[[], None] = lambda: None,
+        renewed: Callable[[], None] = lambda: None,
+        losable: bool = False,
+    ) -> None:
+        """Nothing is opened yet. Another file that takes the name must be `usable`, and is `renewed` then."""
         self.home = 0
         """The number of the file: a copied or restored one is another, and begins its own chain."""
-        self._path = path
+        self._path, self._losable = path, losable
+        self._usable, self._renewed = usable, renewed
         self._writing, self._opening = threading.RLock(), threading.RLock()
         self._local = threading.local()
         self._open: WeakSet[apsw.Connection] = WeakSet()  # those of ended threads close by themselves
         _KNOWN.add(self)
 
     def mine(self) -> apsw.Connection:
-        """This thread's own connection: readers never wait, and what a thread wrote is still in its cache."""
-        db: apsw.Connection | None = getattr(self._local, "db", None)
-        if db is None:
-            with self._opening:
-                db = self._local.db = sqlite_file.connect(self._path)
-                self._open.add(db)
-                pages = max(CACHE // len(self._open), LEAST_CACHE)
-                self.home = os.stat(self._path).st_ino
+        """This thread's own connection: readers never wait, and what a thread wrote is still in its cache.
+
+        Raises:
+            Unavailable: when the file is gone: nobody would ever see what is written to it now.
+        """
+        held: Held | None = getattr(self._local, "held", None)
+        if held is None:
+            return self._connect().db
+        if held.db.in_transaction or self._is_in_place(held):
+            return held.db
+        return self._connect_anew(held)
+
+    def _connect(self) -> Held:
+        with self._opening:
+            db = sqlite_file.connect(self._path)
+            self._open.add(db)
+            pages = max(CACHE // len(self._open), LEAST_CACHE)
             db.execute(f"PRAGMA cache_size = -{pages}").fetchall()
-        return db
+            sqlite_file.schema_of(db)  # the first read: from then on there is a log, which stays while this is open
+            held = self._local.held = Held(db, sqlite_file.mark(self._path))
+            self.home = held.file[0][1]
+        return held
+
+    def _is_in_place(self, held: Held) -> bool:
+        """Whether the name still leads to the file of a connection, and to its log.
+
+        What is losable can be made again from something else: whoever has it open goes on when it is deleted.
+        """
+        return self._losable or held.file == sqlite_file.mark(self._path)
+
+    def _connect_anew(self, old: Held) -> apsw.Connection:
+        """A connection to the file that has the name now; without one, the old stays, and is looked at again."""
+        if (
+            old.file[0] == sqlite_file.mark(self._path)[0]
+        ):  # only its log was deleted: what that held is saved first
+            with suppress(apsw.Error):
+                old.db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        self._usable()
+        try:
+            new = self._connect()
+            self._renewed()
+        except BaseException:
+            self._local.held = old
+            raise
+        return new.db
 
     @contextmanager
     def fresh(self) -> Iterator[apsw.Connection]:
@@ -66,12 +118,22 @@ class Connections:
             finally:
                 db.set_busy_timeout(sqlite_file.BUSY_MS)
             try:
+                self._require_in_place()
                 yield db
                 db.execute("COMMIT")
             except BaseException:
                 if db.in_transaction:
                     db.execute("ROLLBACK")
                 raise
+
+    def _require_in_place(self) -> None:
+        """Refuse to write to a file that lost its name while others were waited for.
+
+        Raises:
+            Unavailable: when it did; whoever asks again finds the file that is there then.
+        """
+        if not self._is_in_place(self._local.held):
+            raise Unavailable(f"The store {self._path} has just been replaced.", AGAIN)
 
     def close(self) -> None:
         """Close all of them. Whoever asks again finds the file that is there then."""

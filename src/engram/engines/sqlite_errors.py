@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import apsw
 
+from engram.engines.holders import held_by
 from engram.errors import Corrupt, EngramError, Invalid, Unavailable
 from engram.model.change import LEFT
 
@@ -101,6 +102,8 @@ def _named(error: BaseException, path: StrPath) -> EngramError | None:
     message, hint = told.message.format(path=path, error=error), told.hint
     if isinstance(error, apsw.CantOpenError) and len(os.fsencode(path)) > LONGEST_PATH:
         hint = "SQLite opens no path of more than 511 bytes: choose a shorter one with ENGRAM_STORE."
+    if isinstance(error, apsw.BusyError | apsw.LockedError):
+        message += held_by(path)
     if getattr(error, "extendedresult", 0) == apsw.SQLITE_IOERR_FSYNC:
         # A sync that failed says nothing about the bytes: whoever opens the store next may find them whole.
         message = message.replace("Nothing was written.", "What was being written may be there after all, or not.")

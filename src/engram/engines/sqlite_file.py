@@ -200,6 +200,26 @@ def open_file(
         _require_private(path, found, private_folder=private_folder)
 
 
+def mark(path: StrPath) -> tuple[tuple[int, int], int]:
+    """By what it is seen that a store in use is still the one of its name: its file, and that of its log.
+
+    Raises:
+        Unavailable: when there is no file of that name any more.
+    """
+    try:
+        found = os.stat(path)
+    except OSError as error:
+        raise Unavailable(
+            f"The store {path} is not there any more: {error.strerror}. Nothing was written.",
+            "Put it back in its place, or restore a backup. Whoever starts anew begins with an empty one.",
+        ) from None
+    try:
+        log = os.stat(f"{path}-wal").st_ino
+    except OSError:  # where nothing can be written, there is none
+        log = 0
+    return (found.st_dev, found.st_ino), log
+
+
 def create(path: StrPath) -> None:
     """Make a new, complete store under a name of its own, then give it its name in one step.
 
@@ -243,7 +263,11 @@ def connect(path: StrPath) -> apsw.Connection:
     """A connection with our settings: durable, patient with other writers, erasing what it frees.
 
     Where the folder can only be read, so can the store.
+
+    Raises:
+        Unavailable: when there is no file any more.
     """
+    mark(path)
     with mapped(path):
         if os.access(os.path.dirname(os.path.abspath(path)), os.W_OK):
             db = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)

@@ -127,7 +127,7 @@ def _plain_files(
     def lasting(at: str) -> "Index":
         from engram.engines.sqlite import SqliteEngine  # noqa: PLC0415 - the same
 
-        return SqliteEngine(at, new_replica=new_id, anywhere=True)
+        return SqliteEngine(at, new_replica=new_id, anywhere=True, losable=True)
 
     def scratch() -> "Index":
         from engram.engines.ram import RamEngine  # noqa: PLC0415 - where the cache cannot be written

@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -212,8 +211,10 @@ class FilesEngine:
     def _read(self) -> Index:
         """The index, up to date with the texts: whoever wrote them."""
         # While the texts cannot be read, or another one holds the store, the last good state answers.
-        with suppress(Unavailable, Corrupt):
+        try:
             self._bring_up_to_date(PATIENCE_OF_READS)
+        except (Unavailable, Corrupt):
+            self._folder.require_there()
         return self._shelf.index
 
     def _bring_up_to_date(self, patience: float) -> None:

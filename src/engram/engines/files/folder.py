@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
 from engram.engines.folders import Loose, loosened, make_folder, sync_folder
+from engram.engines.holders import held_by
 from engram.errors import Corrupt, Invalid, Unavailable
 
 REGISTRY, LOG, EVENTS, AUDIT, LOCK = "memory.md", "memory-log.md", "events.jsonl", "audit.jsonl", ".lock"
@@ -243,6 +244,8 @@ class Folder:
     def _refused(self, path: str, error: OSError) -> Corrupt | Unavailable:
         if os.path.islink(path):
             return Corrupt(f"{path} is a symbolic link.", "Replace it by the file itself.")
+        if isinstance(error, FileNotFoundError) and not os.path.isdir(self.path):
+            return self._gone()
         if isinstance(error, IsADirectoryError):
             return Corrupt(f"{path} is a folder.", "Move it away: a file belongs there.")
         if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS) and not os.access(self.path, os.W_OK):
@@ -255,12 +258,28 @@ class Folder:
             "Check the disk's free space and the permissions of the folder.",
         )
 
+    def _gone(self) -> Unavailable:
+        return Unavailable(
+            f"The store {self.path} is not there any more. Nothing was written.",
+            "Put it back in its place, or restore a backup. Whoever starts anew begins with an empty one.",
+        )
+
+    def require_there(self) -> None:
+        """Refuse to answer for a folder that was moved or deleted.
+
+        Raises:
+            Unavailable: when it was.
+        """
+        if not os.path.isdir(self.path):
+            raise self._gone()
+
     def require_writable(self) -> None:
         """Refuse to write where only some of the files could be.
 
         Raises:
             Unavailable: when nothing can be put into the folder.
         """
+        self.require_there()
         if not os.access(self.path, os.W_OK):
             raise self._refused(self.path, PermissionError(errno.EACCES, os.strerror(errno.EACCES)))
 
@@ -328,7 +347,8 @@ def _stamp(told: os.stat_result) -> Stamp:
 
 
 def _busy(path: str) -> Unavailable:
-    return Unavailable(f"The store {path} is locked by another process.", "Try again; nothing was written.")
+    told = f"The store {path} is locked by another process.{held_by(os.path.join(path, LOCK))}"
+    return Unavailable(told, "Try again; nothing was written.")
 
 
 def _write_all(handle: int, content: bytes) -> None:

@@ -49,15 +49,15 @@ class Shelf:
 
     def is_up_to_date(self) -> bool:
         """Whether the index was made of the texts as they are now, by this process or another."""
+        if self._file_number() != self._number:  # it was deleted, or another process put a new one in its place
+            self.index, self.seen = self._open(), None
+            self._number = self._file_number()
         found = self._folder.fingerprint()
         if found == self.seen:
             return True
         mark = self._read_mark()
-        if found[0] is None or mark is None or mark[0] != found or mark[1] != self._file_number():
+        if found[0] is None or mark is None or mark[0] != found or mark[1] != self._number:
             return False
-        if mark[1] != self._number:  # another process put a new index in its place
-            self.index = self._open()
-            self._number = self._file_number()
         self.seen, self.problem = found, mark[2]
         return True
 
