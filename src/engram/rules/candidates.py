@@ -80,7 +80,7 @@ def suspicion(new: Memory, other: Memory, near: float | None = None) -> Suspicio
         return Suspicion(why, SURE)
     changed = _changed_value(other.text, new.text)
     by_words = _enough(common, share, len(mine | theirs), changed=bool(changed)) and not _apart(new, other)
-    differing = "" if by_words or not common else other_word(_title(other), _title(new))
+    differing = other_word(_title(other), _title(new)) if common else ""
     together = 0.0 if near is None else near + WORDS_COUNT * share
     if not by_words and not differing and together < NEAR:
         return None
