@@ -1,11 +1,15 @@
 """What a person is shown is what is there: nothing hides, turns a line around, or steers a terminal."""
 
+import json
+import re
 import subprocess
 from pathlib import Path
 
 import pytest
+import yaml
 
 import engram as package
+from attacks.doors import house
 from attacks.ledger import tried
 from engram.surfaces.mcp.asking import question_about
 from engram.surfaces.paper import Paper
@@ -14,13 +18,14 @@ from surfaces.driving import Driver
 
 ATTACK = "A name or a text that hides, turns around or steers what is shown"
 SHOWN = "shown by its number"
-HIDDEN = "one\u202etwo\u2066\u200b\U000e0041three"
+HIDDEN = "one\u202etwo\u2066\u200b\U000e0041three\u3164\ufe00four"
+FILLERS = "\u3164\ufe00"
 STEERING = "a\x1b]0;title\x07\x1b[2Jb"
 
 
 def hides(shown: str) -> set[str]:
     """What in a text a person does not see, or a terminal obeys."""
-    return {sign for sign in shown if not (sign.isprintable() or sign in "\n\t")}
+    return {sign for sign in shown if sign in FILLERS or not (sign.isprintable() or sign in "\n\t")}
 
 
 @pytest.fixture
@@ -68,6 +73,58 @@ def test_no_name_hides_or_steers_at_the_terminal(full: Driver):
     assert "\\u202e" in shown["get", "mem-0001"].out
     assert "\\u001b" in shown["cited", f"{STEERING}.md"].out
     tried(ATTACK, "CLI", SHOWN)
+
+
+def test_no_text_hides_anything_on_the_page(tmp_path: Path):
+    with house(tmp_path) as home:
+        said = json.dumps({"text": f"Said {HIDDEN}", "tag": [HIDDEN], "source": f"web:{HIDDEN}"})
+        one = home.ask("POST", "/v1/memories", said).json["memory"]["handle"]
+        cookie, _ = home.visit()
+        pages = [
+            home.ask("GET", path, authorization="", cookie=cookie).body
+            for path in ("/web/inbox", f"/web/memory/{one}", "/web/history", "/web/search?q=said&standing=pending")
+        ]
+    # The form to edit it has the text as it is: what comes back must be what was there.
+    shown = [re.sub(r"(?s)<textarea.*?</textarea>|<input[^>]*>|<[^>]+>", "", page) for page in pages]
+
+    assert all("U+202E" in page for page in shown[:2])
+    assert [hides(page.replace("\r", "")) for page in shown] == [set()] * 4
+    tried(ATTACK, "web", SHOWN)
+
+
+BREAKING = (
+    "---\nevil: true\n---\n# New",
+    "../../evil",
+    "[[../../evil]]",
+    "a: b # c\n- evil",
+    "!!python/object:os.system evil",
+    "\u2028evil: true",
+    'evil"\\',
+    "<!-- engram:begin -->",
+)
+
+
+@pytest.mark.parametrize("form", ["obsidian", "memory-v1"])
+def test_no_name_or_text_breaks_out_of_an_exported_folder_or_its_fields(tmp_path: Path, form: str):
+    variables = {"HOME": str(tmp_path / "home"), "ENGRAM_EMBEDDER": "none"}
+    folder = tmp_path / "apart" / "out"
+    folder.parent.mkdir()
+    with package.open("ram:", folder=tmp_path, environment=variables) as memory:
+        for text in BREAKING:
+            line = " ".join(text.split())
+            memory.remember(f"Said: {text}", summary=line, tag=[line], key=line, source=line, session=line)
+            memory.remember(text, scope=f"project:{line}")
+        memory.export(str(folder), form=form)
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    texts = [path.read_text() for path in files if path.suffix == ".md"]
+    heads = [text[4:].partition("\n---")[0] for text in texts if text.startswith("---\n")]
+    fields = [yaml.safe_load(head) for head in heads]
+
+    assert fields
+    assert [path for path in folder.parent.iterdir() if path != folder] == []
+    assert not any(path.is_symlink() or ".." in path.name.split() for path in folder.rglob("*"))
+    assert not any("evil" in field for field in fields)
+    tried("A name or a text that breaks out of an exported folder or its fields", "CLI", "stays where it belongs")
 
 
 def test_colours_are_ours_and_nothing_else_steers():

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
 from typing import NamedTuple, TextIO
 
+from engram.model.marks import UNSEEN
 from engram.model.memory import Memory, standing, voice
 
 WIDEST_ROW = 240
@@ -117,14 +118,18 @@ def plain(text: str) -> str:
 
     So are those that steer a terminal. No memory holds them, but the name of a file may.
     """
-    if text.isprintable() or (text.isascii() and not _steering().search(text)):
+    if not _hiding().search(text) and (text.isascii() or text.isprintable()):
         return text
-    return "".join(mark if mark.isprintable() or mark in "\n\t" else f"\\u{ord(mark):04x}" for mark in text)
+    return "".join(mark if _is_plain(mark) else f"\\u{ord(mark):04x}" for mark in text)
+
+
+def _is_plain(mark: str) -> bool:
+    return mark in "\n\t" or (mark.isprintable() and not _hiding().match(mark))
 
 
 @functools.cache
-def _steering() -> re.Pattern[str]:
-    return re.compile("[\x00-\x08\x0b-\x1f\x7f]")
+def _hiding() -> re.Pattern[str]:
+    return re.compile(f"[\x00-\x08\x0b-\x1f\x7f{UNSEEN}]")
 
 
 @functools.cache

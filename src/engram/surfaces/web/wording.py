@@ -13,16 +13,15 @@ from markdown_it.token import Token
 from markdown_it.utils import EnvType, OptionsDict
 from markupsafe import Markup, escape
 
+from engram.model.marks import UNSEEN
+
 MOST_MARKED = 20_000
 """Letters beyond which a text is shown as it stands."""
 
 MOST_COMPARED = 1_500
 """Words on a side beyond which lines are compared, not words."""
 
-HIDING = re.compile(
-    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff"
-    "\ufff9-\ufffb\U000e0000-\U000e0fff]"
-)
+HIDING = re.compile(f"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029{UNSEEN}]")
 """Marks that reorder or hide what a reader sees. Those that join letters and emoji are not among them."""
 
 WORD = re.compile(r"\s+|\w+|[^\w\s]")
