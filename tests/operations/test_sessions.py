@@ -212,6 +212,12 @@ def test_what_an_agent_remembers_belongs_to_the_session_it_has_under_way(world):
     assert [one.session for one in (before, during, named, after)] == ["", "s-1", "another", ""]
 
 
+def test_what_an_agent_captures_belongs_to_the_session_it_has_under_way(world):
+    world.agent.session_begin("s-1")
+    learnt = "## Key learnings\n- The parser drops the last line of a file without an end\n"
+    assert [one.session for one in world.agent.capture(learnt).memories] == ["s-1"]
+
+
 def test_of_several_sessions_under_way_none_is_guessed_nor_one_of_another_agent_or_place(world):
     other = world.as_(AGENT._replace(agent="other"))
     other.session_begin("of-another-agent")

@@ -12,6 +12,7 @@ from engram.operations import parameters as p
 from engram.operations.base import Call, operation
 from engram.operations.memories import admit, remembered_before
 from engram.operations.scopes import scope_named
+from engram.operations.sessions import at_work
 from engram.rules.access import require_place
 from engram.rules.capture import FEWEST_WORDS, MOST_ITEMS, SHORTEST, learned, suggested_key, summary_of
 from engram.rules.proposals import MOST_READ, Proposal
@@ -25,7 +26,7 @@ def capture(
     text: p.Transcript,
     *,
     scope: p.ScopeName = "",
-    session: p.Session = "",
+    session: p.OwnSession = "",
     source: p.Source = None,
     token: p.Token = "",
 ) -> Captured:
@@ -39,7 +40,7 @@ def capture(
     place = scope_named(call, scope) if scope else call.home
     require_place(call.caller, place)
     items, slight, beyond = learned(text)
-    batch = call.new_id()
+    batch, made_in = call.new_id(), session or at_work(call)
     made: list[Memory] = []
     repeated, problems = 0, _left_out(slight, beyond)
     for number, item in enumerate(items):
@@ -49,7 +50,7 @@ def capture(
             kind="learning",
             kind_if_new=True,
             scope=place,
-            session=session,
+            session=made_in,
             source=source or SOURCE,
             context=call.context,
         )
