@@ -47,6 +47,18 @@ def record(n: int, **more: Any) -> Row:
     return base | {"source": "user-said", "created_at": "2026-05-01T12:00:00Z"} | more
 
 
+PLAIN: list[Row] = [
+    {
+        "text": "We deploy on Fridays",
+        "kind": "convention",
+        "tags": ["release"],
+        "created_at": "2026-05-01T12:00:00Z",
+    },
+    {"text": "The API listens on port 8080", "scope": "project:acme/api", "colour": "blue"},
+    {"kind": "fact"},
+]
+
+
 # --- the form is told by looking ---
 
 
@@ -58,6 +70,8 @@ def test_every_form_is_told_by_looking(tmp_path: Path):
     stores.memory_v1(tmp_path / "store", stores.items())
     stores.collection(tmp_path / "points.json", stores.records())
     rows_file(tmp_path / "rows.json", stores.keyed())
+    rows_file(tmp_path / "plain.json", PLAIN)
+    (tmp_path / "plain.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in PLAIN))
     stores.keyed_csv(tmp_path / "rows.csv", stores.keyed())
     (tmp_path / "notes.md").write_text("- A note\n", encoding="utf-8")
     World().person.export(str(tmp_path / "ours.jsonl"))
@@ -70,6 +84,8 @@ def test_every_form_is_told_by_looking(tmp_path: Path):
         "points.json": "records",
         "rows.json": "keyed",
         "rows.csv": "keyed",
+        "plain.json": "plain",
+        "plain.jsonl": "plain",
         "notes.md": "markdown",
         "ours.jsonl": "jsonl",
     }
@@ -565,3 +581,33 @@ def test_what_is_of_no_form_is_refused_or_passed_over_in_words_whatever_form_is_
         with suppress(EngramError):
             answer = world.person.import_(str(path), form=form, trust=True)
             assert set(answer.outcomes) <= {"new", "skipped"}, path.name
+
+
+# --- a plain list ---
+
+
+def test_a_plain_list_needs_a_text_in_each_and_keeps_what_else_it_says(world: World, tmp_path: Path):
+    path = rows_file(tmp_path / "mine.json", PLAIN)
+    taken = world.person.import_(path, trust=True)
+    first, second = sorted(world.person.list(everywhere=True).memories, key=lambda one: one.text)[::-1]
+
+    assert (taken.outcomes, taken.dropped) == ({"new": 2, "skipped": 1}, {"colour": 1})
+    assert (first.text, first.kind, first.tags) == ("We deploy on Fridays", "convention", ("release",))
+    assert f"{first.created_at:%Y-%m-%d}" == "2026-05-01"
+    assert (str(first.scope), str(second.scope)) == ("global", "project:acme/api")
+    assert "row 3" in str(taken.problems)
+
+
+def test_a_plain_list_read_again_brings_nothing_new_and_waits_without_trust(world: World, tmp_path: Path):
+    path = rows_file(tmp_path / "mine.json", PLAIN[:2])
+
+    assert world.person.import_(path).outcomes == {"held": 2}
+    assert world.person.import_(path).outcomes == {"known": 2}
+
+
+def test_a_transcript_with_texts_deep_inside_is_no_plain_list(tmp_path: Path):
+    line = {"type": "assistant", "message": {"content": [{"type": "text", "text": "Done."}]}}
+    path = tmp_path / "talk.jsonl"
+    path.write_text(json.dumps(line))
+
+    assert not known_forms()["plain"].recognises(forms.look(str(path)))

@@ -31,6 +31,7 @@ FORMS: tuple[str, ...] = (
     *PEERS,
     "engram.interop.records_file",
     "engram.interop.keyed_file",
+    "engram.interop.plain",
     "engram.interop.markdown",
 )
 """The modules that each have a `FORM`, the more particular first; imported when a path is looked at."""
