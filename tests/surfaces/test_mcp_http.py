@@ -14,6 +14,7 @@ import pytest
 from mcp import Client
 from mcp.shared.exceptions import MCPError
 
+import engram
 from surfaces.driving import Driver, child
 from surfaces.mcp_clients import Served, held, over_http, serving
 
@@ -173,6 +174,10 @@ def test_it_stops_when_it_is_told_to_though_a_client_is_connected(tmp_path: Path
 
     with serving(tmp_path) as served:
         anyio.run(stop)
+
+    assert served.process.returncode == 0
+    with engram.open(str(tmp_path / "store.db")) as memory:
+        assert [one.text for one in memory.list(everywhere=True).memories] == ["We deploy on Fridays"]
 
 
 def test_it_stops_when_it_is_told_to_though_a_call_waits_for_the_store(engram: Driver):

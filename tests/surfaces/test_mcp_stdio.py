@@ -199,7 +199,10 @@ def test_it_ends_when_it_is_told_to_stop(tmp_path: Path):
     with Bare(tmp_path) as server:
         server.ask("tools/list")
         server.process.send_signal(signal.SIGTERM)
-        server.process.communicate(timeout=PATIENCE)
+        _, said = server.process.communicate(timeout=PATIENCE)
+
+    assert server.process.returncode == -signal.SIGTERM
+    assert said == b""
 
 
 @pytest.mark.parametrize("flush", [True, False], ids=["said at once", "said at the end"])

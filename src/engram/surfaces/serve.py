@@ -1,9 +1,9 @@
 """The command `engram serve`: this memory over HTTP, for one machine or for a team."""
 
 import asyncio
-import contextlib
 import logging
 import os
+import signal
 import socket
 import sys
 from collections.abc import Callable
@@ -323,9 +323,19 @@ def _listen(app: "App", listening: socket.socket, patience: int) -> None:
     )
     logging.getLogger("uvicorn.error").addFilter(_is_news)
     server = uvicorn.Server(config)
-    with contextlib.suppress(KeyboardInterrupt):
+    signal.signal(signal.SIGTERM, _end)
+    try:
         server.run(sockets=[listening])
+    except KeyboardInterrupt as stop:
+        if stop.args:  # nobody sits there to be told
+            return
     print("Stopped.", file=sys.stderr)
+
+
+def _end(number: int, frame: object) -> None:
+    """Told to stop by a supervisor, a server closes its store too: uvicorn raises again what stopped it."""
+    del frame
+    raise KeyboardInterrupt(number)
 
 
 def _is_news(record: logging.LogRecord) -> bool:
