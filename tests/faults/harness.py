@@ -11,18 +11,29 @@ from pathlib import Path
 from urllib.parse import quote
 
 import psycopg
+import pytest
 
 import engram
-from engines.samples import everything
+from engines.asking import found
+from engines.samples import change, everything
+from engines.samples import memory as sample
 from engines.servers import database_url
 from engines.stores import open_any, wrong
 from engines.test_crashes import acknowledged, notes, notes_so_far
 from engram.engines.postgres_schema import migrate
+from engram.engines.ram import RamEngine
+from engram.errors import Conflict
 from engram.model.codec import encode
+from engram.model.text import query_terms
+from engram.ports import Engine
+from engram.rules.changes import claims_of
 from engram.service import Engram
 
 TIMES = int(os.environ.get("FAULTS", "1"))
 """How many times as often as in CI: `make faults` sets it."""
+
+SAMPLED = 12
+"""How many memories are asked for by their words, and for their claims, after each fault."""
 
 CHILD = str(Path(__file__).parents[1] / "engines" / "children.py")
 WORKER = str(Path(__file__).with_name("worker.py"))
@@ -76,15 +87,32 @@ def assert_nothing_lost(store: Path, acks: Path, *, mending: bool = False) -> No
     """
     engine = open_any(store)
     try:
-        found = {record.id: json.dumps(encode(record), sort_keys=True) for record in everything(engine)}
+        there = {record.id: json.dumps(encode(record), sort_keys=True) for record in everything(engine)}
         for id, states in acknowledged(acks, kept=None).items():
-            assert found.pop(id, "null") in states
-        assert found == {}
+            assert there.pop(id, "null") in states
+        assert there == {}
         errors = [each for each in engine.check(repair=mending) if each.severity == "error"]
         assert errors == []
         assert mending or wrong(engine.check()) == []
+        assert_agreeing(engine)
     finally:
         engine.close()
+
+
+def assert_agreeing(engine: Engine) -> None:
+    """The newest memories are found by their words as the reference engine finds them, and hold their claims.
+
+    A check counts the words and cannot know the claims: these follow from rules.
+    """
+    kept = everything(engine)
+    reference = RamEngine("reference")
+    reference.commit(change(*kept, batch="all")._replace(expects={}))
+    for record in kept[:SAMPLED]:
+        terms = query_terms(record.text)
+        assert set(found(engine, *terms, limit=len(kept))) == set(found(reference, *terms, limit=len(kept)))
+        for claim in claims_of(record):
+            with pytest.raises(Conflict):
+                engine.commit(change(sample("a-rival", "of another"), batch="rival", claims={"a-rival": (claim,)}))
 
 
 def opened(place: str, folder: Path, **more: object) -> Engram:

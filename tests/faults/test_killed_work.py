@@ -5,6 +5,7 @@ import json
 import os
 import random
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -19,10 +20,11 @@ from engines.samples import EAST, MINE, SPACE, Story, everything
 from engines.servers import put_first_schema
 from engines.stores import open_any, open_files, open_store, wrong
 from engines.test_files_format import DATA, JUNE
+from engines.test_postgres import wait_for
 from engram.engines.postgres_schema import migrate
 from faults.harness import CHILD, ENGINES, TIMES, WORKER, new_database, opened, place_of, store_of, tell, texts
 from faults.tracing import hurt
-from surfaces.mcp_clients import serving
+from surfaces.mcp_clients import COMMAND, serving
 from sync.devices import Device, exchange, trusting
 from sync.test_served import swap, trusting_the_server
 
@@ -61,6 +63,39 @@ def test_an_import_that_is_killed_is_made_up_for_by_importing_again(tmp_path, en
         assert len(memory.list(everywhere=True, limit=1000).memories) == len(wanted)
     assert kills
     tell("`kill -9` during an import, then the same import again", engine, kills)
+
+
+@pytest.mark.parametrize("engine", ["sqlite", "files"])
+def test_an_import_that_is_stopped_by_the_keyboard_says_what_is_kept_and_goes_on(tmp_path, engine):
+    rows = [
+        {"type": "entity", "name": f"Thing {n}", "entityType": "note", "observations": [f"It is {n}"]}
+        for n in range(4000)
+    ]
+    path, place = tmp_path / "theirs.json", place_of(engine, tmp_path)
+    path.write_text("\n".join(map(json.dumps, rows)))
+    variables = {"HOME": str(tmp_path), "XDG_CACHE_HOME": f"{tmp_path}/cache", "ENGRAM_EMBEDDER": "none"}
+    process = subprocess.Popen(
+        [*COMMAND, "import", str(path), "--store", place],
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, **variables},
+    )
+
+    def kept() -> int:
+        with opened(place, tmp_path) as memory:
+            return memory.engine.tallies()["rows"]
+
+    wait_for(lambda: Path(place.removeprefix("files:")).exists() and kept() > 0)
+    process.send_signal(signal.SIGINT)
+    _, told = process.communicate(timeout=120)
+    there = kept()
+
+    assert process.returncode == 130
+    assert f"Stopped. Of {path}, {there:,} were taken in before that, and are kept." in told
+    assert "The same import again goes on there; engram undo" in told
+    with opened(place, tmp_path) as memory:
+        assert memory.doctor().healthy
+    tell("Ctrl-C during an import: told what is kept, and how to go on", engine, 1)
 
 
 @pytest.mark.parametrize("engine", ENGINES)

@@ -343,6 +343,14 @@ def test_a_backup_of_one_engine_is_not_put_in_the_place_of_another(opened, place
 # where to, and who
 
 
+def test_a_backup_without_a_name_lies_in_a_folder_beside_the_store(place, opened):
+    with opened(place) as memory:
+        memory.remember("Here")
+        made = Path(memory.backup_create().path)
+        assert made.parent == Path(place.removeprefix("files:")).parent / "backups"
+        assert memory.backup_verify(str(made)).healthy
+
+
 def test_a_backup_never_replaces_a_file_by_itself_and_never_the_store(opened, tmp_path):
     place = f"{tmp_path}/engram.db"
     with opened(place) as memory:

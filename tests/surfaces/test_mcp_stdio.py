@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import subprocess
 import time
 from http.client import HTTPConnection
 from pathlib import Path
@@ -12,7 +13,7 @@ import anyio
 import pytest
 from mcp import Client
 
-from surfaces.driving import PATIENCE, Driver, child, environment
+from surfaces.driving import COMMAND, PATIENCE, Driver, child, environment
 from surfaces.mcp_clients import ERAS, Bare, Served, by_stdio, held, serving
 
 HEAVY = ("onnxruntime", "numpy", "tokenizers", "sqlite_vec", "apsw")
@@ -110,6 +111,15 @@ def test_a_store_that_cannot_be_made_is_a_tool_error_with_the_next_step(tmp_path
     assert failed["isError"]
     assert failed["structuredContent"]["code"] == "unavailable"
     assert str(tmp_path / "none") in failed["structuredContent"]["message"] + failed["structuredContent"]["hint"]
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-"])
+def test_without_standard_input_or_output_it_says_that_it_needs_both(tmp_path: Path, closed: str):
+    words = ["sh", "-c", f'exec "$@" {closed}', "sh", *COMMAND, "mcp"]
+    ended = subprocess.run(words, stderr=subprocess.PIPE, env=environment(tmp_path), cwd=tmp_path, check=False)
+
+    assert ended.returncode == 2
+    assert b"standard input and output" in ended.stderr
 
 
 def test_two_processes_list_the_same_bytes(tmp_path: Path):

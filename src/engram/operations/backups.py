@@ -189,9 +189,10 @@ def _beside(store: str) -> str:
     Raises:
         Invalid: when the store is not in a folder of this machine.
     """
-    if not os.path.exists(store):
+    place = store.removeprefix("files:")
+    if not os.path.exists(place):
         raise Invalid("This store is not in a folder.", "Say where the backup goes: engram backup create FILE.")
-    folder = os.path.join(os.path.dirname(os.path.abspath(store)), "backups")
+    folder = os.path.join(os.path.dirname(os.path.abspath(place)), "backups")
     os.makedirs(folder, mode=0o700, exist_ok=True)
     return folder
 

@@ -51,6 +51,8 @@ def import_memories(
             raise Unavailable(f"{path} cannot be read: {error.strerror or error}.", "Check the path.") from None
         except Unavailable as error:
             raise taking.stopped_by(error) from None
+        except KeyboardInterrupt:
+            raise KeyboardInterrupt(*taking.interrupted()) from None
         if form and set(done.outcomes) == {"skipped"} and not (done.sessions or done.relations):
             _require_fitting(file, form, done)
         return done

@@ -34,6 +34,7 @@ GROUP = 200
 OUTCOMES = ("new", "held", "proposed", "known", "skipped")
 """What may become of a thing, in the order in which it is told. Every problem is something skipped."""
 
+MOST_GROUPS = 100_000
 MOST_PROBLEMS = 20
 MOST_SHOWN = 200
 MOST_FORESEEN = 20_000
@@ -117,13 +118,22 @@ class Taking:
 
     def stopped_by(self, error: Unavailable) -> Unavailable:
         """The error that a store refused a group with, and what of the groups before it is there."""
-        made = sum(self.outcomes[name] for name in OUTCOMES[:3])
-        if self.dry_run or not made:
+        if not (kept := self._kept(sum(self.outcomes[name] for name in OUTCOMES[:3]))):
             return error
         told = error.message.removesuffix(" Nothing was written.")
-        return Unavailable(
-            f"{told} Of {self.path}, {made:,} were taken in before that, and are kept.",
-            f"{error.hint} The same import again goes on there; engram undo {self.request.batch} takes them back.",
+        return Unavailable(f"{told} {kept[0]}", f"{error.hint} {kept[1]}")
+
+    def interrupted(self) -> tuple[str, ...]:
+        """The same of an import that its person ended: a group may be there that was not counted any more."""
+        events = self.call.engine.events(batch=self.request.batch, limit=MOST_GROUPS)
+        return self._kept(len({subject for event in events for subject in event.subjects}))
+
+    def _kept(self, made: int) -> tuple[str, ...]:
+        if self.dry_run or not made:
+            return ()
+        return (
+            f"Of {self.path}, {made:,} were taken in before that, and are kept.",
+            f"The same import again goes on there; engram undo {self.request.batch} takes them back.",
         )
 
     def _placed(self, thing: Foreign) -> Traveller:

@@ -61,8 +61,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except OSError as error:  # the answer, not the asking: what was asked is done and stored
         _complain(Unavailable(f"The answer could not be written: {error.strerror}.", "See engram history."), screen)
         return Unavailable.exit_code
-    except KeyboardInterrupt:
-        print("\nStopped.", file=sys.stderr)
+    except KeyboardInterrupt as stopped:  # with what is kept of a long work, and how to go on
+        print(" ".join(["\nStopped.", *stopped.args[:1]]), *stopped.args[1:], sep="\n  ", file=sys.stderr)
         return 130
     except Exception:  # noqa: BLE001 - a bug: told in full to a log, in one line to the person
         _complain(EngramError("Internal error; nothing was half written.", _logged()), screen)

@@ -37,6 +37,8 @@ def run(words: list[str], *, json: bool = False) -> int:
     from engram.surfaces.mcp.server import build  # noqa: PLC0415 - half a second of imports, for this command only
 
     profiles, store = read(words)
+    if sys.stdin is None or sys.stdout is None:
+        raise Invalid("An MCP server speaks over standard input and output.", "Leave both open: agents do.")
     held = Held(store)
     server = build(held.engram, profiles)
     gc.enable()
