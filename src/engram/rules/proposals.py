@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from engram.errors import Invalid
 from engram.model.change import Request
 from engram.model.limits import check_text, composed
+from engram.model.marks import seen
 from engram.model.memory import (
     NOWHERE,
     Asset,
@@ -29,8 +30,8 @@ from engram.rules.insights import require_wanted
 from engram.rules.redact import redact
 from engram.rules.saying import TALKS
 
-UNTRUSTED = ("web:", "output:", "transcript:")
-"""Beginnings of a source whose text nobody vouches for."""
+UNTRUSTED = ("web:", "http://", "https://", "output:", "transcript:")
+"""Beginnings of a source whose text nobody vouches for; a bare address is a page as well."""
 
 MOST_READ = 1024 * 1024
 """More than this is not even looked through for secrets; what may be stored is less (see `model.limits`)."""
@@ -220,7 +221,7 @@ def _from_outside(proposal: Proposal, request: Request) -> bool:
 
 def is_unvouched(source: str) -> bool:
     """Whether a source says that nobody vouches for its text, in whatever letters."""
-    return source.lstrip().lower().startswith(UNTRUSTED)
+    return seen(source).lstrip().lower().startswith(UNTRUSTED)
 
 
 def _without_marks(text: str, kinds: tuple[str, ...]) -> list[str]:
