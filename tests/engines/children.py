@@ -69,7 +69,7 @@ def perform(story: Story, operation: str, n: int, arm: Callable[[bool], None]) -
     arm(True)
     match operation:
         case "revise":
-            story.remember(f"{text} and more", key=key)
+            story.remember(f"{text} and an aardwolf", key=key)
         case "repeat":
             story.remember(text)
         case "forget":

@@ -106,7 +106,9 @@ def test_damage_is_named_never_taken_for_an_empty_store_and_what_is_left_is_resc
             memory.rescue(str(folder / "rescued.jsonl"))
         with opened("ram:", folder) as other:
             other.import_(str(folder / "rescued.jsonl"), trust=True)
-            assert len(texts(other)) <= len(TEXTS) + 3  # a flipped bit may make another text of a memory's
+            left = texts(other)
+            assert len(left) <= len(TEXTS) + 3  # a flipped bit may make another text of a memory's
+            assert damage is not flipped or len(left & TEXTS) >= len(TEXTS) - 6  # three bits hurt few of them
     told = {"flipped": "bits flipped", "cut": "the tail cut off", "emptied": "a file of no length"}
     tell(f"{told[damage.__name__]}: named by an error or `doctor`, the rest rescued", engine, tries, damaged=True)
 
