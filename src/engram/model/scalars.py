@@ -7,7 +7,7 @@ from typing import Any
 
 from engram.errors import Corrupt, Invalid
 
-_KEY = re.compile(r"(['\"]?)([A-Za-z_][A-Za-z0-9_-]*)\1[ \t]*:(?:[ \t]+(.*))?$")
+_PLAIN_KEY = re.compile(r"(['\"]?)([A-Za-z_][A-Za-z0-9_-]*)\1[ \t]*:(?:[ \t]+(.*))?$")
 _OTHER_KEY = re.compile(r"('(?:''|[^'])*'|\"(?:\\.|[^\"\\])*\"|[^\W\d][^:#'\"\[\]{}]*?)[ \t]*:(?:[ \t]+(.*))?$")
 """A key that is no plain word, in quotes or of several: somebody else's."""
 
@@ -42,7 +42,7 @@ def split_fields(lines: list[str], indent: int) -> Fields:
             fields[-1][1].append(line)
             continue
         inner = line[indent:] if line[:indent].strip() == "" else ""
-        key, other = _KEY.match(inner), _OTHER_KEY.match(inner)
+        key, other = _PLAIN_KEY.match(inner), _OTHER_KEY.match(inner)
         if key:
             fields.append((key[2], [key[3] or ""]))
         elif other:

@@ -203,7 +203,7 @@ def _kind(old: list[str], new: list[str], marker: str) -> str | None:
         if a not in _QUANTITIES or _unit(old) == _unit(new):
             return a
         # 12345678A and 99999999X: that many digits and a letter are no amount and its unit
-        return "id" if all(_document().fullmatch(_bare(run[-1])) for run in (old, new)) else None
+        return "id" if all(_document_number().fullmatch(_bare(run[-1])) for run in (old, new)) else None
     if {a, b} == {"number", "version"}:
         return "version"
     return "value" if a in _NAMES and b in _NAMES else None
@@ -264,7 +264,7 @@ def _kinds() -> tuple[tuple[str, re.Pattern[str]], ...]:
 
 
 @functools.cache
-def _document() -> re.Pattern[str]:
+def _document_number() -> re.Pattern[str]:
     return re.compile(r"\d{7,}[a-z]")
 
 
