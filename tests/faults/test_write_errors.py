@@ -7,6 +7,7 @@ import sys
 
 import pytest
 
+from engines.samples import everything
 from engines.stores import open_any
 from faults.harness import CHILD, TIMES, assert_nothing_lost, store_of, tell
 from faults.tracing import hurt
@@ -52,3 +53,16 @@ def test_a_sync_that_fails_is_not_told_as_if_nothing_had_been_written(tmp_path):
 
     assert "may be there after all, or not" in told
     assert_nothing_lost(store, acks)
+
+
+def test_a_line_of_plain_files_that_cannot_be_synced_is_refused_and_taken_back(tmp_path):
+    store, acks = store_of("files", tmp_path), tmp_path / "acks"
+    open_any(store).close()
+    words = [sys.executable, CHILD, "stumble", str(store), str(acks), "1", "1"]
+    ended = subprocess.run(hurt(words, "fsync", "error=EIO", "1+"), capture_output=True, text=True, check=True)
+    (told,) = json.loads(ended.stdout)
+
+    assert "Nothing was written" in told
+    found = open_any(store)
+    assert everything(found) == ()
+    found.close()
