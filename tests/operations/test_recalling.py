@@ -163,3 +163,14 @@ def test_a_question_for_a_kind_that_nothing_is_of_is_told_so(world):
     assert world.agent.recall("api", kind=["zebra"]).hint == "Nothing is of the kind zebra here. See engram kinds."
     assert "kind" not in world.agent.recall("harbour", kind=["recipe"]).hint
     assert "kind" not in world.agent.recall("harbour", kind=["decision"]).hint
+
+
+def test_a_list_and_a_search_say_it_in_the_same_words(world):
+    waiting = world.agent.remember("The page says so", kind="recipe", source="web:https://example.com").memory
+
+    for ask in (world.person.list, world.person.search):
+        assert ask(kind=["desicion"]).hint == "Nothing is of the kind desicion here. Did you mean decision?"
+        assert ask(kind=["zebra"]).hint == "Nothing is of the kind zebra here. See engram kinds."
+        assert ask(kind=["decision"]).hint == ""
+        assert ask(kind=["recipe"]).hint == ""  # one waits
+    assert world.stands(waiting.id) == "pending"

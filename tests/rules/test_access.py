@@ -6,7 +6,7 @@ from contextlib import suppress
 import pytest
 
 from engram.errors import Forbidden, NotFound, Unconfirmed
-from engram.model.caller import Caller
+from engram.model.caller import READER, REVIEWER, Caller
 from engram.model.filter import Access
 from engram.model.memory import Citation
 from engram.model.scope import GLOBAL, Scope
@@ -220,12 +220,25 @@ def test_sharing_lets_others_read_and_taking_it_back_hides_it_again(world):
     assert world.other.recall("share").hits == ()
 
 
-def test_what_waits_is_counted_for_its_owner_only(world):
+def test_what_waits_is_counted_for_its_owner_and_for_whoever_reviews_it(world):
     world.agent.remember("My name is Alex", kind="identity", visibility="shared")
-    assert world.person.recall("name").held_back == {"pending": 1}
+    world.agent.remember("My other name is a secret", kind="identity")
+    assert world.person.recall("name").held_back == {"pending": 2}
     assert world.other.recall("name").held_back == {}
     assert world.other.review().candidates == ()
+    assert world.reviewer.recall("name").held_back == {"pending": 1}
     assert len(world.reviewer.review().candidates) == 1
+
+
+def test_a_reviewer_of_one_project_is_told_of_what_waits_there_alone(world):
+    here, there = Scope("project", "api"), Scope("project", "web")
+    for place in (here, there):
+        world.person.remember(f"Alex leads {place.name}", kind="people", visibility="shared", scope=place)
+    checker = world.as_(OTHER._replace(grants=((here.place, REVIEWER), (there.place, READER))))
+
+    assert checker.recall("leads", scope=here).held_back == {"pending": 1}
+    assert checker.recall("leads", scope=there).held_back == {}
+    assert checker.search("leads", everywhere=True).held_back == {"pending": 1}
 
 
 def test_history_of_what_is_private_is_not_shown_to_others(world):

@@ -170,6 +170,51 @@ def test_an_unknown_command_suggests_the_nearest(engram: Driver):
     assert done.err == "engram: There is no command 'remeber'.\n  Did you mean remember? See engram --help.\n"
 
 
+@pytest.mark.parametrize(
+    ("words", "near"),
+    [(("session", "lst"), "Did you mean list? "), (("session", "foo"), ""), (("session", "foo", "--json"), "")],
+    ids=str,
+)
+def test_an_unknown_second_word_is_named_and_the_known_ones_are_listed(
+    engram: Driver, words: tuple[str, ...], near: str
+):
+    done = engram(*words)
+
+    assert done.code == 2
+    assert f"There is no command 'engram session {words[1]}'." in done.err
+    assert f"{near}Say one of: engram session begin, engram session end, engram session list." in done.err
+
+
+@pytest.mark.parametrize("words", [("session",), ("session", "--json")], ids=str)
+def test_half_a_command_is_told_what_it_lacks(engram: Driver, words: tuple[str, ...]):
+    done = engram(*words)
+
+    assert done.code == 2
+    assert "engram session says too little." in done.err
+    assert "Say one of: engram session begin," in done.err
+
+
+@pytest.mark.parametrize(
+    ("words", "message", "hint"),
+    [
+        (("remember", "-x"), "engram remember takes no -x.", "See engram remember --help."),
+        (("remember", "--knd=fact"), "engram remember takes no --knd=fact.", "Did you mean --kind? "),
+        (("remember", "--kind", "fact", "--nonsense"), "engram remember takes no --nonsense.", "See engram"),
+        (("remember", "--kind", "fact"), "engram remember needs TEXT.", "For example: "),
+        (("remember", "--kind=fact"), "engram remember needs TEXT.", "For example: "),
+        (("remember", "--"), "engram remember needs TEXT.", "For example: "),
+    ],
+    ids=str,
+)
+def test_what_is_no_option_is_told_before_what_is_lacking(
+    engram: Driver, words: tuple[str, ...], message: str, hint: str
+):
+    done = engram(*words, "--json") if "--" not in words else engram("--json", *words)
+
+    assert (done.code, done.error["message"]) == (2, message)
+    assert done.error["hint"].startswith(hint)
+
+
 @pytest.mark.parametrize("word", ["qqqq", "--nonsense", "", "日本"])
 def test_an_unknown_command_without_a_near_one_points_at_help(engram: Driver, word: str):
     done = engram(word)

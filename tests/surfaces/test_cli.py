@@ -1039,6 +1039,8 @@ SEVERAL = [
     ("cited", "session:night"),
     ("graph", "project"),
     ("graph", "file", "src/api.py"),
+    ("views",),
+    ("views", "AGENTS.md"),
 ]
 
 

@@ -24,7 +24,7 @@ from engram.operations.bearing import (
 from engram.operations.candidates import with_candidates
 from engram.operations.citing import checked, filled, pinned_anew, staged
 from engram.operations.marks import marks
-from engram.operations.scopes import in_view, scope_named, unplaced
+from engram.operations.scopes import in_view, scope_named, strange_kinds, unplaced
 from engram.operations.sessions import at_work, timeline
 from engram.recall.saying import saying as who_say
 from engram.rules import admission, lifecycle
@@ -234,11 +234,12 @@ def list_memories(
         page = who_say(call.engine, saying, where, call.access, after=after, limit=limit)
     else:
         page = call.engine.scan("memory", where, call.access, after=after, limit=limit)
+    strange = "" if page.records or after else strange_kinds(call, where)
     return Listing(
         at=call.now,
         memories=cast("tuple[Memory, ...]", page.records),
         next=page.next,
-        hint=unplaced(call, scope, everywhere=everywhere),
+        hint=f"{strange} {unplaced(call, scope, everywhere=everywhere)}".strip(),
     )
 
 

@@ -15,15 +15,15 @@ from engram.operations.absent import Unwatched
 from engram.operations.base import MOST_KINDS, Call, each, operation, require_between
 from engram.operations.citing import checked
 from engram.operations.marks import marks
-from engram.operations.scopes import in_view, unplaced
+from engram.operations.scopes import in_view, strange_kinds, unplaced
 from engram.ports import Followed, able
 from engram.recall.brief import Section, brief
 from engram.recall.meaning import begin
 from engram.recall.pipeline import Asked
 from engram.recall.pipeline import recall as look_up
-from engram.rules.access import is_keeper
+from engram.rules.access import is_keeper, may_judge
 from engram.rules.insights import require_memories
-from engram.rules.kinds import in_context, meant, own_lists, quiet
+from engram.rules.kinds import in_context, own_lists, quiet
 
 MOST_HITS = 50
 MOST_ASKED = 1024 * 1024
@@ -81,20 +81,9 @@ def recall(
     followed = able(call.engine, Followed)
     alone = _alone(call, followed.degraded()) if followed else ""
     staged = ELSEWHERE if not answer.hits and answer.held_back.get("staged") else ""
-    strange = "" if answer.hits else _strange_kinds(call, where)
+    strange = "" if answer.hits else strange_kinds(call, where)
     hints = (strange or answer.hint, unplaced(call, scope, everywhere=everywhere), alone, staged)
     return answer._replace(hint=" ".join(filter(None, hints))) if strange or any(hints[1:]) else answer
-
-
-def _strange_kinds(call: Call, where: Filter) -> str:
-    """That nothing is of a kind that was asked for, where it is none of the table: other words would not help."""
-    table = call.policy.kinds
-    for kind in where.kinds:
-        if kind in table or call.engine.scan("memory", where._replace(kinds=(kind,)), call.access, limit=1).records:
-            continue
-        near = meant(kind, table)
-        return f"Nothing is of the kind {kind} here. {f'Did you mean {near}?' if near else 'See engram kinds.'}"
-    return ""
 
 
 def _alone(call: Call, why: str) -> str:
@@ -185,6 +174,7 @@ def asked_by(
         moment=as_of,
         weak=weak,
         evidence=None if as_of else lambda memories: checked(call, memories),
+        judged=lambda memory: may_judge(call.caller, memory),
     )
 
 

@@ -18,7 +18,7 @@ from engram.operations.bearing import rivals_of, superseded_by, twins_of
 from engram.operations.citing import checked
 from engram.operations.memories import MOST_LISTED
 from engram.operations.reviews import base_of
-from engram.operations.scopes import in_view
+from engram.operations.scopes import in_view, unplaced
 from engram.ports import Paged, able
 from engram.recall.views import view
 from engram.rules.access import may_judge
@@ -76,7 +76,8 @@ def agent_view(call: Call, coming: Sequence[Memory] = ()) -> Brief:
     memories = [*every(call, where), *(one for one in awaited if matches(one, where))]
     found = checked(call, memories)
     sound = [one for one in memories if verdict_of(found.get(one.id, ())) not in BROKEN]
-    return view(sound, budget=call.budget, now=call.now)
+    told = view(sound, budget=call.budget, now=call.now)
+    return told._replace(hint=f"{told.hint} {unplaced(call, '')}".strip())
 
 
 def _planned(call: Call, scope: str, *, anyones: bool = False) -> tuple[tuple[Route, ...], dict[str, Beside]]:

@@ -1,4 +1,4 @@
-"""Which scopes a question looks at: the current project and global, one scope by name, or all."""
+"""Which scopes a question looks at, and what an empty answer is told: where nobody looked, and what nothing is."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -12,6 +12,7 @@ from engram.model.scope import GLOBAL, Scope, alias_of
 from engram.operations.base import PLACED, Call
 from engram.ports import Engine
 from engram.rules.access import roles_by_short_name
+from engram.rules.kinds import meant
 
 _ORDERED: WeakKeyDictionary[Engine, tuple[Sequence[Scope], Mapping[str, Sequence[Scope]]]] = WeakKeyDictionary()
 """The last places that were asked for, and the projects among them by their short names."""
@@ -54,6 +55,18 @@ def unplaced(
         return f"Only what holds everywhere was looked at: {error.message} {way}"
     except Conflict as error:
         return f"Only what holds everywhere was looked at: {error.message} {error.hint}"
+    return ""
+
+
+def strange_kinds(call: Call, where: Filter) -> str:
+    """That nothing is of a kind that was asked for, where it is none of the table: other words would not help."""
+    table = call.policy.kinds
+    for kind in where.kinds:
+        of_kind = where._replace(kinds=(kind,), standings=())
+        if kind in table or call.engine.scan("memory", of_kind, call.access, limit=1).records:
+            continue
+        near = meant(kind, table)
+        return f"Nothing is of the kind {kind} here. {f'Did you mean {near}?' if near else 'See engram kinds.'}"
     return ""
 
 

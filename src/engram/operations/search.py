@@ -15,7 +15,7 @@ from engram.operations.base import MOST_KINDS, Call, each, operation, require_be
 from engram.operations.citing import checked
 from engram.operations.memories import standings
 from engram.operations.recalls import asked_by
-from engram.operations.scopes import in_view, unplaced
+from engram.operations.scopes import in_view, strange_kinds, unplaced
 from engram.recall.pipeline import Asked
 from engram.recall.pipeline import recall as look_up
 from engram.rules.insights import require_memories
@@ -92,7 +92,8 @@ def search(
         found = _found(call, asking(where)._replace(standings=asked), unused=unused)
     else:
         found = _listed(call, where._replace(standings=asked), limit, after, unused=unused)
-    return found._replace(hint=f"{found.hint} {unplaced(call, scope, everywhere=everywhere)}".strip())
+    strange = "" if found.hits or after else strange_kinds(call, where)
+    return found._replace(hint=f"{strange or found.hint} {unplaced(call, scope, everywhere=everywhere)}".strip())
 
 
 def _found(call: Call, asking: Asked, *, unused: bool) -> Found:

@@ -64,6 +64,7 @@ class Asked(NamedTuple):
     weak: bool = False  # also what is not relevant
     standings: tuple[Standing, ...] = ("live",)  # a person may look through others; none is recalled otherwise
     evidence: Callable[[Sequence[Memory]], Mapping[str, tuple[Check, ...]]] | None = None  # looks at citations
+    judged: Callable[[Memory], bool] | None = None  # whether a verdict on it is the asker's; None: on its own
 
 
 def recall(engine: Engine, ask: Asked) -> Recalled:
@@ -364,7 +365,10 @@ def _held(memory: Memory) -> set[str]:
 
 
 def _held_back(engine: Engine, words: Words, ask: Asked) -> dict[str, int]:
-    """How many matches were left out, by standing: only what this caller may read, waiting ones only its own."""
+    """How many matches were left out, by standing: only what this caller may read.
+
+    Those that wait are counted for whoever decides on them, those staged on a branch for their owner.
+    """
     if not words.terms or words.apart:
         return {}
     others = tuple(stands for stands in HELD_BACK if stands not in ask.standings)
@@ -377,10 +381,16 @@ def _held_back(engine: Engine, words: Words, ask: Asked) -> dict[str, int]:
     counts: dict[str, int] = {}
     for hit in engine.search(left, ask.access):
         stands = standing(hit.memory, ask.now, ask.where.view)
-        if stands in ("pending", "staged") and hit.memory.owner != ask.access.owner:
-            continue
-        counts[stands] = counts.get(stands, 0) + 1
+        if stands not in ("pending", "staged") or _concerns(ask, hit.memory, stands):
+            counts[stands] = counts.get(stands, 0) + 1
     return counts
+
+
+def _concerns(ask: Asked, memory: Memory, stands: Standing) -> bool:
+    """Whether a memory that is not in use yet is the asker's own, or waits for the asker's verdict."""
+    if stands == "pending" and ask.judged is not None:
+        return ask.judged(memory)
+    return memory.owner == ask.access.owner
 
 
 def _is_narrowed(ask: Asked) -> bool:

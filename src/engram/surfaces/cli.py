@@ -137,7 +137,7 @@ def _operate(words: list[str], screen: Screen) -> int:
             if lines := beginning_with(name):
                 print("\n".join(lines))
                 return 0
-        raise _unknown(name, OPERATIONS)
+        raise _unknown(name, words[0] if words and not words[0].startswith("-") else "", OPERATIONS)
     from engram.surfaces.parsing import parse  # noqa: PLC0415 - start-up
 
     asked = parse(OPERATIONS[name], words)
@@ -319,8 +319,8 @@ def _help(words: list[str]) -> int:
     return 0
 
 
-def _unknown(name: str, operations: Iterable[str]) -> Invalid:
-    """What is wrong with the first word of a command line, and what was probably meant."""
+def _unknown(name: str, second: str, operations: Iterable[str]) -> Invalid:
+    """What is wrong with the first words of a command line, and what was probably meant."""
     from engram.surfaces.parsing import did_you_mean  # noqa: PLC0415 - start-up
 
     if name.startswith("-"):
@@ -331,8 +331,12 @@ def _unknown(name: str, operations: Iterable[str]) -> Invalid:
         meant = did_you_mean({"-v": "--version"}.get(name, name), ("--version", "--help", "--store", "--json"))
         return Invalid(f"engram takes no {name}.", f"{meant}See engram --help.")
     known = [*(each.replace("_", " ") for each in operations), *EXTRA]
-    if several := [f"engram {each}" for each in known if each.startswith(f"{name} ")]:
-        return Invalid(f"engram {name} says too little.", f"Say one of: {', '.join(several)}.")
+    if several := [each for each in known if each.startswith(f"{name} ")]:
+        one_of = f"Say one of: {', '.join(f'engram {each}' for each in several)}."
+        if not second:
+            return Invalid(f"engram {name} says too little.", one_of)
+        near = did_you_mean(second, [each.partition(" ")[2] for each in several])
+        return Invalid(f"There is no command 'engram {name} {second}'.", f"{near}{one_of}")
     return Invalid(f"There is no command {name!r}.", f"{did_you_mean(name, known)}See engram --help.")
 
 

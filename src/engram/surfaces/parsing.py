@@ -60,9 +60,12 @@ class Parameter(NamedTuple):
 class _Parser(argparse.ArgumentParser):
     taken: Sequence[Parameter] = ()
     example: str = ""
+    said: Sequence[str] = ()
 
     def error(self, message: str) -> NoReturn:
         kind, colon, words = message.partition(": ")
+        if colon and kind == "the following arguments are required" and (strange := self._strange()):
+            kind, words = "unrecognized arguments", strange  # what is there says more than what is not
         if colon and kind == "unrecognized arguments":
             raise Invalid(f"{self.prog} takes no {words}.", f"{self._instead(words)}See {self.prog} --help.")
         if colon and kind == "the following arguments are required":
@@ -70,6 +73,15 @@ class _Parser(argparse.ArgumentParser):
                 f"{self.prog} needs {words.upper()}.", f"For example: {self.example}. See {self.prog} --help."
             )
         raise Invalid(f"{message[:1].upper()}{message[1:]}.", f"See {self.prog} --help.")
+
+    def _strange(self) -> str:
+        """The first word that looks like an option and is none; "" where there is none."""
+        options = self.said[: self.said.index("--")] if "--" in self.said else self.said
+        for word in options:
+            looks_like_one = len(word) > 1 and word.startswith("-") and " " not in word and not word[1].isdigit()
+            if looks_like_one and word.partition("=")[0] not in self._option_string_actions:
+                return word
+        return ""
 
     def _instead(self, words: str) -> str:
         """What was probably meant by words that nothing takes."""
@@ -124,12 +136,13 @@ def parse(operation: Operation, words: Sequence[str]) -> dict[str, Any]:
         Invalid: when the command line cannot be understood.
     """
     parser = parser_for(operation)
+    parser.said = words
     read = parser.parse_args if "--" in words else parser.parse_intermixed_args  # the latter would lose the mark
     found = vars(read(list(words)))
     return {name: tuple(value) if isinstance(value, list) else value for name, value in found.items()}
 
 
-def parser_for(operation: Operation) -> argparse.ArgumentParser:
+def parser_for(operation: Operation) -> "_Parser":
     """The parser made from an operation's signature."""
     examples = "\n".join(f"  {line}" for line in operation.examples)
     parser = _Parser(

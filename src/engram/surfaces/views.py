@@ -252,7 +252,7 @@ class _Screen(NamedTuple):
     told: "Brief | None"
 
     def show(self) -> None:
-        """Every change, as a diff."""
+        """Every change, as a diff, and what is to be known before it is agreed to."""
         if not self.changes:
             print("There is no AGENTS.md, CLAUDE.md or CURSOR.md here.")
             print("Name the file to write: engram views AGENTS.md")
@@ -263,6 +263,8 @@ class _Screen(NamedTuple):
                 complain(change, self._short(change.path))
             elif change.remark:
                 print(f"{self._short(change.path)} is left as it is. {change.remark}")
+        if self.told and self.told.hint:
+            print(self.told.hint)
 
     def conclude(self, *, written: bool) -> None:
         """What was done, and what comes next."""
@@ -278,8 +280,6 @@ class _Screen(NamedTuple):
             print(f"Nothing was written. To write {count(len(needed), 'file')}: engram views {' '.join(words)}")
         elif self.changes and not any(change.error or change.remark for change in self.changes):
             print("Nothing to take out." if self.asked.remove else "Nothing to change: every view is up to date.")
-        if self.told and self.told.hint and needed:
-            print(self.told.hint)
 
     def tell(self, *, written: bool) -> None:
         """The same as JSON."""
@@ -288,7 +288,8 @@ class _Screen(NamedTuple):
         files = [told(change, self._short(change.path)) for change in self.changes]
         view = self.told
         counts = {"memories": len(view.included), "left_out": view.left_out, "tokens": view.tokens} if view else {}
-        print(json.dumps({"files": files, **counts, "written": written}, ensure_ascii=False, indent=2))
+        answer = {"files": files, **counts, "hint": view.hint if view else "", "written": written}
+        print(json.dumps(answer, ensure_ascii=False, indent=2))
 
     def _short(self, path: str) -> str:
         inside = path.startswith(os.path.join(self.folder, ""))
