@@ -165,7 +165,9 @@ def secret_of(environment: Mapping[str, str], remote: str) -> str:
     if not os.path.isfile(path):
         return ""
     if os.stat(path).st_mode & 0o077:
-        raise Invalid(f"{path} can be read by others.", f"Make it private: chmod 600 {path}")
+        from shlex import quote  # noqa: PLC0415 - start-up
+
+        raise Invalid(f"{path} can be read by others.", f"Make it private: chmod 600 {quote(path)}")
     return str(_toml(path).get(remote, ""))
 
 

@@ -110,12 +110,19 @@ def test_a_server_whose_provider_is_none_is_told_apart_from_what_is_no_server(se
 
 
 def test_a_file_that_others_may_read_is_not_used(tmp_path: Path):
-    file = tmp_path / ".local" / "share" / "engram" / "logins.json"
+    home = tmp_path / "Ada's home"
+    file = home / ".local" / "share" / "engram" / "logins.json"
     file.parent.mkdir(parents=True)
     file.write_text("{}")
     file.chmod(0o644)
-    done = child(tmp_path, "login", "https://memory.example.org", "--token")
-    assert (done.code, "chmod 600" in done.err) == (8, True)
+    token = ("login", "https://memory.example.org", "--token", "--json")
+    refused = child(home, *token)
+    assert refused.code == 8
+    subprocess.run(["sh", "-c", refused.error["hint"].partition(": ")[2]], check=True)
+    assert child(home, *token).code == 3
+    file.write_text("{")
+    subprocess.run(["sh", "-c", child(home, *token).error["hint"].partition(": ")[2]], check=True)
+    assert not file.exists()
 
 
 def test_who_signed_in_is_told_and_exchanges_with_the_server_without_another_token(served: Team, tmp_path: Path):

@@ -1,5 +1,7 @@
 """The same chunks through a server, over real HTTP: pushed, pulled, broken off and gone on with."""
 
+import subprocess
+
 import pytest
 
 from engram.errors import Conflict, Forbidden, Invalid, NotFound, Unauthenticated, Unavailable
@@ -152,12 +154,13 @@ def test_a_wrong_token_is_told_and_never_shown(pair, keeper):
 def test_the_token_may_stand_in_a_private_file(pair):
     one, _ = pair
     del one.environment["ENGRAM_REMOTE_TOKEN_TEAM"]
-    file = one.folder / ".config" / "engram" / "remotes.toml"
+    one.environment["XDG_CONFIG_HOME"] = f"{one.folder}/Ada's settings"
+    file = one.folder / "Ada's settings" / "engram" / "remotes.toml"
     file.parent.mkdir(parents=True)
     file.write_text('team = "sesame"\n')
-    with pytest.raises(Invalid, match="read by others"):
+    with pytest.raises(Invalid, match="read by others") as refused:
         one.memory.remote_push("team")
-    file.chmod(0o600)
+    subprocess.run(["sh", "-c", refused.value.hint.partition(": ")[2]], check=True)
 
     assert one.memory.remote_push("team").problems == ()
 

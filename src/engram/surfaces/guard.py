@@ -12,6 +12,7 @@ import os
 import secrets
 import stat
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from shlex import quote
 from typing import Any
 
 from engram.errors import Corrupt, EngramError, Forbidden, TooLarge, Unauthenticated
@@ -88,7 +89,7 @@ def _make(path: str) -> None:
 
 
 def _read(path: str) -> str:
-    again = f"Remove it, and a new one is made: rm {path}"
+    again = f"Remove it, and a new one is made: rm {quote(path)}"
     try:
         handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError as error:
@@ -98,7 +99,7 @@ def _read(path: str) -> str:
         if not stat.S_ISREG(mode):
             raise Corrupt(f"The token file {path} is no file.", again)
         if mode & 0o077:
-            raise Corrupt(f"Others may read the token file {path}.", f"Close it: chmod 600 {path}")
+            raise Corrupt(f"Others may read the token file {path}.", f"Close it: chmod 600 {quote(path)}")
         token = os.read(handle, 1024).decode("ascii", "replace").strip()
     finally:
         os.close(handle)

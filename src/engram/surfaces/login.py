@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from http.client import HTTPException
+from shlex import quote
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -306,15 +307,15 @@ class _Kept:
             return {}
         except OSError as error:
             raise Corrupt(
-                f"{self._path} cannot be used: {error.strerror}.", f"Remove it: rm {self._path}"
+                f"{self._path} cannot be used: {error.strerror}.", f"Remove it: rm {quote(self._path)}"
             ) from None
         with os.fdopen(handle, encoding="utf-8") as file:
             if os.fstat(handle).st_mode & 0o077:
-                raise Corrupt(f"Others may read {self._path}.", f"Close it: chmod 600 {self._path}")
+                raise Corrupt(f"Others may read {self._path}.", f"Close it: chmod 600 {quote(self._path)}")
             try:
                 told = form.load(file)
             except ValueError:
-                raise Corrupt(f"{self._path} cannot be read.", f"Remove it: rm {self._path}") from None
+                raise Corrupt(f"{self._path} cannot be read.", f"Remove it: rm {quote(self._path)}") from None
         return told if isinstance(told, dict) else {}
 
     def _write(self, told: Mapping[str, Any]) -> None:
