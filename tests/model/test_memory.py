@@ -1,6 +1,7 @@
 """The Memory record: every limit, every check, and where it stands at a moment."""
 
 import math
+import re
 from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
@@ -9,12 +10,17 @@ from hypothesis import strategies as st
 
 from engram.errors import Invalid
 from engram.model.limits import (
+    AGO,
+    AHEAD,
     LIMITS,
     LONGEST_SHOWN,
     MOST_ASSETS,
     MOST_CITATIONS,
     MOST_TAGS,
+    WHOLE_DAY,
+    at_moment,
     parse_decay,
+    parse_moment,
     parse_time,
     print_time,
 )
@@ -74,6 +80,65 @@ def test_a_date_alone_may_mean_all_of_its_day_and_a_time_means_just_that(said: s
 
 def test_a_date_alone_is_the_beginning_of_its_day_elsewhere():
     assert print_time(parse_time("x", "2026-05-01")) == "2026-05-01T00:00:00.000000Z"
+
+
+NOON = datetime(2026, 5, 1, 12, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("said", "marks", "meant"),
+    [
+        ("12h", (AGO,), "2026-05-01T00:00:00.000000Z"),
+        (" 7d ", (AGO,), "2026-04-24T12:00:00.000000Z"),
+        ("2w", (WHOLE_DAY, AGO), "2026-04-17T12:00:00.000000Z"),
+        ("6m", (AGO,), "2025-11-02T12:00:00.000000Z"),
+        ("1y", (AHEAD,), "2027-05-01T12:00:00.000000Z"),
+        ("30d", (WHOLE_DAY, AHEAD), "2026-05-31T12:00:00.000000Z"),
+        ("2026-04-30", (WHOLE_DAY, AGO), "2026-04-30T23:59:59.999999Z"),
+        ("2026-04-30", (AGO,), "2026-04-30T00:00:00.000000Z"),
+        (NOON, (AGO,), "2026-05-01T12:00:00.000000Z"),
+    ],
+)
+def test_a_span_is_counted_from_now_in_the_direction_of_its_type(
+    said: str | datetime, marks: tuple[str, ...], meant: str
+):
+    assert print_time(at_moment("x", said, marks, NOON)) == meant
+
+
+def test_a_span_stays_a_text_until_it_is_known_when_it_is_asked():
+    assert parse_moment("x", " 7d ", (AGO,)) == "7d"
+    assert parse_moment("x", "2026-05-01", (AGO,)) == parse_time("x", "2026-05-01")
+
+
+@pytest.mark.parametrize(
+    ("said", "marks", "why"),
+    [
+        (
+            "yesterday",
+            (AGO,),
+            r"Write 2026-05-01 or 2026-05-01T12:00:00Z; or how long ago: 12h, 7d, 2w, 6m or 1y\.",
+        ),
+        ("soon", (AHEAD,), r"or how long from now: 12h, 7d, 2w, 6m or 1y\."),
+        ("none", (AGO,), "cannot be 'none'"),
+        ("d", (AGO,), "cannot be 'd'"),
+        ("-7d", (AGO,), "cannot be '-7d'"),
+        ("1.5d", (AGO,), "cannot be '1.5d'"),
+        ("\u0667d", (AGO,), "cannot be"),
+        ("7D", (AGO,), "cannot be '7D'"),
+        ("0d", (AGO,), "'0d' is outside 1h to 200y"),
+        ("9999999y", (AHEAD,), "outside 1h to 200y"),
+        ("100y", (AGO,), "outside 1970 to 2199"),
+        ("200y", (AHEAD,), "outside 1970 to 2199"),
+        ("7d", (), r"Write 2026-05-01 or 2026-05-01T12:00:00Z\.$"),
+    ],
+)
+def test_what_is_neither_a_time_nor_a_span_is_refused_with_what_could_be_said(
+    said: str, marks: tuple[str, ...], why: str
+):
+    with pytest.raises(Invalid) as refused:
+        at_moment("x", said, marks, NOON)
+
+    assert re.search(why, f"{refused.value.message} {refused.value.hint}")
 
 
 # --- limits ---

@@ -120,6 +120,29 @@ def test_a_list_is_narrowed_by_kind_tag_session_and_pin(world):
     assert texts(world.agent.list(pinned=True).memories) == ["Two"]
 
 
+def test_a_list_is_bounded_by_how_long_ago_something_was_made(world):
+    for text in ("The oldest", "The middle one", "The newest"):
+        world.agent.remember(text)
+        world.clock.pass_by(days=10)
+
+    def told(**bounds: str) -> list[str]:
+        return [one.text for one in world.agent.list(**bounds).memories]
+
+    assert told(since="2w") == ["The newest"]
+    assert told(until="2w") == ["The middle one", "The oldest"]
+    assert told(since="21d", until="15d") == ["The middle one"]
+
+
+def test_how_long_something_holds_is_counted_from_now_and_a_retry_is_the_same_request(world):
+    said = {"text": "Robin is away", "valid_until": "30d", "token": "once"}
+    first = world.agent.remember(**said).memory
+    assert first.valid_until == first.created_at + timedelta(days=30)
+    world.clock.pass_by(days=1)
+
+    again = world.agent.remember(**said)
+    assert (again.replayed, again.memory) == (True, first)
+
+
 def test_a_list_looks_at_the_project_and_global_unless_told_otherwise(world):
     world.agent.remember("Here")
     world.agent.remember("Everywhere", scope="global")

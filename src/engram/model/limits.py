@@ -3,7 +3,7 @@
 import functools
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from datetime import UTC, datetime, timedelta
 
 from engram.errors import Invalid
@@ -134,20 +134,29 @@ def parse_decay(decay: str) -> timedelta | None:
         raise Invalid(f"decay cannot be {decay!r}.", "Write something like 180d, or none.")
     if decay == "none":
         return None
-    count, unit = decay[:-1], decay[-1:]
-    if not (count.isascii() and count.isdigit() and len(count) <= 7 and unit in DECAY_HOURS):
+    hours = _hours(decay)
+    if hours is None:
         raise Invalid(
             f"decay cannot be {decay!r}.",
             "Write a whole number and h, d, w, m or y, such as 180d or 2y; or none.",
         )
-    hours = int(count) * DECAY_HOURS[unit]
     if not 0 < hours <= LONGEST_DECAY_HOURS:
         raise Invalid(f"decay {decay!r} is outside 1h to 200y.", "Use none for what never goes stale.")
     return timedelta(hours=hours)
 
 
-WHOLE_DAY = "whole day"
-"""What the type of a parameter carries beside its prose where a plain date means all of that day."""
+def _hours(span: str) -> int | None:
+    """A span such as 12h, 30d, 8w, 6m or 1y in hours; None where the text is none."""
+    count, unit = span[:-1], span[-1:]
+    is_span = count.isascii() and count.isdigit() and len(count) <= 7 and unit in DECAY_HOURS
+    return int(count) * DECAY_HOURS[unit] if is_span else None
+
+
+WHOLE_DAY, AGO, AHEAD = "whole day", "ago", "ahead"
+"""What the type of a moment carries beside its prose: that a plain date means all of that day, that a span such as
+7d is counted back from now, or that it is counted forward."""
+
+_SPANS = {AGO: "; or how long ago: 12h, 7d, 2w, 6m or 1y", AHEAD: "; or how long from now: 12h, 7d, 2w, 6m or 1y"}
 
 
 def end_of_day(day: datetime) -> datetime:
@@ -155,8 +164,42 @@ def end_of_day(day: datetime) -> datetime:
     return day.replace(hour=23, minute=59, second=59, microsecond=999_999)
 
 
-def parse_time(field: str, value: str, *, whole_day: bool = False) -> datetime:
+def parse_moment(field: str, value: str, marks: Collection[str]) -> datetime | str:
+    """Read a moment as its type's `marks` allow: a time, a date, or a span, which stays the text it is.
+
+    A span means a time only once it is known when it is asked: `at_moment` tells. Until then a request that is sent
+    again is the same request.
+
+    Raises:
+        Invalid: when it is none of them, or absurd.
+    """
+    spans = [told for mark, told in _SPANS.items() if mark in marks]
+    hours = _hours(value.strip()) if spans else None
+    if hours is None:
+        return parse_time(field, value, whole_day=WHOLE_DAY in marks, other="".join(spans))
+    if not 0 < hours <= LONGEST_DECAY_HOURS:
+        raise Invalid(f"{field} {value!r} is outside 1h to 200y.", "Leave it empty for no bound.")
+    return value.strip()
+
+
+def at_moment(field: str, said: datetime | str, marks: Collection[str], now: datetime) -> datetime:
+    """The time that a moment means when it is asked for now.
+
+    Raises:
+        Invalid: when it is a text that means none, or absurd.
+    """
+    read = parse_moment(field, said, marks) if isinstance(said, str) else said
+    if isinstance(read, str):
+        span = timedelta(hours=_hours(read) or 0)
+        read = now - span if AGO in marks else now + span
+        check_time(field, read)
+    return read
+
+
+def parse_time(field: str, value: str, *, whole_day: bool = False, other: str = "") -> datetime:
     """Read an RFC 3339 time or a plain date: midnight UTC, or with `whole_day` the end of that day.
+
+    `other` ends the hint: what could have been written besides.
 
     Raises:
         Invalid: when it is neither, or absurd.
@@ -166,7 +209,8 @@ def parse_time(field: str, value: str, *, whole_day: bool = False) -> datetime:
         if whole_day and len(value.strip()) <= len("2026-05-01"):
             time = end_of_day(time)
     except ValueError:
-        raise Invalid(f"{field} cannot be {value!r}.", "Write 2026-05-01 or 2026-05-01T12:00:00Z.") from None
+        hint = f"Write 2026-05-01 or 2026-05-01T12:00:00Z{other}."
+        raise Invalid(f"{field} cannot be {value!r}.", hint) from None
     try:
         time = time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
     except OverflowError:

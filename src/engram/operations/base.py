@@ -13,7 +13,7 @@ from engram.model.codec import Record, RecordType
 from engram.model.event import Event, canonical
 from engram.model.filter import Access, Filter
 from engram.model.hashing import sha256
-from engram.model.limits import check_text
+from engram.model.limits import AGO, AHEAD, at_moment, check_text
 from engram.model.memory import NOWHERE, Context, Memory
 from engram.model.query import Page
 from engram.model.scope import GLOBAL, Scope
@@ -335,7 +335,7 @@ def operation(
     """
 
     def mark(function: Callable[Concatenate[Call, P], R]) -> Callable[Concatenate[Call, P], R]:
-        called = name or function.__name__
+        called, moments = name or function.__name__, _moments(function)
 
         @functools.wraps(function)
         def run(call: Call, /, *args: P.args, **kwargs: P.kwargs) -> R:
@@ -347,6 +347,9 @@ def operation(
             token = kwargs.get("token")
             if token:
                 call = call._replace(token=_token(call, called, function, args, kwargs))
+            for one in moments.keys() & kwargs.keys():  # after the token: a retry of `7d` is the same request
+                if (said := kwargs[one]) is not None:
+                    kwargs[one] = at_moment(one, cast("datetime | str", said), moments[one], call.now)
             try:
                 return function(call, *args, **kwargs)
             except Conflict:
@@ -358,6 +361,12 @@ def operation(
         return run
 
     return mark
+
+
+def _moments(function: Callable[..., Any]) -> dict[str, tuple[str, ...]]:
+    """The parameters of a function that take a span instead of a time, each with the marks of its type."""
+    marked = {name: getattr(hint, "__metadata__", ())[1:] for name, hint in function.__annotations__.items()}
+    return {name: marks for name, marks in marked.items() if AGO in marks or AHEAD in marks}
 
 
 def _token(

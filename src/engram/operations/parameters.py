@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Annotated, Literal
 
-from engram.model.limits import WHOLE_DAY
+from engram.model.limits import AGO, AHEAD, WHOLE_DAY
 from engram.model.memory import Citation, Origin, Visibility
 from engram.model.relation import RelationKind
 from engram.model.scope import Scope
@@ -38,8 +38,13 @@ Confidence = Annotated[float | None, "0 to 1; default 1 for a person and 0.6 for
 NewConfidence = Annotated[float | None, "0 to 1."]
 Shared = Annotated[Visibility | None, "private, or shared with whoever is in reach of the scope."]
 Decay = Annotated[str | None, "How long it stays fresh: 12h, 30d, 8w, 6m, 1y or none."]
-ValidFrom = Annotated[datetime | None, "When it begins to hold."]
-ValidUntil = Annotated[datetime | None, "When it stops holding; a date alone: at the end of that day.", WHOLE_DAY]
+ValidFrom = Annotated[datetime | None, "When it begins to hold: a date, or 30d for 30 days from now.", AHEAD]
+ValidUntil = Annotated[
+    datetime | None,
+    "When it stops holding: a date (at the end of that day), or 30d for 30 days from now.",
+    WHOLE_DAY,
+    AHEAD,
+]
 Clear = Annotated[
     Sequence[Literal["summary", "tag", "valid_from", "valid_until"]],
     "Empty this field: summary, tag, valid_from or valid_until.",
@@ -60,8 +65,8 @@ OnlyKey = Annotated[str, "Only the memory with this key."]
 Saying = Annotated[
     str, "Only memories that say all of these words, or pieces of words. Of very many, the best 2,000."
 ]
-Since = Annotated[datetime | None, "Only what was made then or later."]
-Until = Annotated[datetime | None, "Only what was made before."]
+Since = Annotated[datetime | None, "Only what was made then or later: a date, or 7d for 7 days ago.", AGO]
+Until = Annotated[datetime | None, "Only what was made before: a date, or 7d for 7 days ago.", AGO]
 SessionName = Annotated[str, "Its id. Default: a new one."]
 EndedSession = Annotated[str, "Its id. Default: the latest under way."]
 OnlySession = Annotated[str, "Only this session."]
@@ -104,7 +109,10 @@ Token = Annotated[str, "Any string that names this request: a retry with it retu
 Reason = Annotated[str, "Why; kept in history."]
 Question = Annotated[str, "What you want to know, in any words."]
 AsOf = Annotated[
-    datetime | None, "Answer with what was known at that moment; a date alone: at the end of that day.", WHOLE_DAY
+    datetime | None,
+    "Answer with what was known then: a date (at the end of that day), or 7d for 7 days ago.",
+    WHOLE_DAY,
+    AGO,
 ]
 WordsAlone = Annotated[bool, "Look for words only: quicker to start, and needs no model."]
 Weak = Annotated[bool, "Also show what came near but is hardly relevant."]
@@ -114,7 +122,10 @@ SearchWords = Annotated[str, "What to look for, in any words; nothing lists what
 MadeWith = Annotated[str | None, "Only what was made with this agent."]
 MadeOn = Annotated[str | None, "Only what was made on this branch."]
 EndsBy = Annotated[
-    datetime | None, "Only what will be stale or expired by then; a date alone: at the end of that day.", WHOLE_DAY
+    datetime | None,
+    "Only what will be stale or expired by then: a date (at the end of that day), or 30d for 30 days from now.",
+    WHOLE_DAY,
+    AHEAD,
 ]
 Unused = Annotated[bool, "Only what was never recalled on this machine."]
 GraphQuestion = Annotated[

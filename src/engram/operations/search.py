@@ -32,7 +32,7 @@ MOST_WEIGHED = 200
 @operation(
     "GET /v1/search",
     'engram search "database port" --standing all',
-    "engram search --unused --since 2026-01-01 --everywhere",
+    "engram search --unused --since 30d --everywhere",
     "engram search --agent codex --ends-by 2026-12-31",
     'engram search "who owns billing" --as-of 2026-01-31',
     human=True,

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Annotated, Any, Literal, NamedTuple, NoReturn, Union, get_args, get_origin, get_type_hints
 
 from engram.errors import Invalid
-from engram.model.limits import WHOLE_DAY, parse_time
+from engram.model.limits import parse_moment
 from engram.operations.base import Operation
 
 RENDERING = {
@@ -48,7 +48,7 @@ class Parameter(NamedTuple):
     positional: (
         bool  # whether it stands alone, as it may in Python: what is required, and what the operation is about
     )
-    whole_day: bool = False  # a date alone means all of that day
+    marks: tuple[str, ...] = ()  # what a moment may be, beside a time
     clears: bool = False  # the operation can empty it by --clear
 
     @property
@@ -206,7 +206,7 @@ def _parameter(name: str, hint: Any, default: Any, *, placed: bool) -> Parameter
     read = str if choices else base
     return Parameter(
         name, about, read, optional, many, choices, default, default is REQUIRED, placed or default is REQUIRED,
-        WHOLE_DAY in get_args(hint)[2:],
+        get_args(hint)[2:],
     )  # fmt: skip
 
 
@@ -268,9 +268,9 @@ def _reader(parameter: Parameter) -> Callable[[str], Any]:
         except ValueError:
             raise Invalid(f"{name} cannot be {text!r}.", "Give a number.") from None
 
-    def moment(text: str) -> datetime:
+    def moment(text: str) -> datetime | str:
         try:
-            return parse_time(name, text, whole_day=parameter.whole_day)
+            return parse_moment(name, text, parameter.marks)
         except Invalid as error:
             emptied = f" To empty it: --clear {parameter.name}." if parameter.clears else ""
             raise Invalid(error.message, error.hint + emptied) from None

@@ -9,7 +9,7 @@ from typing import Annotated, Any, NamedTuple, Union, get_args, get_origin, get_
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, create_model
 
 from engram.errors import Invalid
-from engram.model.limits import WHOLE_DAY, parse_time
+from engram.model.limits import AGO, AHEAD, parse_moment
 from engram.model.record import Record
 
 MOST_TOLD = 3
@@ -75,13 +75,15 @@ def _typed(name: str, hint: Any, *, told: bool) -> Any:  # noqa: ANN401 - a type
     kind, about = (get_args(hint)[0], get_args(hint)[1]) if get_origin(hint) is Annotated else (hint, "")
     given = _given(kind)
     if datetime in get_args(kind):
-        given = Annotated[given, BeforeValidator(_moments(name, whole_day=WHOLE_DAY in get_args(hint)[2:]))]
+        marks = get_args(hint)[2:]
+        taken = given | str if AGO in marks or AHEAD in marks else given
+        given = Annotated[taken, BeforeValidator(_moments(name, marks))]
     return Annotated[given, Field(description=about)] if about and told else given
 
 
-def _moments(name: str, *, whole_day: bool) -> Callable[[Any], Any]:
-    """Reads a time as the command line does; what is no text is nobody's to read here."""
-    return lambda said: parse_time(name, said, whole_day=whole_day) if isinstance(said, str) else said
+def _moments(name: str, marks: tuple[str, ...]) -> Callable[[Any], Any]:
+    """Reads a moment as the command line does; what is no text is nobody's to read here."""
+    return lambda said: parse_moment(name, said, marks) if isinstance(said, str) else said
 
 
 def _given(kind: Any) -> Any:  # noqa: ANN401 - a type
@@ -125,7 +127,11 @@ def _plain(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> dict[st
     choices = [_plain(one, definitions) for one in kept.pop("anyOf", ()) if one.get("type") != "null"]
     if choices:
         # A text or several texts: several is what says it all. A record of ours is given by its text.
-        several = [one for one in choices if one.get("type") == "array"]
+        several = [one for one in choices if one.get("type") == "array"] or [
+            one
+            for one in choices
+            if one == {"type": "string"}  # a time or a span: no format says both
+        ]
         kept = {**(several or choices)[0], **kept}
     if isinstance(items := kept.get("items"), Mapping):
         kept["items"] = _plain(items, definitions)
