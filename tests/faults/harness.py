@@ -140,6 +140,11 @@ def new_database(*, schema: bool = True) -> str:
     return made
 
 
+def drawing(n: int) -> str:
+    """What is in an attachment: some pages of a disk, and no two alike."""
+    return f"Drawing {n}: " + f"a line of drawing {n}, " * 600
+
+
 def texts(memory: Engram) -> set[str]:
     found = memory.list(standing=["all"], everywhere=True, limit=1000)
     kept = {each.text for each in found.memories}

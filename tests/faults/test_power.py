@@ -1,5 +1,6 @@
 """Power loss at any moment of any write: what is left of the disk has all that was acknowledged, nothing half."""
 
+import json
 import os
 import random
 import shutil
@@ -12,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from faults.clusters import cluster, given, open_folder, template
-from faults.harness import CHILD, TIMES, WORKER, assert_nothing_lost, tell
-from faults.tracing import Disk, Trace, traced
+from faults.harness import CHILD, TIMES, WORKER, assert_nothing_lost, drawing, opened, place_of, tell
+from faults.tracing import Trace, traced
 
 LOST = "power loss at any moment: what was synced is left, and by chance some of the rest"
 NAMES = {"sqlite": Path("home") / "store.db", "files": Path("home") / "store", "postgres": Path("org") / "power"}
@@ -25,16 +26,19 @@ def recorded(log: Path, *command: object) -> None:
     assert done.returncode == 0, done.stderr
 
 
-def record(engine: str, folder: Path) -> Trace:
-    """A process does all writing operations for a while; what it did to its disk."""
+def record(engine: str, folder: Path, what: str = "churn") -> Trace:
+    """A process does all writing operations for a while, or attaches files; what it did to its disk."""
     acks, log = folder / "acks", folder / "log"
     if engine == "postgres":
         with cluster() as made:
-            recorded(log, WORKER, made.data, folder, "powered", acks, 12)
+            recorded(log, WORKER, made.data, folder, "powered", acks, 12, what)
             return Trace(log, made.data, acks, before=template())
     root = folder / "disk"
     root.mkdir(mode=0o700)
-    recorded(log, CHILD, "churn", root / NAMES[engine], acks, 1, 24)
+    if what == "churn":
+        recorded(log, CHILD, what, root / NAMES[engine], acks, 1, 24)
+    else:
+        recorded(log, WORKER, place_of(engine, root), root, what, acks, 8)
     return Trace(log, root, acks)
 
 
@@ -55,23 +59,48 @@ def running(engine: str, left: Path) -> Iterator[Path]:
 
 @pytest.mark.parametrize(("engine", "cuts"), [("sqlite", 12), ("files", 8), ("postgres", 3)])
 def test_a_power_cut_at_any_moment_loses_nothing_acknowledged(engine, cuts):
-    """Half of the cuts leave what was synced and nothing else; the others also what chance kept of the rest."""
     dice, cuts = random.Random(engine), cuts * TIMES
     with open_folder() as folder:
-        trace = record(engine, folder)
-        moments = [len(trace) - 1, *(dice.randrange(trace.begun, len(trace)) for _ in range(cuts - 1))]
-        for said, disk in trace.walk(sorted(moments)):
-            assert_survived(engine, folder, said, disk, dice if dice.random() < 0.5 else None)
+        for said in survived(folder, record(engine, folder), dice, cuts):
+            (folder / "said").write_bytes(said)
+            with running(engine, folder / "left") as store:
+                assert_nothing_lost(store, folder / "said", mending=engine == "files")  # its trail is not synced
     tell(LOST, engine, cuts, simulated=True)
 
 
-def assert_survived(engine: str, folder: Path, said: bytes, disk: Disk, dice: random.Random | None) -> None:
-    left, noted = folder / "left", folder / "said"
-    noted.write_bytes(said)
-    disk.without_power(left, dice)
-    with running(engine, left) as store:
-        assert_nothing_lost(store, noted, mending=engine == "files")  # its trail is not synced
-    shutil.rmtree(left)
+@pytest.mark.parametrize(("engine", "cuts"), [("sqlite", 6), ("files", 6), ("postgres", 2)])
+def test_a_power_cut_at_any_moment_leaves_every_acknowledged_attachment_whole(engine, cuts):
+    dice, cuts = random.Random(engine), cuts * TIMES
+    with open_folder() as folder:
+        left, fetched = folder / "left", folder / "fetched"
+        for said in survived(folder, record(engine, folder, "attach"), dice, cuts):
+            with running(engine, left):
+                place = os.environ["DATABASE"] if engine == "postgres" else place_of(engine, left)
+                with opened(place, folder if engine == "postgres" else left) as memory:
+                    for id, n in map(json.loads, said.splitlines()):
+                        memory.fetch(id, f"{n}.txt", str(fetched), overwrite=True)
+                        assert fetched.read_text() == drawing(n)
+                    found = memory.doctor(fix=engine == "files").findings  # its trail is not synced
+                    assert [each.message for each in found if each.severity == "error"] == []
+    tell("power loss at any moment: every acknowledged attachment is whole", engine, cuts, simulated=True)
+
+
+def survived(folder: Path, trace: Trace, dice: random.Random, cuts: int) -> Iterator[bytes]:
+    """What was acknowledged before each cut, with what is left of the disk in the folder `left` until the next.
+
+    Half of the cuts come at any moment, and may leave what chance kept; the others right after an acknowledgement,
+    and leave what was synced alone: a commit that does not wait for the disk is lost by those.
+    """
+    some = cuts // 2
+    moments = [
+        (dice.randrange(trace.begun, len(trace)), dice if dice.random() < 0.5 else None) for _ in range(some)
+    ]
+    moments += [(at, None) for at in (trace.noted[-1], *dice.choices(trace.noted, k=cuts - some - 1))]
+    moments.sort(key=lambda each: each[0])
+    for (_, chance), (said, disk) in zip(moments, trace.walk([at for at, _ in moments]), strict=True):
+        disk.without_power(folder / "left", chance)
+        yield said
+        shutil.rmtree(folder / "left")
 
 
 WRITES = """

@@ -269,6 +269,11 @@ class Trace:
         """The moment of the first word of the witness."""
         return self._noted[0][0]
 
+    @property
+    def noted(self) -> list[int]:
+        """The moments of all its words."""
+        return [when for when, _ in self._noted]
+
     def walk(self, moments: Sequence[int]) -> Iterator[tuple[bytes, Disk]]:
         """After so many calls each, from the earliest on: what the witness had said, and the disk."""
         disk, done = Disk(self._root, self._before), 0

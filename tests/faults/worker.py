@@ -3,9 +3,10 @@
 worker.py PLACE FOLDER write NAME          a memory after another; prints each text that was acknowledged
 worker.py PLACE FOLDER import FILE         one import
 worker.py PLACE FOLDER operate ACKS ROUND  every writing operation, once each
+worker.py PLACE FOLDER attach ACKS COUNT   so many memories with an attachment each
 worker.py URL FOLDER migrate               brings the schema of a database up to date
 worker.py PLACE FOLDER exchange ENVIRONMENT git CLONE, push REMOTE, pull REMOTE, accept REPLICA or drop REPLICA
-worker.py DATA FOLDER powered ACKS COUNT   starts a PostgreSQL server, lets it do so much, and ends it all at once
+worker.py DATA FOLDER powered ACKS COUNT WHAT  lets a PostgreSQL server of its own churn or attach, and ends it
 worker.py PLACE FOLDER checkpoint          empties the log of a SQLite file again and again
 """
 
@@ -25,7 +26,7 @@ import engram
 from engines.children import churn
 from engram.engines.postgres_schema import migrate
 from faults.clusters import Cluster
-from faults.harness import opened
+from faults.harness import drawing, opened
 from faults.operating import Noted, operate
 
 
@@ -46,6 +47,16 @@ def import_(place: str, folder: Path, path: str) -> None:
     with opened(place, folder) as memory:
         print("begun", flush=True)
         memory.import_(path, trust=True)
+
+
+def attach(place: str, folder: Path, acks: str, count: str) -> None:
+    noted = os.open(acks, os.O_CREAT | os.O_APPEND | os.O_WRONLY)
+    with opened(place, folder) as memory:
+        for n in range(int(count)):
+            kept = memory.remember(f"Drawing {n} of the quiet house").memory.id
+            (path := Path(acks).with_name(f"{n}.txt")).write_text(drawing(n))
+            memory.attach(kept, str(path))
+            os.writev(noted, [json.dumps([kept, n]).encode() + b"\n"])
 
 
 def migrate_(url: str, folder: Path) -> None:
@@ -74,11 +85,13 @@ def checkpoint(place: str, folder: Path) -> None:
         time.sleep(0.001)
 
 
-def powered(data: str, folder: Path, acks: str, count: str) -> None:
-    del folder
+def powered(data: str, folder: Path, acks: str, count: str, what: str) -> None:
     made = Cluster(Path(data)).start()
     os.environ["DATABASE"] = made.url
     try:
+        if what == "attach":
+            attach(made.url, folder, acks, count)
+            return
         for run in (1, 2):
             churn("org/power", acks, str(run), count)
             with psycopg.connect(made.url, autocommit=True) as db:
@@ -89,7 +102,7 @@ def powered(data: str, folder: Path, acks: str, count: str) -> None:
 
 
 if __name__ == "__main__":
-    commands = (write, import_, operate_, migrate_, exchange, checkpoint, powered)
+    commands = (write, import_, operate_, attach, migrate_, exchange, checkpoint, powered)
     {each.__name__.rstrip("_"): each for each in commands}[sys.argv[3]](
         sys.argv[1], Path(sys.argv[2]), *sys.argv[4:]
     )
