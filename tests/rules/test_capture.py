@@ -4,7 +4,16 @@ import pytest
 
 from engram.model.limits import LONGEST_SHOWN, check_text
 from engram.recall.brief import Section, brief
-from engram.rules.capture import LONGEST_KEY, learnings, suggested_key, summary_of, without_recalled
+from engram.rules.capture import (
+    LONGEST_KEY,
+    MOST_ITEMS,
+    Learned,
+    learned,
+    learnings,
+    suggested_key,
+    summary_of,
+    without_recalled,
+)
 from rules.world import START, memory
 
 LIST = "- The cache must be warm before the first request\n- Retries need a jitter of their own\n"
@@ -77,6 +86,19 @@ def test_an_item_counts_once():
     assert learnings(f"## Learnings\n{LIST}{LIST}") == ITEMS
 
 
+def test_what_a_section_lists_beside_its_items_is_told():
+    assert learned(f"## Learnings\n{LIST}- too short") == Learned(ITEMS, ["too short"])
+    many = [f"Number {n} of the things that were learned" for n in range(MOST_ITEMS + 2)]
+    assert learned("## Learnings\n- " + "\n- ".join(many)) == Learned(many[:MOST_ITEMS], [], 2)
+    assert learned("## Learnings\n- " + "\n- ".join(many[:MOST_ITEMS])).beyond == 0
+
+
+def test_where_nothing_says_enough_the_last_section_that_lists_something_is_told():
+    assert learned("## Learnings\n- one\n## Learnings\n- two\n") == Learned([], ["two"])
+    assert learned("## Learnings\n- one\n## Learnings\nNothing.\n") == Learned([], ["one"])
+    assert learned("Nothing.") == Learned([], [])
+
+
 def test_what_was_recalled_is_never_captured_again():
     recalled = f"<engram-memory>\n## Key Learnings\n{LIST}</engram-memory>\n"
 
@@ -126,6 +148,7 @@ def test_an_item_that_is_short_enough_to_be_shown_gets_no_summary():
         (f"{LONG}. {LONG} of Acme. {LONG}, and more", f"{LONG}. {LONG} of Acme."),
         (f"{LONG} (e.g. in May), {LONG} vs. all. " + "word " * 60, f"{LONG} (e.g. in May), {LONG} vs. all."),
         ("Beware. " + "word " * 60, "Beware. " + "word " * 45 + "word…"),
+        ("x" * 59 + ". " + "word " * 60, "x" * 59 + "."),
         ("x" * 300, "x" * LONGEST_SHOWN + "…"),
         ("漢" * 100 + "。" + "字" * 200, "漢" * 100 + "。"),
         ("漢" * 300, "漢" * 169 + "…"),

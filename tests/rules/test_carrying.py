@@ -55,6 +55,7 @@ def telling(*records: Memory | Session | Relation) -> Event:
 )
 def test_a_place_is_given_the_shared_memories_of_its_scope_and_more_where_a_person_asked(reach, covered):
     every = [(HERE, "shared"), (RUN, "shared"), (HERE, "private"), (GLOBAL, "shared"), (ELSEWHERE, "shared")]
+    every.append((Scope(run="eval"), "shared"))  # a run that belongs to no project
 
     assert [each for each in every if reach.covers(*each)] == covered
 

@@ -95,6 +95,13 @@ def test_everything_that_is_tied_to_a_memory_is_tied_to_its_copy():
     assert put["p"].amends == put["o"].replaced_by == copy.id
 
 
+def test_a_relation_of_a_copy_keeps_the_name_that_an_agent_gave_its_session():
+    named = tie("memory-1", "b", session="ses_6b2f0c1a4ffe" + "Xk3PqLw9ZtYvBn")
+    moved = put_copy(secret(), copied(secret()), SURE, relations=[named]).puts[1]
+
+    assert moved.session == named.session
+
+
 def test_the_memory_is_erased_with_its_ties_and_the_copy_gets_its_place():
     copy = copied(secret())
     change = erase(secret(), copy, SURE, relations=[tie("memory-1", "b")])
@@ -174,6 +181,16 @@ def test_sessions_are_scrubbed_by_their_owner_in_person_who_confirms(made: Any):
     with pytest.raises(Forbidden):
         made(request(OTHER, confirmed="flag"))
     assert made(SURE).draft.action in ("scrub", "purge")
+
+
+@pytest.mark.parametrize(
+    "gone", [session(), tie("memory-1", "b", reason=f"see {KEY}")], ids=["session", "relation"]
+)
+def test_what_is_erased_alone_leaves_no_word_in_history(gone: Any):
+    change = erase_alone(gone, SURE)
+
+    assert (change.erase, [id for _, id in change.drops]) == ((gone.id,), [gone.id])
+    assert change.draft.payload.edits == ()
 
 
 def test_what_is_hidden_in_a_record_is_told_by_sort_and_ids_are_no_secrets():

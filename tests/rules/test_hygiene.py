@@ -2,6 +2,7 @@
 
 from datetime import timedelta
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -9,7 +10,7 @@ from engram.model.marks import BEGIN, END
 from engram.model.memory import Memory
 from engram.model.record import replace
 from engram.model.scope import Scope
-from engram.rules.hygiene import NEAR, Examination, Seen, near
+from engram.rules.hygiene import LONGEST, NEAR, Examination, Seen, near
 from rules.world import START
 
 KEY = "AKIA" + "IOSFODNN7EXAMPLQ"
@@ -61,6 +62,7 @@ def test_nearly_the_same_words_are_a_near_repeat_unless_they_contradict():
     found, _ = examined(GROUND, GROUND.replace("nightly ", ""))
     assert found == {"near repeats": 1}
     assert examined("The port is 5432", "The port is 5433")[0] == {}
+    assert examined(GROUND, GROUND.replace("We deploy", "We never deploy"))[0] == {}
 
 
 def test_another_number_day_or_name_is_no_near_repeat_wherever_it_stands():
@@ -71,13 +73,33 @@ def test_another_number_day_or_name_is_no_near_repeat_wherever_it_stands():
 
 
 def test_what_is_said_of_another_thing_is_no_near_repeat_but_another_spelling_is():
-    said = "A retry of {0} after a time-out may charge twice, so {0} wants a key; see the bucket logs-{0}"
+    said = (
+        "On a time-out {0} is asked once more and may charge twice, so every call of {0} carries a key of its own, "
+        "and whoever looks for one that failed finds it in the bucket logs-{0} by the hour of the day"
+    )
     auth = said.format("auth")
 
     assert examined(auth, said.format("profile"))[0] == {}
+    assert examined(auth, auth.replace("logs-auth", "logs-auth by name"))[0] == {"near repeats": 1}
     assert examined(f"{GROUND}, 6 times of 6", f"{GROUND}, 21 times of 6")[0] == {}
+    assert examined(f"Of 6 runs of 6 we say: {GROUND}", f"Of 21 runs of 6 we say: {GROUND}")[0] == {}
     assert examined(GROUND, GROUND.replace("billing", "biling"))[0] == {"near repeats": 1}
     assert examined(GROUND, f"{GROUND} too")[0] == {"near repeats": 1}
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "found"),
+    [
+        ("billing", "profile", {}),
+        ("api", "web", {}),
+        ("qa", "ux", {"near repeats": 1}),  # too short to be what a statement is about
+        ("gray", "grey", {"near repeats": 1}),
+        ("our", "the", {"near repeats": 1}),
+    ],
+)
+def test_two_words_name_two_things_unless_they_are_small_or_spelt_alike(one, other, found):
+    first, second = (GROUND.replace("billing", f"{word} billing") for word in (one, other))
+    assert examined(first, second)[0] == found
 
 
 def test_a_short_statement_with_one_other_word_is_no_junk_but_one_that_says_a_word_more_is():
@@ -85,6 +107,24 @@ def test_a_short_statement_with_one_other_word_is_no_junk_but_one_that_says_a_wo
     assert (found, looking.junk) == ({}, 0)
     found, looking = examined("Our main branch is called trunk", "Our main branch is called trunk now")
     assert (found, looking.junk) == ({"near repeats": 1}, 1)
+    assert examined("We spell gray as grey in our docs", "We spell gray as gray in our docs")[0] == {}
+
+
+def test_a_text_is_compared_word_by_word_up_to_a_length_and_a_longer_one_as_a_whole():
+    words = " ".join(f"word{n:04d}" for n in range(890))
+    long = f"{words[: LONGEST - 7]} noon "
+    assert len(f"{long}x") == LONGEST
+    assert examined(words[:7000], f"{words[:7000]} again")[0] == {"near repeats": 1}
+    assert examined(f"{long}x", f"{long}y")[0] == {"near repeats": 1}
+    assert examined(f"{long}xx", f"{long}yy")[0] == {}
+
+
+def test_what_holds_a_secret_beside_the_memories_is_told_by_its_name():
+    looking = Examination(START)
+    looking.look_beside("a session", f"night {KEY}", ["aws-access-key"])
+    looking.look_beside("a relation", "", ["aws-access-key"])
+    [found] = looking.ailments()
+    assert found.examples == ("a session: night [redacted:aws-access-key]", "a relation")
 
 
 def test_a_proposal_is_no_repeat_of_what_it_would_change():

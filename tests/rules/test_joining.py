@@ -106,6 +106,18 @@ def test_a_purge_leaves_nothing_of_a_record():
     assert joined(gone, known=[making(memory())], current=[memory()]).after == {"memory-1": None}
 
 
+def test_once_a_server_says_whose_a_record_is_what_others_made_of_it_counts_no_more():
+    made = making(memory(owner="alexandra"), replica="there")
+    mine = said("here", changing("text", "Mine now"), seconds=5)
+    laptop = said("laptop", changing("summary", "ours"), seconds=6)
+    trust = Trust(owner="alex", vouched=("there",))
+
+    (known,) = joined(made, laptop, known=[mine], trust=trust).after.values()
+    assert (known.text, known.summary) == ("We deploy on Fridays", "")
+    (known,) = joined(made, laptop, known=[mine], trust=EVERYBODY).after.values()
+    assert (known.text, known.summary) == ("Mine now", "ours")
+
+
 def test_what_a_purge_took_the_words_of_is_read_off_the_record():
     made = making(memory(), replica="a", seconds=1)
     lost = said("b", changing("summary", "short"), seconds=5)._replace(payload=None)
@@ -573,6 +585,10 @@ def test_what_was_approved_where_the_other_had_been_dealt_with_before_is_decided
     assert not decided(promoted("b", seconds=5, position=2), replica="a")
     assert not decided(promoted("b", seconds=5, position=2), position=3)
     assert not decided(promoted("b", seconds=5, position=2, action="remember"))
+    both = said(
+        "b", *promoted("b", seconds=5).payload.edits, changing("pinned", new=True, id="early"), action="promote"
+    )
+    assert not joining.is_decided(late(), early(), [both], [both])  # in one step, nobody looked at one first
 
 
 def test_a_memory_that_waits_for_a_conflict_is_approved_by_nobody():

@@ -8,12 +8,13 @@ from engram.errors import Forbidden, Invalid
 from engram.model.apikey import ApiKey
 from engram.model.caller import ADMIN, Caller
 from engram.model.filter import Access
-from engram.rules.keys import LONGEST_DAYS, mint, reached, revoke
+from engram.rules.keys import LONGEST_DAYS, doubt, mint, reached, revoke
 from rules.world import PERSON, START, request
 
 
-def minted(caller: Caller = PERSON, *, days: int = 30, owner: str = "") -> ApiKey:
-    change = mint("ci", request(caller), digest="d" * 64, can=("write",), days=days, owner=owner)
+def minted(caller: Caller = PERSON, *, days: int = 30, owner: str = "", workspace: str = "") -> ApiKey:
+    asked = request(caller)
+    change = mint("ci", asked, digest="d" * 64, can=("write",), days=days, owner=owner, workspace=workspace)
     (key,) = change.puts
     assert isinstance(key, ApiKey)
     return key
@@ -35,6 +36,22 @@ def test_a_key_is_for_who_makes_it_and_the_operator_names_its_owner():
         minted(owner="kim")
     with pytest.raises(Invalid):
         minted(Caller())
+
+
+def test_a_key_is_for_the_workspace_it_is_made_in_and_the_operator_names_one():
+    within = PERSON._replace(workspace="team")
+
+    assert minted(within).workspace == minted(within, workspace="team").workspace == "team"
+    assert (minted().workspace, minted(Caller(), owner="kim").workspace) == (None, None)
+    assert minted(Caller(), owner="kim", workspace="team").workspace == "team"
+    for caller in (PERSON, within):
+        with pytest.raises(Forbidden, match="workspace"):
+            minted(caller, workspace="another")
+
+
+def test_the_operator_is_told_where_tokens_name_orgs_that_a_key_may_be_for_none_of_them():
+    assert "ENGRAM_ORG" in doubt(Caller(), open_org=True)
+    assert doubt(Caller(), open_org=False) == doubt(PERSON, open_org=True) == ""
 
 
 def test_a_key_names_who_made_it_and_its_owner_where_nobody_else_is_known():

@@ -5,7 +5,7 @@ import pytest
 from engram.errors import Invalid
 from engram.model.limits import parse_decay
 from engram.model.memory import CURATED, check_kind
-from engram.rules.kinds import AUTO, CHECKED, DISCOVERIES, KINDS, TABLE, extended, in_context, lookup, quiet
+from engram.rules.kinds import AUTO, CHECKED, DISCOVERIES, KINDS, TABLE, extended, in_context, lookup, meant, quiet
 from engram.rules.proposals import Policy
 from rules.world import World, memory
 
@@ -33,6 +33,12 @@ def test_the_kinds_that_come_only_when_asked_for():
 
 def test_a_word_that_is_not_in_the_table_is_checked():
     assert lookup("hobby")[:4] == ("hobby", CHECKED, "180d", "always")
+
+
+def test_a_slip_is_taken_for_the_kind_it_is_like_and_neither_a_kind_nor_another_word_is():
+    assert (meant("desicion"), meant("preferences")) == ("decision", "preference")
+    assert [meant(word) for word in ("decision", "infrastructure", "hobby")] == ["", "", ""]
+    assert meant("hoby", {"hobby": lookup("hobby")}) == "hobby"
 
 
 def test_configuration_adds_and_changes_rows():

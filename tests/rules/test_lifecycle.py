@@ -6,6 +6,7 @@ from engram.errors import Conflict, Forbidden, Unconfirmed
 from engram.model.change import Change
 from engram.model.memory import CURATED, Citation, Memory
 from engram.model.record import replace
+from engram.model.scope import Scope
 from engram.rules import lifecycle
 from engram.rules.changes import Step
 from rules.world import AGENT, CHECKER, PERSON, START, World, memory, request
@@ -71,9 +72,11 @@ def test_an_agent_promotes_rejects_and_purges_nothing(world):
 
 def test_only_what_waits_can_be_promoted_or_rejected(world):
     live = world.agent.remember("We build with pnpm").memory
-    for act in (world.person.promote, world.person.reject):
-        with pytest.raises(Conflict, match="not pending"):
+    hints = {world.person.promote: "engram review --list", world.person.reject: f"engram forget {live.called}"}
+    for act, hint in hints.items():
+        with pytest.raises(Conflict, match="not pending") as refused:
             act(live.id)
+        assert hint in refused.value.hint
     held = world.agent.remember("My name is Alex", kind="identity").memory
     world.agent.forget(held.id)
     with pytest.raises(Conflict, match="forgotten"):
@@ -369,6 +372,14 @@ def test_what_is_verified_is_promoted_or_staged_and_may_be_cited_anew():
         with pytest.raises(Conflict) as refused:
             lifecycle.verify(wrong, request())
         assert refused.value.hint == hint
+
+
+def test_a_reviewer_verifies_what_is_anothers_and_only_its_owner_cites_it_anew():
+    theirs = memory(visibility="shared", scope=Scope("project", "api"))
+
+    assert put(lifecycle.verify(theirs, request(CHECKER))).verified_at == START
+    with pytest.raises(Forbidden):
+        lifecycle.verify(theirs, request(CHECKER), (Citation("url", "https://example.org"),))
 
 
 def test_what_comes_back_beside_something_that_contradicts_it_waits():

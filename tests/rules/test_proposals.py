@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from engram.errors import Invalid
-from engram.model.memory import Citation, Context
+from engram.model.memory import Asset, Citation, Context
 from engram.model.scope import Scope
 from engram.rules.kinds import Kind
 from engram.rules.proposals import MOST_READ, Policy, Proposal, prepare, require_left, scrubbed, unrecalled
@@ -121,6 +121,18 @@ def test_a_session_keeps_the_name_that_an_agent_gave_it_and_what_was_said_in_it_
         Citation("url", "[redacted:secret]"),
     )
     assert prepared(session=KEY).session == "[redacted:aws-access-key]"
+
+
+def test_a_random_run_is_a_secret_in_what_is_said_and_none_in_names_that_programs_give():
+    run = "Xk3PqLw9ZtYvBn" + "6b2f0c1a4ffe"
+    said = {"text": f"see {run}", "key": run, "tags": (run,), "summary": run, "context": Context(commit=run)}
+    changes, removed = scrubbed(Proposal(**said, citations=(Citation("message", "m", excerpt=run),)))
+    assert run not in repr(changes)
+    assert set(removed) == {"secret"}
+
+    asset = Asset("a" * 64, run, "image/png", 5)
+    named = Proposal(text="Some words", assets=(asset,), scope=Scope("project", "a", workspace=run, run=run))
+    assert (scrubbed(named)[0]["assets"], scrubbed(named)[1]) == ((asset,), ())
 
 
 @pytest.mark.parametrize("scope", [Scope("project", "a", run=KEY), Scope("global", workspace=KEY)], ids=str)

@@ -1,6 +1,7 @@
 import subprocess
 import sys
 import time
+from base64 import b64encode
 
 import pytest
 from hypothesis import given, settings
@@ -26,8 +27,13 @@ def word(*parts):
     return "".join(parts)
 
 
+def b64(text):
+    return b64encode(text.encode()).decode()
+
+
 UUID = "-".join((hexed(8), hexed(4), hexed(4), hexed(4), hexed(12)))
 DASHES = "-" * 5
+SEED = "able acid bone cave dawn echo fame gate hawk"
 
 
 def armour(name, body, *, closed=True):
@@ -110,6 +116,7 @@ TOKENS = [
     ("private-key", armour("RSA PRIVATE KEY", [some(64), some(64), some(20)])),
     ("private-key", armour("OPENSSH PRIVATE KEY", [some(64)])),
     ("private-key", armour("PRIVATE KEY", [some(64)])),
+    ("private-key", "\n".join(f"---- {line} SSH2 ENCRYPTED PRIVATE KEY ----" for line in ("BEGIN", "END"))),
     ("pgp-private-key", armour("PGP PRIVATE KEY BLOCK", ["Version: GnuPG v2", "", some(64), "=" + some(4)])),
     ("secret", some(32)),
     ("secret", some(64)),
@@ -149,6 +156,7 @@ LABELLED = [
     ("password", "SMTP_PASS=", "kitten99", ""),
     ("password", "password: ", "hunter2secret!", ""),
     ("password", "password=", "Tr0ub4dor&3", ""),
+    ("password", "password: ", "kitten99!", " ok"),
     ("password", "curl '?password=", "hunter22", "&next=/x'"),
     ("password", "PASS_PASSWORD=", "hunter22", "&&run"),
     ("password", "pw=", "letmein123", ""),
@@ -174,6 +182,7 @@ LABELLED = [
     ("credential", "token: your://api_key=", "abc123def456", ""),
     ("credential", "//registry.npmjs.org/:_authToken=", UUID, ""),
     ("authorization", '{"auths": {"x": {"auth": "', "dXNlcjpw" + "YXNzd29yZA==", '"}}}'),
+    ("authorization", '"auth": "', "dXNlcjpr" + "aXR0eQ", '"'),
     ("password", "curl -s -u admin:", "kitten99", " https://example.org"),
     ("password", "curl --user 'admin:", "kitten", "' https://example.org"),
     ("password", "mysql -u root -p", "kitten99", " shop"),
@@ -199,6 +208,8 @@ LEFT_ALONE = [
     'password: "is required"',
     "password = 'Enter the passphrase'",
     "password = 'your own words'",
+    "password = 'dummy value here'",
+    "password = ' kitten '",
     "password: required!",
     "password: 'ask Ada for it'",
     "password: 'last changed'",
@@ -290,6 +301,7 @@ LEFT_ALONE = [
     "seed phrase: twelve words that restore a wallet, which nobody should ever keep in a memory at all",
     "the tag &lt;private&gt; keeps things out, and so does \uff1cprivate\uff1e",
     "a long-identifier-name\nanother-identifier-name and sk-\nlearn-contrib",
+    "see glpat-documentations-of\nthe rest of it",
     "A3-size paper, csk-learn, lsv2 and oy2",
 ]
 
@@ -332,6 +344,8 @@ def test_a_secret_beside_letters_of_another_script_is_found(before, after, kind,
         ("<private>a</private><private>b</private>", "[redacted:private]" * 2, ("private",) * 2),
         ("a <private>never closed", "a [redacted:private]", ("private",)),
         ("<private>a<private>b</private>still inside", "[redacted:private]", ("private",)),
+        ("a <private>b &lt;private&gt; c", "a [redacted:private]", ("private",)),
+        ("<private>a</private> b &lt;private&gt; c", "[redacted:private] b &lt;private&gt; c", ("private",)),
         ("a </private> b", "a  b", ()),
         ("a<pri</private>vate>hidden", "a[redacted:private]", ("private",)),
         ("a<private\n>b</private\n>c", "a[redacted:private]c", ("private",)),
@@ -371,6 +385,11 @@ def test_a_token_in_pieces_that_read_as_one_is_removed(between, at):
         else f"{TOKEN[:20]}{between}{TOKEN[20:]} now"
     )
     assert redact(text).text in ("use [redacted:github-token] now", "[redacted:github-token] now")
+
+
+def test_what_is_hidden_in_many_places_moves_no_secret():
+    text = f"\u200ba\u2060\u200bb use {TOKEN[:9]}\u200b{TOKEN[9:-1]}\u2060\u200b{TOKEN[-1:]} now\u200b and then"
+    assert redact(text).text == "\u200ba\u2060\u200bb use [redacted:github-token] now\u200b and then"
 
 
 def test_a_token_that_is_whole_takes_nothing_of_the_next_line_with_it():
@@ -428,6 +447,9 @@ def test_every_key_of_a_text_is_removed_and_a_lone_end_line_is_none():
         ("token: ", word("abcdef", "12"), "abcdefg1"),
         ("token: ", word("abcdEf", "g1"), "abcdef!gh"),
         ("Authorization: Bearer ", word("abcdef", "1"), "your-token-here1234"),
+        ('"auth": "', b64("user:abc"), b64("user:ab")),
+        ("seed phrase: ", f"{SEED} once only jazz", f"{SEED} once only there"),
+        ("the password is ", "p@s w0rd", "p@s w0r"),
         ("see https://user:", "Pass1", "pass"),
         ("see ", word("sk-Learn-contrib-", "project-template-2x"), "sk-learn-contrib-project-template-2020"),
         ("see ", some(24), "xY1" * 8),
@@ -438,7 +460,7 @@ def test_every_key_of_a_text_is_removed_and_a_lone_end_line_is_none():
     ],
 )
 def test_what_is_just_a_secret_goes_and_what_is_just_none_stays(label, secret, plain):
-    behind = "@host.example" if "://" in label else ""
+    behind = "@host.example" if "://" in label else '"' if label.endswith('"') else ""
     assert secret not in redact(f"{label}{secret}{behind}").text
     assert redact(f"{label}{plain}{behind}") == Redaction(f"{label}{plain}{behind}", ())
 

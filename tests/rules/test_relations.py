@@ -254,6 +254,13 @@ def test_credentials_leave_the_names_beside_a_verdict_too(world):
     assert (kept.model, kept.session) == ("judge [redacted:aws-access-key]", "[redacted:aws-access-key]")
 
 
+def test_a_verdict_keeps_the_name_that_an_agent_gave_its_session(world):
+    new, old = two(world)
+    name = "ses_6b2f0c1a4ffe" + "Xk3PqLw9ZtYvBn"
+
+    assert world.person.relate(new.id, old.id, "related", session=name).relation.session == name
+
+
 def test_related_walks_the_chain_of_what_replaced_what_and_shared_tags(world):
     first = world.person.remember("Version one of the plan", tag=["plan"]).memory
     second = world.person.remember("The second version of it all", tag=["plan"]).memory

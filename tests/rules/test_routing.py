@@ -171,6 +171,12 @@ def test_what_is_queued_gets_its_reason_once():
     assert (noted.draft.action, noted.draft.subjects, noted.puts) == ("sync", (after.id,), ())
 
 
+def test_a_step_is_about_all_that_it_moves_what_goes_live_and_what_is_queued():
+    live, queued = Route(waiting(), "append", "low_risk"), Route(waiting("memory-2"), "queue", "review_all")
+
+    assert carry([live, queued], {}, request()).draft.subjects == ("memory-1", "memory-2")
+
+
 def test_what_is_skipped_is_not_touched():
     assert carry([Route(waiting(), "skip", "already_known")], {}, request()) is None
 

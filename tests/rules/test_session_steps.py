@@ -1,6 +1,7 @@
 """Sessions begin, end, and are taken up again, one revision at a time."""
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -9,12 +10,16 @@ from engram.model.caller import Caller
 from engram.model.memory import NOWHERE, Context
 from engram.model.scope import GLOBAL, Scope
 from engram.model.session import Session, session_id
-from engram.rules.sessions import begin, called, end
+from engram.rules.sessions import at_work, begin, called, end
 from rules.world import AGENT, PERSON, START, request
 
 
+def session(name: str = "monday", **fields: Any) -> Session:
+    return Session(id=name, name=name, scope=GLOBAL, owner=PERSON.owner, started_at=START, **fields)
+
+
 def test_a_session_ends_and_goes_on_one_revision_at_a_time():
-    known = Session(id="s", name="monday", scope=GLOBAL, owner=PERSON.owner, started_at=START, revision=3)
+    known = session(revision=3)
     (ended,) = end(known, request(now=START - timedelta(hours=1))).puts
     taken_up = begin(ended, "monday", GLOBAL, NOWHERE, request())  # type: ignore[arg-type] # a session, as it was
 
@@ -47,3 +52,16 @@ def test_a_session_is_kept_without_credentials_and_under_the_name_by_which_it_is
     assert made.id == session_id(PERSON.owner, made.name)
     with pytest.raises(Invalid, match="credential"):
         begin(None, "monday", Scope("project", key), NOWHERE, request())
+
+
+def test_a_session_keeps_a_name_that_a_program_gave_it_at_random():
+    assert called("ses_6b2f0c1a4ffe" + "Xk3PqLw9ZtYvBn").startswith("ses_6b2f")
+
+
+def test_what_an_agent_says_belongs_to_the_one_session_that_it_has_under_way():
+    mine, other = session(agent="codex"), session("tuesday", agent="claude")
+    over, second = session("sunday", agent="codex", ended_at=START), session("friday", agent="codex")
+
+    assert at_work([mine, other, over], AGENT) == "monday"
+    assert at_work([mine, second], AGENT) == at_work([other, over], AGENT) == at_work([], AGENT) == ""
+    assert at_work([session()], PERSON) == ""

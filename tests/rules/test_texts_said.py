@@ -2,7 +2,9 @@
 
 import pytest
 
-from engram.rules.saying import UNSAID, Said, texts
+from engram.rules.saying import UNSAID, Said, texts, told_by
+from rules import histories
+from rules.world import memory
 
 
 def said(field: str, value: object) -> set[Said]:
@@ -53,3 +55,23 @@ def test_what_is_nested_deeper_than_calls_could_go_is_said():
         deep = [deep]
 
     assert said("text", deep) == {Said("at the bottom", given=False)}
+
+
+def test_an_event_tells_old_and_new_words_of_records_and_the_words_of_its_notes():
+    edit = histories.changing("text", "new words", "old words")
+    told = set(told_by(histories.said("mine", edit, note={"reason": "because"})))
+
+    assert told == {(id, Said(text, given=False)) for id, text in [
+        ("memory-1", "old words"), ("memory-1", "new words"), ("", "because"),
+    ]}  # fmt: skip
+    assert list(told_by(histories.said("mine", edit)._replace(payload=None))) == []
+
+
+def test_an_event_tells_what_records_say_that_it_tells_whole_and_the_notes_around_them():
+    event = histories.telling(memory(summary="in short"), "mine")
+    note = {"before": "one", **event.payload.note, "after": "two"}
+    told = set(told_by(event._replace(payload=event.payload._replace(note=note))))
+
+    assert {("memory-1", Said("in short", given=False)), ("", Said("one", given=False))} <= told
+    assert ("", Said("two", given=False)) in told
+    assert ("", Said("in short", given=False)) not in told

@@ -85,7 +85,7 @@ def learned(text: str) -> Learned:
 
 
 def summary_of(item: str) -> str:
-    """The sentences that an item begins with, as its summary; none for an item that is shown itself.
+    """The sentences that an item of `learned` begins with, as its summary; none for one that is shown itself.
 
     Where the first sentence is too long, it is cut between words and never within a character.
     """
@@ -94,7 +94,7 @@ def summary_of(item: str) -> str:
     room = LIMITS["summary"] - size("…")
     head = item[:LONGEST_SHOWN].encode()[:room].decode(errors="ignore")
     ends = [found.end() for found in _sentence_ends().finditer(head) if found.end() >= SHORTEST_SUMMARY]
-    return head[: ends[-1]] if ends else (head.rpartition(" ")[0] or head).rstrip() + "…"
+    return head[: ends[-1]] if ends else (head.rpartition(" ")[0] or head) + "…"
 
 
 def suggested_key(text: str, summary: str, kind: str) -> str:

@@ -104,7 +104,7 @@ class Examination:
         self._found: dict[str, list[str]] = defaultdict(list)
         self._counts: Counter[str] = Counter()
         self._first: dict[tuple[str, str], Seen] = {}
-        self._anywhere: dict[tuple[str, str], Seen] = {}
+        self._anywhere: dict[tuple[str | None, str], Seen] = {}
         self._quoting: list[tuple[Seen, frozenset[str]]] = []
         self._compared: list[Seen] = []
         self._junk: set[int] = set()
@@ -181,8 +181,7 @@ class Examination:
         if (first := self._first.setdefault((seen.place, said), seen)) is not seen:
             self._note("repeats", seen, first.name)
             return
-        owner = seen.place.partition("\x1f")[0]
-        if (first := self._anywhere.setdefault((owner, said), seen)) is not seen:
+        if (first := self._anywhere.setdefault((memory.owner, said), seen)) is not seen:
             self._note("said elsewhere", seen, first.name)
         if len(memory.text) <= LONGEST and len(self._compared) < MOST_COMPARED:
             self._compared.append(seen)
