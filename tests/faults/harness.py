@@ -35,6 +35,9 @@ TIMES = int(os.environ.get("FAULTS", "1"))
 SAMPLED = 12
 """How many memories are asked for by their words, and for their claims, after each fault."""
 
+EXPORTED = ("memory", "session", "relation")
+"""The types of the records that an export tells of."""
+
 CHILD = str(Path(__file__).parents[1] / "engines" / "children.py")
 WORKER = str(Path(__file__).with_name("worker.py"))
 ENGINES = ("sqlite", "files", "postgres")
@@ -152,6 +155,21 @@ def texts(memory: Engram) -> set[str]:
         found = memory.list(standing=["all"], everywhere=True, limit=1000, after=found.next)
         kept |= {each.text for each in found.memories}
     return kept
+
+
+def rescued(place: str, folder: Path) -> dict[str, str]:
+    """Every record that a rescue of a store brings, by its id, in its form at rest; it does not open the store."""
+    path = folder / "rescued.jsonl"
+    with opened(place, folder, apart=True) as memory:
+        memory.rescue(str(path), overwrite=True)
+    told = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    found = [line[type] for line in told for type in EXPORTED if type in line]
+    return {each["id"]: json.dumps(each, sort_keys=True) for each in found}
+
+
+def rescued_texts(place: str, folder: Path) -> set[str]:
+    """The texts of all memories that a rescue of a store brings."""
+    return {text for each in rescued(place, folder).values() if (text := json.loads(each).get("text"))}
 
 
 def work(place: str, folder: Path, *words: object) -> subprocess.Popen[str]:

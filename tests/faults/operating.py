@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -33,14 +33,19 @@ SEEN = (Access(""), Access("alex"), Access("", unowned=True))
 """Who can read what these operations leave behind: the person, another owner, and nobody."""
 
 
-def state(memory: Engram) -> dict[str, str]:
-    """Every record of every type by its id, in its form at rest, and every server that is known by its name."""
-    found = {
+def records(memory: Engram, types: Iterable[str]) -> dict[str, str]:
+    """Every record of some types by its id, in its form at rest."""
+    return {
         record.id: json.dumps(encode(record), sort_keys=True)
-        for type in RECORDS
+        for type in types
         for access in SEEN
         for record in everything(memory.engine, type, access)
     }
+
+
+def state(memory: Engram) -> dict[str, str]:
+    """Every record of every type by its id, and every server that is known by its name."""
+    found = records(memory, RECORDS)
     return found | {f"remote {each.name}": repr(each) for each in memory.remote_list().remotes}
 
 
@@ -93,6 +98,7 @@ def operate(memory: Noted, folder: Path, round: str) -> None:
     memory.revise(two, text=f"The lunch is eaten in the garden {at}", tag=["food"])
     (folder / "plan.txt").write_text(f"The plan {at}")
     memory.attach(two, str(folder / "plan.txt"))
+    memory.attach(one, str(folder / "plan.txt"))
     memory.detach(two, "plan.txt")
     memory.verify(one)
     memory.capture(f"## Key learnings\n\n1. The cache of the builder is cold on Mondays {at}\n")

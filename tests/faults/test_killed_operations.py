@@ -1,5 +1,6 @@
 """Every operation that writes, killed at any of its calls: what was acknowledged is there, nothing else moved."""
 
+import hashlib
 import json
 import random
 from pathlib import Path
@@ -7,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from engram.service import OPERATIONS, Engram
-from faults.harness import ENGINES, TIMES, WORKER, opened, place_of, tell
-from faults.operating import ELSEWHERE, Noted, last_event, operate, state
+from faults.harness import ENGINES, EXPORTED, TIMES, WORKER, opened, place_of, rescued, tell
+from faults.operating import ELSEWHERE, Noted, last_event, operate, records, state
 from faults.test_killed_work import NEVER, killed
 
 MOST = {"sqlite": 1500, "files": 2000, "postgres": 1200}
@@ -25,6 +26,11 @@ def assert_kept(memory: Engram, acks: Path) -> None:
     assert {id for id in moved if not id.startswith("remote ")} <= touched
     assert {id for id in known if id.startswith("remote server-")} <= found.keys()  # one is just being left
     assert memory.doctor().healthy
+    fetched = acks.with_name("fetched")
+    for id, told in records(memory, ["memory"]).items():
+        for asset in json.loads(told).get("assets", ()):
+            memory.fetch(id, asset["sha256"], str(fetched), overwrite=True)
+            assert hashlib.sha256(fetched.read_bytes()).hexdigest() == asset["sha256"]
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -35,7 +41,9 @@ def test_a_kill_at_any_call_of_any_operation_leaves_what_was_acknowledged(tmp_pa
     for round in range(3 * TIMES):
         at = dice.randrange(1, MOST[engine])
         kills += killed(engine, at, WORKER, place, tmp_path, "operate", acks, round)
+        saved = rescued(place, tmp_path)
         with opened(place, tmp_path) as memory:
+            assert saved.items() >= records(memory, EXPORTED).items()
             if acks.exists():
                 assert_kept(memory, acks)
     assert not killed(engine, NEVER, WORKER, place, tmp_path, "operate", acks, "last")
