@@ -17,14 +17,26 @@ def compiled(pattern: str, flags: int = re.ASCII) -> re.Pattern[str]:
 # Words as people write identifiers: TOKEN, Token, token, 2024.
 _PIECE = r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+"
 
+# Ways to keep or to send a secret, which are named where one is spoken of.
+_METHOD = (
+    r"sha-?\d+|md5|bcrypt|scrypt|argon2i?d?|pbkdf2|oauth-?2|base(?:32|58|64)|utf-?8|x?ed25519|[ehpr]s(?:256|384|512)"
+)
 _STAND_IN = (
     r"^(?:\$[A-Za-z_]\w*$|\$[{(]|<|\{|%\w+%|\*{3}|\[redacted:[a-z0-9-]+\]|\.\.\.|xxx|arn:|op:/|env[.:\[(]|process\.|os\."
-    r"|(?:sha-?\d+|md5|bcrypt|scrypt|argon2i?d?|pbkdf2|oauth-?2|base64|utf-?8|x?ed25519|[ehpr]s(?:256|384|512)|1password|lastpass|bitwarden)$"
+    rf"|(?:{_METHOD}|1password|lastpass|bitwarden)$"
     r"|(?:[a-z]+[_-])*(?:password|passwd|secret|token|key)[_-]?\d?$)"
     r"|your|example|placeholder|change[_-]?me|redacted|dummy|sample|\*\*\*|xxxx|\.\.\.|://"
 )
 _CODE = r"^[A-Za-z_][\w.]*[(\[]|^\(?[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+$|^v?\d+(?:\.\d+)+|^\d{4}-\d\d-\d\dT"
 _JOINED = r"^[./~]*[A-Za-z0-9]+(?:[-_./:\\]+[A-Za-z0-9]+)+/?$"
+
+# A piece of a joined word that ends in a number, as passwords do; and those that a sentence may well hold.
+_NUMBERED = r"[a-z]{4,}[0-9]+[a-z]*"
+_KNOWN_NUMBERED = (
+    rf"{_METHOD}|blake[23][a-z]?|chacha20|poly1305|curve25519|keccak256|hmac\d+|http[123]|saml2|imap4"
+    r"|(?:alpine|debian|django|fedora|java|mariadb|mysql|node|postgres(?:ql)?|python|rails|redis|ubuntu|windows"
+    r"|cluster|host|server|level|line|page|part|phase|section|sprint|stage|step|team|tier|version|week|year)v?\d+"
+)
 
 
 def _stands_in(value: str) -> bool:
@@ -48,6 +60,17 @@ def _joined_words(value: str) -> bool:
     return bool(compiled(_JOINED).match(value)) and worded(value, 2.4)
 
 
+def _spoken_of(value: str) -> bool:
+    """Whether the value is joined words such as a sentence has: `argon2-hashed`, and not `hunter2-very-secret`."""
+    if not _joined_words(value):
+        return False
+    if compiled(r"[./:\\]").search(value):  # a path or an address, where names end in numbers
+        return True
+    numbered = compiled(_NUMBERED).fullmatch
+    known = compiled(_KNOWN_NUMBERED).fullmatch
+    return not any(numbered(piece) and not known(piece) for piece in compiled(r"[-_]+").split(value.lower()))
+
+
 def any_value(_value: str) -> bool:
     """For what speaks for itself."""
     return True
@@ -64,12 +87,12 @@ def is_password(value: str) -> bool:
 
 def is_named_password(value: str) -> bool:
     """For `password: …`, which prose writes too: joined words are left as well."""
-    return is_password(value) and not _joined_words(value)
+    return is_password(value) and not _spoken_of(value)
 
 
 def is_spoken_password(value: str) -> bool:
     """For `the password is …`, which is mostly prose: letters with a digit or a sign among them, and no words."""
-    if len(value) < 5 or _stands_in(value) or _joined_words(value):
+    if len(value) < 5 or _stands_in(value) or _spoken_of(value):
         return False
     signed = compiled(r"[A-Za-z0-9][!@#$%^&*+=?][!-~]").search(value)
     return bool(compiled(r"[A-Za-z]").search(value) and (compiled(r"[0-9]").search(value) or signed))
