@@ -20,7 +20,8 @@ class Scope(Record):
     run: str = ""
 
     def _check(self) -> None:
-        self.__dict__.update({part: composed(self.__dict__[part]) for part in ("name", "workspace", "run")})
+        if not (self.name.isascii() and self.workspace.isascii() and self.run.isascii()):
+            self.__dict__.update({part: composed(self.__dict__[part]) for part in ("name", "workspace", "run")})
         if self.level not in LEVELS:
             raise Invalid(f"A scope cannot be {self.level!r}.", _FORM)
         if bool(self.name) == (self.level == "global"):

@@ -128,17 +128,13 @@ def query_terms(text: str) -> list[str]:
 
     A stop word is one as it is written: *own* says little, *owns* is what is asked for, and both have one stem.
     """
-    every: dict[str, None] = {}
-    telling: dict[str, None] = {}
-    stops = _stop_terms()
+    every: list[str] = []
+    telling: list[str] = []
     for word in _words(text):
-        found = [term for term in _terms_of(word) if term[0] != TAIL]
-        every.update(dict.fromkeys(found))
-        if len(found) == 1 and word.lower() not in _STOPPED_AS_WRITTEN:
-            telling[found[0]] = None
-        elif len(found) > 1:
-            telling.update((term, None) for term in found if term not in stops)
-    return [*(telling or every)]
+        found, told = _asked(word) if len(word) <= LONGEST_TERM else _asked.__wrapped__(word)
+        every += found
+        telling += told
+    return [*dict.fromkeys(telling or every)]
 
 
 def _words(text: str) -> list[str]:
@@ -195,6 +191,16 @@ def _same_word(left: str, right: str) -> bool:
 
 def _terms_of(word: str) -> tuple[str, ...]:
     return _split(word) if len(word) <= LONGEST_TERM else _split.__wrapped__(word)
+
+
+@functools.lru_cache(maxsize=4096)
+def _asked(word: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The terms of one word of a question, and those of them that say more than a stop word does."""
+    found = tuple(term for term in _terms_of(word) if term[0] != TAIL)
+    if len(found) == 1:
+        return found, () if word.lower() in _STOPPED_AS_WRITTEN else found
+    stops = _stop_terms()
+    return found, tuple(term for term in found if term not in stops)
 
 
 @functools.lru_cache(maxsize=16384)

@@ -3,7 +3,7 @@
 import functools
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from itertools import islice
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from engram.errors import Conflict, EngramError, Invalid, Moved, NotFound, Unconfirmed
 from engram.model.answers import Chronicle, Undone
@@ -26,9 +26,11 @@ from engram.operations.base import (
     require_between,
 )
 from engram.rules.access import is_keeper
-from engram.rules.hearing import Trust, heard
 from engram.rules.undo import LASTING, reversed_by
 from engram.rules.undo import undo as take_back
+
+if TYPE_CHECKING:
+    from engram.rules.hearing import Trust
 
 MOST_STEPS = 1000
 MOST_AT_ONCE = 400
@@ -271,7 +273,7 @@ def _told_by_several(call: Call) -> Callable[[str], Sequence[Event]]:
     """What gives all that is known of a record, in this store's words; nothing where no other store has a word."""
 
     @functools.cache
-    def trust() -> Trust | None:
+    def trust() -> "Trust | None":
         if not call.sync or not _others(call):
             return None
         from engram.operations.replicas import Replicas  # noqa: PLC0415 - start-up
@@ -280,6 +282,8 @@ def _told_by_several(call: Call) -> Callable[[str], Sequence[Event]]:
 
     @functools.cache
     def told(id: str) -> Sequence[Event]:
+        from engram.rules.hearing import heard  # noqa: PLC0415 - start-up
+
         whose = trust()
         return [heard(event, whose) for event in newest(call, id)] if whose else ()
 

@@ -9,7 +9,6 @@ Nothing is compiled when the module is imported, and a plain text leaves before 
 """
 
 import re
-from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from math import log2
@@ -109,6 +108,8 @@ _WRAPPED = r"[A-Za-z0-9_.-]{8,}\r?\n(?=[A-Za-z0-9_-]{8})"
 
 def _beneath(text: str, between: str, find: Callable[[str], Iterable[_Span]]) -> Iterator[_Span]:
     """What is found in a text without what stands between its letters, where it stands in the text itself."""
+    from bisect import bisect_right  # noqa: PLC0415 - start-up; few texts have anything between their letters
+
     cuts, gone = [], [0]
     for gap in compiled(between).finditer(text):
         cuts.append(gap.start() - gone[-1])
