@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import unicodedata
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
@@ -354,6 +355,22 @@ def test_a_new_way_to_make_terms_rebuilds_the_word_index(store):
     engine = open_store(store)
 
     assert len(found(engine, DEPLOY)) == 1
+    assert engine.check() == []
+    engine.close()
+
+
+def test_a_scope_that_was_kept_before_names_were_composed_is_found_and_nobody_is_accused(tmp_path):
+    apart = Scope("project", "Bücher")
+    vars(apart)["name"] = unicodedata.normalize("NFD", "Bücher")
+    path = tmp_path / "store.db"
+    engine = open_store(path)
+    engine.commit(change(memory("id-1", scope=apart)))
+    assert engine.scan("memory", Filter(scopes=("project:Bücher",)), MINE).records == ()
+    engine.close()
+    tamper(path, "UPDATE meta SET value = 3 WHERE name = 'terms'")
+
+    engine = open_store(path)
+    assert ids(engine.scan("memory", Filter(scopes=("project:Bücher",)), MINE).records) == ["id-1"]
     assert engine.check() == []
     engine.close()
 

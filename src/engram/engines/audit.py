@@ -8,6 +8,7 @@ from engram.errors import Corrupt
 from engram.model.change import Finding
 from engram.model.codec import Document, Record, RecordType, decode, index
 from engram.model.event import BOOKKEEPING, Event, intact
+from engram.model.limits import composed
 from engram.model.refs import print_handle
 
 MEND = "Mend it: engram doctor --fix"
@@ -46,7 +47,8 @@ def check_records(
         if (document := parsed(doc)) is None:
             continue
         said = told.get(id, {})
-        names = {name for name in {**document, **said} if document.get(name) != said.get(name)} - BOOKKEEPING
+        names = {name for name in {**document, **said} if _as_kept(name, document) != _as_kept(name, said)}
+        names -= BOOKKEEPING
         names -= {"seen"} if id in elsewhere else set()
         if names and id not in unknown:
             handle, fields = print_handle("memory", n), ", ".join(sorted(names))
@@ -55,6 +57,12 @@ def check_records(
     for id in sorted(missing):
         message = f"{id[:13]} is in history, but no longer in the store: it was removed from outside."
         yield Finding("records", message, "Restore a backup.")
+
+
+def _as_kept(name: str, document: Document) -> object:
+    """A field as a record has it now: history still tells a scope in the form in which it was first said."""
+    value = document.get(name)
+    return composed(value) if name == "scope" and isinstance(value, str) else value
 
 
 def check_row(type: RecordType, n: int, doc: str, columns: Sequence[object]) -> Finding | None:

@@ -20,8 +20,8 @@ from engram.model.hashing import sha256
 
 RECENT = 256
 """How many texts' digests and outlines are kept: one decision asks for the same ones several times."""
-TERMS_VERSION = 3
-"""Raised when ``terms`` or outlines change; engines then make anew what they derive from texts."""
+TERMS_VERSION = 4
+"""Raised when ``terms``, outlines or the form of a scope change; engines then make anew what they derive."""
 LONGEST_TERM = 64
 LONG_WORD = 10
 """From this length on a plain word may be a compound, and is indexed by its end too."""

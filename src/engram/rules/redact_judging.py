@@ -19,7 +19,8 @@ _PIECE = r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+"
 
 # Ways to keep or to send a secret, which are named where one is spoken of.
 _METHOD = (
-    r"sha-?\d+|md5|bcrypt|scrypt|argon2i?d?|pbkdf2|oauth-?2|base(?:32|58|64)|utf-?8|x?ed25519|[ehpr]s(?:256|384|512)"
+    r"sha-?\d+|md5|bcrypt|scrypt|argon2i?d?|pbkdf2|oauth-?2|base(?:32|58|64)|utf-?8|x?ed25519"
+    r"|[ehpr]s(?:256|384|512)"
 )
 _STAND_IN = (
     r"^(?:\$[A-Za-z_]\w*$|\$[{(]|<|\{|%\w+%|\*{3}|\[redacted:[a-z0-9-]+\]|\.\.\.|xxx|arn:|op:/|env[.:\[(]|process\.|os\."
