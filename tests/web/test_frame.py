@@ -242,6 +242,28 @@ def test_a_question_mark_shows_the_keys_and_letters_can_be_switched_off(here: Si
     assert page.evaluate("() => document.activeElement.matches('[data-item]')") is False
 
 
+COMES_ANEW_WHILE_ANOTHER_PART_DOES = """line => {
+  const list = line.parentElement;
+  const swap = (target) => ({bubbles: true, detail: {ctx: {target}}});
+  const tell = (name, target) => target.dispatchEvent(new CustomEvent(name, swap(target)));
+  tell('htmx:before:swap', list);
+  tell('htmx:after:swap', document.body);
+  line.classList.remove('current');
+  list.innerHTML = list.innerHTML;
+  tell('htmx:after:swap', list);
+}"""
+
+
+def test_whoever_stands_at_a_line_stands_there_when_the_list_comes_anew_beside_another_part(here: Site):
+    page = here.enter("/web/next?scope=project:acme")
+    line = page.locator(".brief-line", has_text="staging database")
+    line.focus()
+    expect(page.locator("[data-item].current")).to_contain_text("staging database")
+    line.evaluate(COMES_ANEW_WHILE_ANOTHER_PART_DOES)
+
+    expect(page.locator("[data-item].current")).to_contain_text("staging database")
+
+
 def test_j_and_k_move_and_g_goes(here: Site):
     page = here.enter("/web/history")
     labels = page.locator("[data-item]").evaluate_all("all => all.map(each => each.getAttribute('aria-label'))")

@@ -321,8 +321,8 @@
     if (next && !current()) {
       const item = [next.id, next.after, next.before].map((id) => id && document.getElementById(id)).find(Boolean);
       stand(item || one('[data-item]'), { focus: !typing(document.activeElement) });
+      next = null; // not before: another part of the page may change while the list is still the old one
     }
-    next = null;
     standAtWhatCame(event);
     count();
     if (walking && (all('[data-item]').at(-1) !== current() || !one('main .more a[hx-get]'))) {
