@@ -66,6 +66,7 @@ DOORS = {
     "engram.surfaces.welcome": {"wiring", "config"},
     "engram.surfaces.views": {"wiring", "config"},
     "engram.surfaces.migrate": {"wiring"},
+    "engram.surfaces.completion": {"wiring"},
     "engram.surfaces.init": {"wiring", "config"},
     "engram.surfaces.journal": {"config"},
 }

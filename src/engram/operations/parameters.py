@@ -2,13 +2,29 @@
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Annotated, Literal
+from typing import Annotated, Literal, NamedTuple
 
+from engram.model.evidence import VERDICTS
 from engram.model.limits import AGO, AHEAD, WHOLE_DAY
-from engram.model.memory import Citation, Origin, Visibility
+from engram.model.memory import STANDINGS, Citation, Origin, Visibility
 from engram.model.relation import RelationKind
 from engram.model.scope import Scope
 from engram.operations.incoming import Incoming
+from engram.rules.insights import CATEGORIES
+
+
+class Known(NamedTuple):
+    """What is known of a value where its type says too little, for completing what is typed; it checks nothing.
+
+    Some words, or the words `of` a list that somebody else keeps: kinds, models, forms, harnesses; or files.
+    """
+
+    words: tuple[str, ...] = ()
+    of: str = ""
+
+
+KINDS, FILES = Known(of="kinds"), Known(of="files")
+STANDS = Known((*STANDINGS, "all"))
 
 Text = Annotated[str, "What to remember, as a short statement."]
 NewText = Annotated[str | None, "The new text."]
@@ -18,9 +34,9 @@ PinnedRefs = Annotated[
     str | Sequence[str], "Handles (mem-0001), or beginnings of ids; mem-0001@3 means it at revision 3 only."
 ]
 OnlyRefs = Annotated[Sequence[str], "Only these memories, with what says nearly the same."]
-KindName = Annotated[str | None, "decision, bugfix, convention, gotcha, preference, …; fact unless said."]
-NewKind = Annotated[str | None, "decision, bugfix, convention, gotcha, preference, …; as it is unless said."]
-Kinds = Annotated[Sequence[str], "Only these kinds."]
+KindName = Annotated[str | None, "decision, bugfix, convention, gotcha, preference, …; fact unless said.", KINDS]
+NewKind = Annotated[str | None, "decision, bugfix, convention, gotcha, preference, …; as it is unless said.", KINDS]
+Kinds = Annotated[Sequence[str], "Only these kinds.", KINDS]
 ScopeName = Annotated[str | Scope, "global, project:NAME or agent:NAME; this project unless said."]
 InScope = Annotated[str | Scope, "global, project:NAME or agent:NAME; this project and global unless said."]
 OnlyScope = Annotated[str, "Only this scope. Default: everything you may read."]
@@ -31,7 +47,7 @@ Summary = Annotated[str | None, "A shorter form, up to 512 bytes, for lists."]
 Tags = Annotated[Sequence[str] | None, "Labels."]
 NewTags = Annotated[Sequence[str] | None, "Labels, in place of those it has."]
 TagFilter = Annotated[Sequence[str], "Only with this tag."]
-Cites = Annotated[Sequence[str | Citation], "What it rests on: PATH:LINES, an address or commit:SHA."]
+Cites = Annotated[Sequence[str | Citation], "What it rests on: PATH:LINES, an address or commit:SHA.", FILES]
 Importance = Annotated[int | None, "1 to 10; higher comes first."]
 Pinned = Annotated[bool | None, "Keep it at the top of every context."]
 Confidence = Annotated[float | None, "0 to 1; default 1 for a person and 0.6 for an agent."]
@@ -51,13 +67,17 @@ Clear = Annotated[
 ]
 Session = Annotated[str, "The session it belongs to."]
 OwnSession = Annotated[str, "The session it belongs to. Default: for an agent, the one it has under way here."]
-NewCites = Annotated[Sequence[str | Citation] | None, "What it rests on now: PATH:LINES, an address or commit:SHA."]
+NewCites = Annotated[
+    Sequence[str | Citation] | None, "What it rests on now: PATH:LINES, an address or commit:SHA.", FILES
+]
 FailOn = Annotated[
-    Sequence[str], "Exit with 11 if a citation is drifted, gone, moved or unreachable; any means each of them."
+    Sequence[str],
+    "Exit with 11 if a citation is drifted, gone, moved or unreachable; any means each of them.",
+    Known((*VERDICTS[1:], "any")),
 ]
 SinceRevision = Annotated[str, "Only what cites files that have changed since this commit, branch or tag."]
 FilePlace = Annotated[
-    str, "A file of this repository, with lines or without: src/api.py:10-20; or session:ID, message:ID."
+    str, "A file of this repository, with lines or without: src/api.py:10-20; or session:ID, message:ID.", FILES
 ]
 Repin = Annotated[bool, "Pin what it cites to what is there now."]
 WithDrifted = Annotated[bool, "Also what cites something that has changed or is gone."]
@@ -72,7 +92,7 @@ EndedSession = Annotated[str, "Its id. Default: the latest under way."]
 OnlySession = Annotated[str, "Only this session."]
 OnlyOpen = Annotated[bool | None, "Only sessions that are under way, or only those that ended."]
 Agent = Annotated[str, "Who works in it."]
-Folder = Annotated[str, "The folder it works in."]
+Folder = Annotated[str, "The folder it works in.", FILES]
 Branch = Annotated[str, "The branch it works on."]
 CommitId = Annotated[str, "The commit it starts from."]
 Closing = Annotated[str, "Goal, discoveries, what is done, next steps, files."]
@@ -117,7 +137,7 @@ AsOf = Annotated[
 WordsAlone = Annotated[bool, "Look for words only: quicker to start, and needs no model."]
 Weak = Annotated[bool, "Also show what came near but is hardly relevant."]
 ModelAction = Annotated[Literal["list", "install"], "list them, or install one from its publisher."]
-Model = Annotated[str, "A model's name; see `engram models`."]
+Model = Annotated[str, "A model's name; see `engram models`.", Known(of="models")]
 SearchWords = Annotated[str, "What to look for, in any words; nothing lists what the filters let through."]
 MadeWith = Annotated[str | None, "Only what was made with this agent."]
 MadeOn = Annotated[str | None, "Only what was made on this branch."]
@@ -134,11 +154,13 @@ GraphQuestion = Annotated[
 ]
 CitedIn = Annotated[str, "Of a file: the scope of the memories that cite it."]
 CitedEverywhere = Annotated[bool, "Of a file: what cites it in every scope."]
-GraphSubject = Annotated[str, "The memory, the file or the project it is about."]
+GraphSubject = Annotated[str, "The memory, the file or the project it is about.", FILES]
 Limit = Annotated[int, "How many at most."]
 After = Annotated[str | None, "The `next` of the page before."]
-Standings = Annotated[Sequence[str], "live unless said; pending, stale, expired, replaced, …; or all."]
-Exported = Annotated[Sequence[str], "Only these: live, pending, stale, expired, replaced, …; all unless said."]
+Standings = Annotated[Sequence[str], "live unless said; pending, stale, expired, replaced, …; or all.", STANDS]
+Exported = Annotated[
+    Sequence[str], "Only these: live, pending, stale, expired, replaced, …; all unless said.", STANDS
+]
 Everywhere = Annotated[bool, "Every scope."]
 Revision = Annotated[int | None, "The revision you read: if it moved since, nothing is changed."]
 ContextQuery = Annotated[str, "What the session is about."]
@@ -155,30 +177,33 @@ Last = Annotated[int, "How many of the last actions to take back."]
 UndoOf = Annotated[str, "Take back all that was done to this memory after the event."]
 HistoryOf = Annotated[str, "A memory; without one, everything."]
 BeforeEvent = Annotated[int | None, "Go on before this event number."]
-HygienePath = Annotated[str, "A file or folder of another store to look at, instead of your own."]
+HygienePath = Annotated[str, "A file or folder of another store to look at, instead of your own.", FILES]
 Fix = Annotated[bool, "Mend what can be mended: file modes and everything derived from the records."]
 InsightText = Annotated[str, "What was noticed, in a short sentence."]
 InsightCategory = Annotated[
     str,
     "role, preferences, workflow, tools, goals, communication_style, domain_knowledge, pain_points or other.",
+    Known(CATEGORIES),
 ]
-OnlyCategory = Annotated[str, "Only insights of this category."]
+OnlyCategory = Annotated[str, "Only insights of this category.", Known(CATEGORIES)]
 InsightSource = Annotated[str, "Where it was noticed."]
 InsightQuestion = Annotated[str, "Words to look for. Default: everything."]
-AttachedFile = Annotated[str | Incoming, "The file to attach; - reads standard input."]
+AttachedFile = Annotated[str | Incoming, "The file to attach; - reads standard input.", FILES]
 AssetName = Annotated[str, "What it is called. Default: the name of the file."]
 MediaType = Annotated[str, "What it is, such as image/png. Default: as its name and bytes say."]
 AssetRef = Annotated[str, "An attachment: its name, or the beginning of its hash."]
-FetchOut = Annotated[str, "Where to write it: a file or a folder, - prints it. Default: under its name, here."]
+FetchOut = Annotated[
+    str, "Where to write it: a file or a folder, - prints it. Default: under its name, here.", FILES
+]
 Fresh = Annotated[bool, "Empty the index first, and make it anew."]
 Overwrite = Annotated[bool, "Replace the file if it is there."]
-OutPath = Annotated[str, "The file to write, or the folder for forms that are one; - prints."]
+OutPath = Annotated[str, "The file to write, or the folder for forms that are one; - prints.", FILES]
 BackupOut = Annotated[
-    str, "The file to write; in a folder, it is named by the moment. Default: in backups beside the store."
+    str, "The file to write; in a folder, it is named by the moment. Default: in backups beside the store.", FILES
 ]
-BackupIn = Annotated[str, "The file of a backup."]
+BackupIn = Annotated[str, "The file of a backup.", FILES]
 Replace = Annotated[bool, "Put it in the place of a store that holds something; that one is kept aside."]
-InPath = Annotated[str, "The file or folder to read, or qdrant://HOST/COLLECTION; - reads standard input."]
+InPath = Annotated[str, "The file or folder to read, or qdrant://HOST/COLLECTION; - reads standard input.", FILES]
 OutForm = Annotated[
     Literal[
         "jsonl",
@@ -192,7 +217,7 @@ OutForm = Annotated[
     ],
     "The form to write.",
 ]
-InForm = Annotated[str, "The form it has; recognised by looking at it unless named."]
+InForm = Annotated[str, "The form it has; recognised by looking at it unless named.", Known(of="forms")]
 ImportScope = Annotated[str, "Where memories hold that name no place of their own, such as project:NAME."]
 Trust = Annotated[bool, "It is your own: memories keep their status, and what has none goes live."]
 DryRun = Annotated[bool, "Only say what would happen."]
@@ -204,9 +229,11 @@ ProjectName = Annotated[str, "A project: its name, or its short name."]
 NewProjectName = Annotated[str, "The name it gets."]
 Apply = Annotated[bool, "Do it. Without this, it only says what would happen."]
 Transcripts = Annotated[
-    str | Sequence[str], "Transcripts, or folders with transcripts, such as ~/.claude/projects."
+    str | Sequence[str], "Transcripts, or folders with transcripts, such as ~/.claude/projects.", FILES
 ]
-Harness = Annotated[str, "Only those of one agent: claude-code, codex, cursor, gemini-cli or opencode."]
+Harness = Annotated[
+    str, "Only those of one agent: claude-code, codex, cursor, gemini-cli or opencode.", Known(of="harnesses")
+]
 HarvestProject = Annotated[
     str, "The project it belongs to. Default: that of the folder in which the talk took place."
 ]
@@ -215,7 +242,7 @@ Finder = Annotated[
 ]
 MostProposed = Annotated[int, "Stop after so many proposals; the next harvest goes on there."]
 Again = Annotated[bool, "Read everything from its start, not only what is new."]
-Repository = Annotated[str, "The folder of the repository. Default: the one you stand in."]
+Repository = Annotated[str, "The folder of the repository. Default: the one you stand in.", FILES]
 SyncStatus = Annotated[bool, "Only say how things stand: what would go, what came, who was met."]
 WithPrivate = Annotated[bool | None, "Send private memories too; remembered for this place."]
 WithGlobal = Annotated[bool | None, "Send global memories too; remembered for this place."]
@@ -225,7 +252,7 @@ RemoteUrl = Annotated[str, "The server's address, such as https://memory.example
 RemoteScope = Annotated[str, "A scope whose memories go there, such as project:github.com/acme/api."]
 ExactScope = Annotated[bool, "Take the scope as a whole name, whatever project goes by it for short."]
 KeyName = Annotated[str, "What the key is for, such as ci."]
-KeyCan = Annotated[Sequence[str], "What it may do: read, or read and write."]
+KeyCan = Annotated[Sequence[str], "What it may do: read, or read and write.", Known(("read", "write"))]
 KeyDays = Annotated[int, "How many days it is good for; at most 366."]
 KeyWorkspace = Annotated[
     str, "The workspace that it opens, where workspaces are on: for the operator at the machine."

@@ -103,12 +103,16 @@ def _loaded() -> None:
         gc.enable()
 
 
+def home_of(name: str) -> str:
+    """The module of the surfaces that a command which is no operation lives in."""
+    return {"config": "settings", "mcp": "mcp.command", "tui": "tui.command"}.get(name, name)
+
+
 def _extra(name: str, words: list[str], screen: Screen) -> int:
     """Run a command that is no operation; each loads what it needs, and only that."""
     from importlib import import_module  # noqa: PLC0415 - start-up
 
-    home = {"config": "settings", "mcp": "mcp.command", "tui": "tui.command"}.get(name, name)
-    run = import_module(f"engram.surfaces.{home}").run
+    run = import_module(f"engram.surfaces.{home_of(name)}").run
     if name != "hook":  # which ends within two seconds, and loads as it goes
         _loaded()
     if "--help" in words or "-h" in words:

@@ -1,6 +1,5 @@
 """The command `engram serve`: this memory over HTTP, for one machine or for a team."""
 
-import asyncio
 import logging
 import os
 import signal
@@ -340,4 +339,6 @@ def _end(number: int, frame: object) -> None:
 
 def _is_news(record: logging.LogRecord) -> bool:
     """Whether a line of the log tells a person something: that the stop cut a request short does not."""
-    return not (record.exc_info and isinstance(record.exc_info[1], asyncio.CancelledError))
+    from asyncio import CancelledError  # noqa: PLC0415 - start-up
+
+    return not (record.exc_info and isinstance(record.exc_info[1], CancelledError))
