@@ -226,6 +226,7 @@ LEFT_ALONE = [
     "password: rotate-every-90-days",
     "password: vault/team-blue/kitten99-db",
     "password: python3-keyring",
+    "password: stored-in-vault2, bcrypt-cost12",
     "the password is argon2-hashed",
     "the password is sha256-hashed",
     "the password is 2fa-protected",

@@ -36,7 +36,8 @@ _NUMBERED = r"[a-z]{4,}[0-9]+[a-z]*"
 _KNOWN_NUMBERED = (
     rf"{_METHOD}|blake[23][a-z]?|chacha20|poly1305|curve25519|keccak256|hmac\d+|http[123]|saml2|imap4"
     r"|(?:alpine|debian|django|fedora|java|mariadb|mysql|node|postgres(?:ql)?|python|rails|redis|ubuntu|windows"
-    r"|cluster|host|server|level|line|page|part|phase|section|sprint|stage|step|team|tier|version|week|year)v?\d+"
+    r"|bcrypt|scrypt|cluster|cost|host|prod|server|vault|item|level|line|page|part|phase|section|sprint|stage|step|team|tier"
+    r"|ticket|version|week|year)v?\d+"
 )
 
 
