@@ -29,13 +29,16 @@ from libcst.metadata import CodeRange, MetadataWrapper, PositionProvider
 from mutmut.mutation import mutators
 
 ROOT = Path(__file__).resolve().parents[1]
-RULES = ROOT / "src" / "engram" / "rules"
+SOURCE = ROOT / "src" / "engram"
+PACKAGES = ("rules", "recall")
+"""What can be tried: the rules, by their bare names, and recall, as in `recall.weigh`."""
+
 RESULTS = ROOT / "build" / "mutants.jsonl"
 TESTS = ("tests/rules", "tests/operations")
 LEFT_OUT = "not vectors and not backups and not thousands and not hostile_text_costs and not postgres"
 """Tests that wait, or that take long and say nothing of a rule that others do not."""
 
-WATCHED = ROOT / "build" / "watched.json"
+WATCHED = ROOT / "build" / "lines.json"
 PATIENCE = 3
 """Seconds of work beyond ten times its own after which a test that goes on and on is taken for failed."""
 
@@ -80,8 +83,8 @@ class Mutant(NamedTuple):
 
 
 def mutants(module: str) -> Iterator[Mutant]:
-    """Every change of the functions of a module of the rules."""
-    source = (RULES / f"{module}.py").read_text(encoding="utf-8")
+    """Every change of the functions of a module."""
+    source = _file(module).read_text(encoding="utf-8")
     wrapper = MetadataWrapper(libcst.parse_module(source), unsafe_skip_copy=True)
     places = wrapper.resolve(PositionProvider)
     functions = dict(_functions(ast.parse(source)))
@@ -95,6 +98,14 @@ def mutants(module: str) -> Iterator[Mutant]:
             if operator in TRIED and isinstance(node, kind):
                 for new in operator(node):
                     yield _mutant(module, within, lines, place, wrapper.module.code_for_node(new))
+
+
+def _dotted(module: str) -> str:
+    return module if "." in module else f"rules.{module}"
+
+
+def _file(module: str) -> Path:
+    return SOURCE.joinpath(*_dotted(module).split(".")).with_suffix(".py")
 
 
 def _mutant(module: str, within: Place, lines: list[str], place: CodeRange, new: str) -> Mutant:
@@ -191,12 +202,12 @@ class Runner:
         return True
 
     def _watch(self, items: list[pytest.Item]) -> None:
-        """Which lines of the rules each test comes by; what was seen of files that are as they were is kept."""
+        """Which lines each test comes by; what was seen of files that are as they were is kept."""
         known = json.loads(WATCHED.read_text()) if WATCHED.exists() else {}
-        rules = max(path.stat().st_mtime for path in RULES.glob("*.py"))
+        changed = max(path.stat().st_mtime for package in PACKAGES for path in (SOURCE / package).glob("*.py"))
         seen: dict[tuple[str, int], set[Test]] = defaultdict(set)
         for item in items:
-            stamp = max(item.path.stat().st_mtime, rules)
+            stamp = max(item.path.stat().st_mtime, changed)
             if known.get(item.nodeid, [0])[0] != stamp:
                 known[item.nodeid] = [stamp, *_watched(item)]
             _, seconds, lines = known[item.nodeid]
@@ -240,17 +251,21 @@ def results() -> dict[str, str]:
 
 
 def _watched(item: pytest.Item) -> tuple[float, dict[str, list[int]]]:
-    """How long a test takes, and the lines of the rules that it comes by."""
+    """How long a test takes, and the lines of each module that it comes by."""
     _forget()
     started = time.process_time()
-    watching = Coverage(data_file=None, include=[f"{RULES}/*"])
+    watching = Coverage(data_file=None, include=[f"{SOURCE / package}/*" for package in PACKAGES])
     with watching.collect():
         reports = runtestprotocol(item, log=False)
     if any(report.failed for report in reports):
         raise pytest.UsageError(f"{item.nodeid} fails as it is")
     data = watching.get_data()
-    lines = {Path(file).stem: sorted(data.lines(file) or ()) for file in data.measured_files()}
+    lines = {_module(Path(file)): sorted(data.lines(file) or ()) for file in data.measured_files()}
     return round(time.process_time() - started, 4), lines
+
+
+def _module(file: Path) -> str:
+    return file.stem if file.parent.name == "rules" else f"{file.parent.name}.{file.stem}"
 
 
 def _work(function: FunctionType, code: CodeType, tests: list[Test], budget: float) -> None:
@@ -276,9 +291,9 @@ def _work(function: FunctionType, code: CodeType, tests: list[Test], budget: flo
 
 
 def _forget() -> None:
-    """Empty every cache of the rules: what was kept of an earlier call would hide what a function does now."""
+    """Empty every cache: what was kept of an earlier call would hide what a function does now."""
     for name, module in list(sys.modules.items()):
-        if name.startswith("engram.rules."):
+        if name.startswith(tuple(f"engram.{package}." for package in PACKAGES)):
             for each in vars(module).values():
                 if hasattr(each, "cache_clear"):
                     each.cache_clear()
@@ -287,7 +302,7 @@ def _forget() -> None:
 def _code(mutant: Mutant) -> CodeType | None:
     """The changed function, as it is compiled; None where the change is no Python."""
     try:
-        whole = compile(mutant.source, str(RULES / f"{mutant.module}.py"), "exec")
+        whole = compile(mutant.source, str(_file(mutant.module)), "exec")
     except SyntaxError:
         return None
     waiting = [whole]
@@ -301,7 +316,7 @@ def _code(mutant: Mutant) -> CodeType | None:
 
 
 def _function(mutant: Mutant) -> FunctionType | None:
-    found: Any = importlib.import_module(f"engram.rules.{mutant.module}")
+    found: Any = importlib.import_module(f"engram.{_dotted(mutant.module)}")
     for name in mutant.place.function.split("."):
         found = vars(found).get(name) if isinstance(found, type) else getattr(found, name, None)
     found = getattr(found, "fget", found)
@@ -311,12 +326,12 @@ def _function(mutant: Mutant) -> FunctionType | None:
 
 
 def main(words: list[str]) -> int:
-    """Try the named modules of the rules, or all; what was tried before and noticed is not tried again."""
+    """Try the named modules, or all of the rules; what was tried before and noticed is not tried again."""
     os.chdir(ROOT)
     RESULTS.parent.mkdir(exist_ok=True)
-    known = sorted(path.stem for path in RULES.glob("*.py") if path.stem != "__init__")
+    known = sorted(path.stem for path in (SOURCE / "rules").glob("*.py") if path.stem != "__init__")
     asked = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    asked.add_argument("module", nargs="*", help="modules of the rules; all of them by default")
+    asked.add_argument("module", nargs="*", help="such as undo or recall.weigh; by default all of the rules")
     asked.add_argument("--budget", type=float, default=30, help="seconds of tests for each change")
     asked.add_argument("--tests", nargs="+", default=TESTS, help="where to look for tests")
     asked.add_argument("--workers", type=int, default=os.cpu_count() or 1)

@@ -12,7 +12,22 @@ from engram.model.answers import Recollection
 from engram.model.memory import Memory
 from engram.model.text import tokens
 from engram.recall.timewords import NOTHING, Asked
-from engram.recall.weigh import AMPLE, FULL, Asking, Candidate, asks, priors, relevance, weigh
+from engram.recall.weigh import (
+    AMPLE,
+    BY_AGE,
+    FULL,
+    MEANING,
+    PER_IMPORTANCE,
+    PHRASE,
+    SESSION,
+    WORDS,
+    Asking,
+    Candidate,
+    asks,
+    priors,
+    relevance,
+    weigh,
+)
 from engram.surfaces.render import FACTORS
 from rules.world import START, memory
 
@@ -34,8 +49,10 @@ def line(number: int, text: str = "We deploy on Fridays", *, words: float = POOR
     return one(id, text, words=words, **({"session": "s1", "handle": f"mem-{number:04}"} | said))
 
 
-def weighed(*pool: Candidate, question: str = "when do we deploy", time: Asked = NOTHING) -> list[Recollection]:
-    return list(weigh(pool, Asking(question, NOW, time)))
+def weighed(
+    *pool: Candidate, question: str = "when do we deploy", time: Asked = NOTHING, phrases: tuple[str, ...] = ()
+) -> list[Recollection]:
+    return list(weigh(pool, Asking(question, NOW, time, phrases=phrases)))
 
 
 def order(*pool: Candidate, **asked: object) -> list[str]:
@@ -79,6 +96,22 @@ def test_where_the_meaning_is_not_known_yet_words_speak_for_it():
     lacking, at_it = one("b", meaning=None), one("a", meaning=0.0)
 
     assert [hit.memory.id for hit in weighed(lacking, at_it)] == ["b", "a"]
+
+
+def test_words_count_half_against_the_best_there_is_and_half_against_the_best_there_could_be():
+    pool = (one("a", words=0.5, meaning=0.0), one("b", words=0.2, meaning=0.0))
+
+    assert reason("a", "words", *pool) == round(WORDS * 0.5 / 0.75, 3)
+    assert reason("a", "words", *pool, one("c", words=1.0)) == round(WORDS * 0.5, 3)
+    assert reason("a", "words", one("a", words=0.5)) == round((WORDS + MEANING) * 0.5 / 0.75, 3)
+
+
+def test_what_says_the_words_in_quotation_marks_comes_first():
+    pool = (one("a", "We deploy some Fridays"), one("b", "We deploy on Fridays"))
+
+    assert order(*pool, phrases=("on fridays",)) == ["b", "a"]
+    assert reason("b", "phrase", *pool, phrases=("on fridays",)) == PHRASE
+    assert reason("a", "phrase", *pool, phrases=("on fridays",)) == reason("b", "phrase", *pool) == 0
 
 
 # --- who speaks ---
@@ -144,7 +177,7 @@ def test_a_question_that_fits_much_better_stays_first():
     assert order(one("b", "We eat, do we not", words=POOR), one("a", "Do we deploy?", words=FIT)) == ["a", "b"]
 
 
-@pytest.mark.parametrize("text", ["Why?", "Really? Yes", "なぜですか？", "What now? \n"])  # noqa: RUF001
+@pytest.mark.parametrize("text", ["Why?", "Really? Yes", "Why? " + "x" * 114, "なぜですか？", "What now? \n"])  # noqa: RUF001
 def test_a_question_is_known_by_its_mark(text: str):
     assert asks(text)
 
@@ -155,6 +188,7 @@ def test_a_question_is_known_by_its_mark(text: str):
         "",
         "We deploy",
         "Why? " + "Because it was agreed upon. " * 6,
+        "Why? " + "x" * 115,
         "Ada: I went to Riga\nBob: And how was it?",
         "Why?\nBecause",
         "The board is at https://example.org/d?id=3",
@@ -211,7 +245,9 @@ def test_both_neighbours_gain():
     ("mine", "theirs"), [({"session": "s1"}, {"session": "s2"}), ({"session": ""}, {"session": ""})], ids=str
 )
 def test_there_are_neighbours_within_a_session_only(mine: dict[str, str], theirs: dict[str, str]):
-    assert reason("line-0002", "neighbours", line(1, words=FIT, **theirs), line(2, **mine)) == 0
+    pool = (line(1, words=FIT, **theirs), line(2, **mine), line(9, session="s9"))
+
+    assert reason("line-0002", "neighbours", *pool) == 0
 
 
 def test_the_line_after_a_fitting_question_is_taken_for_its_answer():
@@ -247,6 +283,22 @@ def test_memories_without_a_session_share_nothing():
     pool = (line(1, words=FIT, session=""), line(9, id="z", session=""))
 
     assert reason("z", "session", *pool) == 0
+    beside = (*pool, line(5))  # a line of a session, so that sessions count
+    assert reason("z", "session", *beside) == pytest.approx(SESSION * _own("z", *beside), abs=0.001)
+
+
+def test_a_session_hands_on_a_share_of_what_its_best_has():
+    pool = (line(1, words=0.4), line(9, words=POOR), one("best", words=FIT))
+    best = _own("line-0001", *pool)
+
+    for id in ("line-0001", "line-0009"):
+        assert reason(id, "session", *pool) == pytest.approx(SESSION * best, abs=0.001)
+
+
+def _own(id: str, *pool: Candidate) -> float:
+    """What one has without the share of its session."""
+    (hit,) = [hit for hit in weighed(*pool) if hit.memory.id == id]
+    return sum(value for name, value in hit.reasons.items() if name != "session" and name not in FACTORS)
 
 
 def test_a_session_does_not_lift_what_does_not_fit_above_what_does():
@@ -306,6 +358,13 @@ def test_the_newest_or_the_oldest_comes_first_where_it_is_asked_for(asked: str, 
     assert order(*pool)[0] == "a"
 
 
+def test_the_newest_has_all_that_age_is_worth_and_each_older_one_less():
+    pool = (made(9, "a"), made(1, "b"))
+    newest = Asked(None, None, "newest", "latest")
+
+    assert [reason(id, "age", *pool, time=newest) for id in "ba"] == [BY_AGE, BY_AGE / 2]
+
+
 def test_the_newest_is_no_answer_by_itself():
     pool = (made(1, "a-new", words=0.1), made(30, "b-old", words=FIT))
 
@@ -336,6 +395,13 @@ def test_age_orders_the_best_only():
 )
 def test_between_equals_the_record_decides(more: dict[str, object], less: dict[str, object]):
     assert order(one("a", **less), one("b", **more)) == ["b", "a"]
+
+
+@pytest.mark.parametrize("importance", [1, 4, 6, 10])
+def test_each_step_of_importance_is_worth_as_much(importance: int):
+    factor = priors(one("a", importance=importance).memory, NOW)["importance"]
+
+    assert factor == pytest.approx(1 + PER_IMPORTANCE * (importance - 5))
 
 
 BEST = {"pinned": True, "importance": 10, "verified_at": NOW, "confidence": 1.0}
@@ -469,6 +535,22 @@ def test_relevance_tells_an_answer_from_something_else():
     assert relevance(0.0, 0.9) > 0.9, "the same in other words"
     assert relevance(0.6, None) > 0.95
     assert relevance(0.0, None) < 0.1
+
+
+@pytest.mark.parametrize(
+    ("words", "meaning", "german", "told"),
+    [
+        (0.1, None, False, 0.401),
+        (0.2, None, False, 0.832),
+        (0.1, 0.2, False, 0.289),
+        (0.2, 0.1, False, 0.214),
+        (0.2, -0.9, False, 0.002),
+        (0.2, 0.4, True, 0.525),
+        (0.3, 0.2, True, 0.332),
+    ],
+)
+def test_relevance_is_on_the_curve_that_was_measured(words, meaning, german, told):
+    assert relevance(words, meaning, german=german) == told
 
 
 def test_a_question_that_names_what_nobody_knows_needs_a_very_good_fit():
