@@ -5,6 +5,7 @@ import random
 import re
 import string
 import struct
+import threading
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -338,3 +339,24 @@ def test_a_few_of_many_are_found_in_their_place_whatever_is_common_elsewhere(tmp
     assert asked.count("bm25(") == 1
     assert "+rowid IN" not in asked
     engine.close()
+
+
+def test_closing_beside_a_thread_that_still_reads_fails_nobody(tmp_path):
+    engine = open_store(tmp_path / "store.db")
+    begun, answers = threading.Event(), []
+
+    def read() -> None:
+        db = engine._connections.mine()
+        begun.set()
+        slow = (
+            "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 2000000) SELECT sum(i) FROM n"
+        )
+        answers.extend(db.execute(slow).fetchall())
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    begun.wait()
+    engine.close()
+    reader.join()
+
+    assert answers == [(2000001000000,)]

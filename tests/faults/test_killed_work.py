@@ -82,7 +82,7 @@ def test_an_import_that_is_killed_is_made_up_for_by_importing_again(tmp_path, en
 def test_an_import_that_is_stopped_by_the_keyboard_says_what_is_kept_and_goes_on(tmp_path, engine):
     rows = [
         {"type": "entity", "name": f"Thing {n}", "entityType": "note", "observations": [f"It is {n}"]}
-        for n in range(4000)
+        for n in range(40_000)  # far more than are taken in before the key is pressed
     ]
     path, place = tmp_path / "theirs.json", place_of(engine, tmp_path)
     path.write_text("\n".join(map(json.dumps, rows)))

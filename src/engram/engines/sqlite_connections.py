@@ -20,7 +20,7 @@ and what each may at least, as SQLite has it. So a question among a million memo
 forty threads keep 155 megabytes at the most."""
 
 PATIENCE = 1.0
-"""Seconds that a fork waits for another thread to end what it reads."""
+"""Seconds that a close or a fork waits for another thread to end what it reads."""
 
 
 class Held(NamedTuple):
@@ -136,11 +136,12 @@ class Connections:
             raise Unavailable(f"The store {self._path} has just been replaced.", AGAIN)
 
     def close(self) -> None:
-        """Close all of them. Whoever asks again finds the file that is there then."""
+        """Close all of them. Whoever asks again finds the file that is there then.
+
+        What another thread reads is waited for, but not long: its connection then ends with its thread.
+        """
         with self._writing, self._opening:
-            for db in list(self._open):
-                db.close()
-            self._forget()
+            self._close_open()
 
     def pause(self) -> None:
         """Close all of them before a fork, and open none until it is over.
@@ -150,20 +151,20 @@ class Connections:
         """
         self._writing.acquire()
         self._opening.acquire()
+        self._close_open()
+
+    def _close_open(self) -> None:
         until = time.monotonic() + PATIENCE
         for db in list(self._open):
             while not _closed(db) and time.monotonic() < until:
                 time.sleep(0.001)
-        self._forget()
+        self._open.clear()
+        self._local = threading.local()
 
     def resume(self) -> None:
         """Go on after a fork, in the parent and in the child."""
         self._opening.release()
         self._writing.release()
-
-    def _forget(self) -> None:
-        self._open.clear()
-        self._local = threading.local()
 
 
 def _closed(db: apsw.Connection) -> bool:
