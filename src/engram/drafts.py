@@ -1,5 +1,6 @@
 """Files that are whole or not there: a draft takes its name when all of it is on the disk; and turns at writing."""
 
+import errno
 import os
 import sys
 import time
@@ -88,3 +89,18 @@ def _lock(handle: int) -> bool:
     except OSError:
         return False
     return True
+
+
+MORE_FILES = "Let it open more (ulimit -n 1024), or end what holds so many."
+"""The next step where no more files may be opened."""
+
+
+def is_out_of_files(error: BaseException | None) -> bool:
+    """Whether it comes from the limit on open files, which also keeps modules from being loaded."""
+    while error is not None:
+        if isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE):
+            return True
+        if isinstance(error, ImportError) and os.strerror(errno.EMFILE) in str(error):
+            return True
+        error = error.__cause__ or error.__context__
+    return False

@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from typing import IO
 
-from engram.drafts import private_folder, whole_file
+from engram.drafts import MORE_FILES, is_out_of_files, private_folder, whole_file
 from engram.engines.folders import sync_folder
 from engram.errors import Corrupt, NotFound, Unavailable
 from engram.model.blob import Blob
@@ -221,4 +221,5 @@ def _in_our_words(path: str) -> Iterator[None]:
     except OSError as error:
         full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
         hint = "Free some space, then try again." if full else "Check who may write there."
+        hint = MORE_FILES if is_out_of_files(error) else hint
         raise Unavailable(f"{path} cannot be written: {error.strerror}.", hint) from None

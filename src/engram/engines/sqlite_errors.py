@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import apsw
 
+from engram.drafts import MORE_FILES, is_out_of_files
 from engram.engines.holders import held_by
 from engram.errors import Corrupt, EngramError, Invalid, Unavailable
 from engram.model.change import LEFT
@@ -102,9 +103,20 @@ def _named(error: BaseException, path: StrPath) -> EngramError | None:
     message, hint = told.message.format(path=path, error=error), told.hint
     if isinstance(error, apsw.CantOpenError) and len(os.fsencode(path)) > LONGEST_PATH:
         hint = "SQLite opens no path of more than 511 bytes: choose a shorter one with ENGRAM_STORE."
+    if isinstance(error, apsw.CantOpenError | apsw.IOError) and (limit := _limit_met()):
+        message, hint = f"The store {path} cannot be used: {limit}. Nothing was written.", MORE_FILES
     if isinstance(error, apsw.BusyError | apsw.LockedError):
         message += held_by(path)
     if getattr(error, "extendedresult", 0) == apsw.SQLITE_IOERR_FSYNC:
         # A sync that failed says nothing about the bytes: whoever opens the store next may find them whole.
         message = message.replace("Nothing was written.", "What was being written may be there after all, or not.")
     return told.ours(message, hint)
+
+
+def _limit_met() -> str:
+    """What the system says where this process may open no more files, which SQLite does not tell; else ""."""
+    try:
+        os.close(os.open(os.devnull, os.O_RDONLY))
+    except OSError as error:
+        return os.strerror(error.errno or 0) if is_out_of_files(error) else ""
+    return ""

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from engram.drafts import MORE_FILES, is_out_of_files, private_folder
 from engram.errors import EngramError, Invalid, Unavailable
 
 if TYPE_CHECKING:
@@ -47,9 +48,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     screen = Screen(json="--json" in words)
     _speak_utf8()
     try:
-        code = _run(words, screen)
-        if sys.stdout is not None:
-            sys.stdout.flush()  # here, so that a reader who has left is noticed here
+        with _spare_handle():
+            code = _run(words, screen)
+            if sys.stdout is not None:
+                sys.stdout.flush()  # here, so that a reader who has left is noticed here
         return code  # noqa: TRY300 - the flush is part of what may fail
     except EngramError as error:
         _complain(error, screen)
@@ -59,14 +61,35 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except OSError as error:  # the answer, not the asking: what was asked is done and stored
-        _complain(Unavailable(f"The answer could not be written: {error.strerror}.", "See engram history."), screen)
+        unsaid = Unavailable(f"The answer could not be written: {error.strerror}.", "See engram history.")
+        _complain(_no_more_files() if is_out_of_files(error) else unsaid, screen)
         return Unavailable.exit_code
     except KeyboardInterrupt as stopped:  # with what is kept of a long work, and how to go on
         print(" ".join(["\nStopped.", *stopped.args[:1]]), *stopped.args[1:], sep="\n  ", file=sys.stderr)
         return 130
-    except Exception:  # noqa: BLE001 - a bug: told in full to a log, in one line to the person
-        _complain(EngramError("Internal error; nothing was half written.", _logged()), screen)
-        return EngramError.exit_code
+    except Exception as error:  # noqa: BLE001 - a bug: told in full to a log, in one line to the person
+        if is_out_of_files(error):
+            told: EngramError = _no_more_files()
+        else:
+            told = EngramError("Internal error; nothing was half written.", _logged())
+        _complain(told, screen)
+        return told.exit_code
+
+
+@contextmanager
+def _spare_handle() -> Iterator[None]:
+    """Keep a handle of a file back until the block ends: to tell that none is left takes one."""
+    handle = os.open(os.devnull, os.O_RDONLY)
+    try:
+        yield
+    finally:
+        os.close(handle)
+
+
+def _no_more_files() -> Unavailable:
+    return Unavailable(
+        "This process may open no more files.", f"{MORE_FILES} engram history tells whether it was done."
+    )
 
 
 def _command_first(words: list[str]) -> list[str]:
@@ -298,7 +321,6 @@ def _logged() -> str:
     import traceback  # noqa: PLC0415 - only when something broke
 
     from engram.config import data_folder  # noqa: PLC0415 - start-up
-    from engram.drafts import private_folder  # noqa: PLC0415 - start-up
     from engram.operations.quoting import quotable  # noqa: PLC0415 - start-up
 
     trace = quotable(traceback.format_exc())

@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
+from engram.drafts import MORE_FILES, is_out_of_files
 from engram.engines.folders import Loose, loosened, make_folder, sync_folder
 from engram.engines.holders import held_by
 from engram.errors import Corrupt, Invalid, Unavailable
@@ -255,7 +256,9 @@ class Folder:
             )
         return Unavailable(
             f"{path} cannot be used: {error.strerror}. Nothing was written.",
-            "Check the disk's free space and the permissions of the folder.",
+            MORE_FILES
+            if is_out_of_files(error)
+            else "Check the disk's free space and the permissions of the folder.",
         )
 
     def _gone(self) -> Unavailable:
