@@ -154,12 +154,12 @@ class Connections:
         self._close_open()
 
     def _close_open(self) -> None:
-        until = time.monotonic() + PATIENCE
-        for db in list(self._open):
+        until, held = time.monotonic() + PATIENCE, list(self._open)
+        self._open.clear()  # first: who asks from now on waits for a new one, and gets none that is closed
+        self._local = threading.local()
+        for db in held:
             while not _closed(db) and time.monotonic() < until:
                 time.sleep(0.001)
-        self._open.clear()
-        self._local = threading.local()
 
     def resume(self) -> None:
         """Go on after a fork, in the parent and in the child."""
