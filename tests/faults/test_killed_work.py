@@ -92,6 +92,8 @@ def test_an_import_that_is_stopped_by_the_keyboard_says_what_is_kept_and_goes_on
         stderr=subprocess.PIPE,
         text=True,
         env={**os.environ, **variables},
+        # Whatever a shell starts in the background ignores the key, and so does what is started by that.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
 
     def kept() -> int:

@@ -89,7 +89,9 @@ def _helped(name: str) -> Offer:
     ]
     usage = _USAGE.match(told)
     alone = re.sub(r"\[?--[^\]]*\]?", "", usage[1]) if usage else ""
-    spelt = tuple(word for form in re.findall(r"(?<![a-z])[a-z]++(?:\|[a-z]++)++", alone) for word in form.split("|"))
+    spelt = tuple(
+        word for form in re.findall(r"(?<![a-z])[a-z]++(?:\|[a-z]++)++", alone) for word in form.split("|")
+    )
     placed = _joined(
         [Values(spelt), *(_named("", metavar) or ANYTHING for metavar in re.findall(r"[A-Z]+", alone))]
     )
