@@ -87,13 +87,12 @@ def test_an_import_that_is_stopped_by_the_keyboard_says_what_is_kept_and_goes_on
     path, place = tmp_path / "theirs.json", place_of(engine, tmp_path)
     path.write_text("\n".join(map(json.dumps, rows)))
     variables = {"HOME": str(tmp_path), "XDG_CACHE_HOME": f"{tmp_path}/cache", "ENGRAM_EMBEDDER": "none"}
+    heard = ("env", "--default-signal=INT")  # what a shell starts in the background ignores the key
     process = subprocess.Popen(
-        [*COMMAND, "import", str(path), "--store", place],
+        [*heard, *COMMAND, "import", str(path), "--store", place],
         stderr=subprocess.PIPE,
         text=True,
         env={**os.environ, **variables},
-        # Whatever a shell starts in the background ignores the key, and so does what is started by that.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
 
     def kept() -> int:
