@@ -163,6 +163,7 @@ def test_it_ends_without_a_word_from_anybody(tmp_path: Path):
 
 
 def test_it_ends_with_its_input_in_the_middle_of_a_call(engram: Driver):
+    engram("remember", "The store is there")  # a call that is cut off before it began makes none
     with Bare(engram.folder) as server:
         server.ask("tools/list")
         server.send("tools/call", {"name": "remember", "arguments": {"text": "We deploy on Fridays"}})
@@ -170,7 +171,7 @@ def test_it_ends_with_its_input_in_the_middle_of_a_call(engram: Driver):
 
     assert (code, errors) == (0, b"")
     assert engram("doctor").code == 0
-    assert texts(engram) in ([], ["We deploy on Fridays"])
+    assert set(texts(engram)) - {"We deploy on Fridays"} == {"The store is there"}
 
 
 def test_it_ends_with_its_input_while_a_call_waits_for_the_store(engram: Driver):
