@@ -91,3 +91,4 @@ def test_an_import_that_the_disk_ends_says_what_is_there_and_goes_on_with_room(t
     assert "Nothing was written" not in refused.value.message
     assert done.outcomes == {"held": 2 * len(rows) - len(kept), "known": len(kept)}
     assert f"engram undo {done.batch}" in refused.value.hint
+    tell("an import that a full disk ends: told what is kept, and the same import goes on", engine, 1)

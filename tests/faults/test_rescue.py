@@ -8,7 +8,7 @@ import pytest
 import engram
 from engram.errors import EngramError, Unavailable
 from engram.service import Engram
-from faults.harness import new_database
+from faults.harness import new_database, tell
 
 
 def opened(place: str, folder: Path, **more: object) -> Engram:
@@ -79,6 +79,13 @@ def test_what_is_left_of_a_damaged_store_is_rescued_and_the_store_is_not_touched
     assert len(found & EVERY) >= (0 if half_of_one_file else 15)
     assert found <= EVERY  # nothing half, and nothing that was purged
     assert {each: each.read_bytes() for each in files} == before
+    engine = "files" if place.startswith("files:") else "sqlite"
+    tell(
+        "beginning, middle or end of every file destroyed: the rest rescued, nothing touched",
+        engine,
+        1,
+        damaged=True,
+    )
 
 
 def test_an_empty_file_gives_an_export_without_memories_and_a_missing_one_too(tmp_path):

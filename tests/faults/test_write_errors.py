@@ -18,6 +18,7 @@ CALLS = {
 }
 """What each engine asks of the disk to keep something."""
 
+UNSYNCED = "the sync of a commit that fails (EIO): told as not sure, or taken back"
 PLAIN = ("Nothing was written", "may be there after all", "cannot")
 
 
@@ -53,6 +54,7 @@ def test_a_sync_that_fails_is_not_told_as_if_nothing_had_been_written(tmp_path):
 
     assert "may be there after all, or not" in told
     assert_nothing_lost(store, acks)
+    tell(UNSYNCED, "sqlite", 1, simulated=True)
 
 
 def test_a_line_of_plain_files_that_cannot_be_synced_is_refused_and_taken_back(tmp_path):
@@ -66,3 +68,4 @@ def test_a_line_of_plain_files_that_cannot_be_synced_is_refused_and_taken_back(t
     found = open_any(store)
     assert everything(found) == ()
     found.close()
+    tell(UNSYNCED, "files", 1, simulated=True)
