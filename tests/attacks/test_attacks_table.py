@@ -1,4 +1,6 @@
-"""The table of attacks in docs/security.md: every surface is tried, and the tests that it names are there."""
+"""The table of attacks in docs/security.md, and the threat model: what they name was tried, and is there."""
+
+import re
 
 from attacks.ledger import BEGIN, END, PAGE, SURFACES, TESTS, Outcome, gathered, table, told
 
@@ -14,6 +16,20 @@ def test_every_test_that_the_table_names_writes_down_what_it_saw():
 
     assert files
     assert {file for file in files if "tried(" not in (TESTS / file).read_text(encoding="utf-8")} == set()
+
+
+def test_the_threat_model_has_every_attack_and_names_nothing_that_is_not_tested():
+    page = (PAGE.parent / "threat-model.md").read_text(encoding="utf-8")
+    lines = page.partition("## Threats, by boundary")[2].splitlines()
+    rows = [line.split(" | ")[-1] for line in lines if line.startswith("| ")]
+    attacks = {attack for row in rows for attack in re.findall(r"\*([^*]+)\*", row)}
+    tests = [name.split("::") for row in rows for name in re.findall(r"`([^`]+)`", row)]
+
+    assert attacks == {attack for attack, _ in told()} - {"---"}
+    assert len(tests) > 20
+    for file, name in tests:
+        assert f"def {name}(" in (TESTS / file).read_text(encoding="utf-8"), f"{file} has no {name}"
+    assert all(re.search(r"[`*]", row) for row in rows if row.strip(" |") not in {"shown by", "---"})
 
 
 def test_outcomes_are_counted_and_told_apart(tmp_path):
