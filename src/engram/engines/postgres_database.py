@@ -3,7 +3,7 @@
 import logging
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import Any, TypeVar, cast
 from weakref import WeakSet
 
@@ -81,6 +81,7 @@ class Database:
             db.execute("SELECT set_config('role', %s, false)", [ROLE])
         self._url, self._most = url, most
         self._pool = self._connections()
+        self._pool.open()
         _KNOWN.add(self)
 
     def _connections(self) -> ConnectionPool[Connection]:
@@ -100,7 +101,7 @@ class Database:
             timeout=PATIENCE,
             reconnect_timeout=AGAIN,
             reconnect_failed=_try_again,
-            open=True,
+            open=False,
         )
 
     def read(self, org: str, act: Callable[[Part], Callable[[], T]]) -> T:
@@ -129,7 +130,7 @@ class Database:
         Raises:
             Unavailable: when it does not.
         """
-        with self._in_our_words(), self._pool.connection(PROBED) as db:
+        with self._in_our_words(), self._connection(PROBED) as db:
             db.execute("SELECT 1")
 
     def close(self) -> None:
@@ -137,13 +138,23 @@ class Database:
         self._pool.close()
 
     def renew(self) -> None:
-        """Connect anew in a forked process: the connections, and the threads behind them, are its parent's."""
+        """Connect anew in a forked process: the connections, and the threads behind them, are its parent's.
+
+        Only when it is used: most forked processes never ask, and a pool nobody uses should have no threads.
+        """
+        if self._pool.closed:
+            return
         _LEFT_ALONE.append(self._pool)
         self._pool = self._connections()
 
+    def _connection(self, patience: float | None = None) -> AbstractContextManager[Connection]:
+        if self._pool.closed:  # a fork left it so; one that was closed by us refuses
+            self._pool.open()
+        return self._pool.connection(patience)
+
     def _once(self, org: str, begin: str, act: Callable[[Part], T]) -> T:
         """As the application role and for this org alone, until it ends; what is raised inside undoes it."""
-        with self._in_our_words(), self._pool.connection() as db:
+        with self._in_our_words(), self._connection() as db:
             try:
                 with db.pipeline():
                     db.execute(cast("Any", begin))
