@@ -234,9 +234,12 @@ class TestVerify:
             memory.verify("mem-0001", repin=True)
 
     def test_it_is_as_before_where_nothing_changed(self, memory: Engram):
-        memory.remember("Requests time out", cite=["src/api.py:3"])
+        made = memory.remember("Requests time out", cite=["src/api.py:3"]).memory
+        done = memory.verify("mem-0001")
 
-        assert memory.verify("mem-0001").memories[0].verified_at is not None
+        assert done.event
+        assert done.memories[0].citations == made.citations
+        assert done.memories[0].verified_at == done.memories[0].updated_at > made.updated_at
 
     def test_a_curated_memory_is_pinned_by_a_persons_confirmed_word(self, repo: Repo, memory: Engram):
         memory.remember("Never raise the timeout", kind="rule", cite=["src/api.py:3"], confirm=True)

@@ -394,7 +394,9 @@ def test_every_text_is_read_and_every_interval_has_an_inside(text, now):
 @pytest.mark.parametrize("now", [datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)])
 def test_the_ends_of_time_are_no_fault(now):
     for question, *_ in DATES:
-        asked(question, now)
+        found = asked(question, now)
+        if found.since and found.until:
+            assert found.since < found.until, question
 
 
 def test_nothing_is_compiled_for_a_question_without_time():

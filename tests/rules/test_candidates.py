@@ -203,7 +203,7 @@ def test_a_few_pairs_of_characters_in_common_are_a_coincidence():
 
 
 def test_a_word_and_a_pair_of_characters_are_two_words():
-    assert against("Gateway 服务", "Gateway 服务 ok yes") is not None
+    assert against("Gateway 服务", "Gateway 服务 ok yes").why == "both about Gateway"
 
 
 def test_two_words_of_five_are_just_enough_beside_another_value():

@@ -111,8 +111,10 @@ def test_what_is_curated_becomes_live_and_changes_by_a_confirmed_word_only():
 
 
 def test_what_is_curated_is_weighed_and_put_out_of_use_without_one():
-    compose("test", request(), [step(rule(), request(), importance=9)])
-    compose("test", request(), [step(rule(), request(), status="rejected", text="Deploy when you like")])
+    weighed, ended = {"importance": 9}, {"status": "rejected", "text": "Deploy when you like"}
+    for changes in (weighed, ended):
+        (put,) = compose("test", request(), [step(rule(), request(), **changes)]).puts
+        assert {name: getattr(put, name) for name in changes} == changes
 
 
 @pytest.mark.parametrize(
@@ -140,4 +142,5 @@ def test_nothing_new_is_said_where_one_may_not_write(said):
 def test_what_one_has_there_may_be_weighed_and_taken_away(changes):
     shared = memory(scope=API, visibility="shared")
 
-    assert compose("test", request(SHUT_OUT), [step(shared, request(), **changes)]).puts
+    (put,) = compose("test", request(SHUT_OUT), [step(shared, request(), **changes)]).puts
+    assert {name: getattr(put, name) for name in changes} == changes

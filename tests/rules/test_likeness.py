@@ -232,9 +232,12 @@ def test_a_changed_value_or_negation_of_a_state_is_a_contradiction(old, new, rea
     assert reason == contradiction(old, new)
 
 
-@pytest.mark.parametrize(("old", "new"), [pair[:2] for pair in CONTRADICTIONS])
-def test_a_contradiction_is_seen_from_both_sides(old, new):
-    assert contradiction(new, old) is not None
+@pytest.mark.parametrize(("old", "new", "reason"), CONTRADICTIONS)
+def test_a_contradiction_is_seen_from_both_sides(old, new, reason):
+    what, _, values = reason.rpartition(": ")
+    mirrored = " → ".join(reversed(values.split(" → ")))
+
+    assert contradiction(new, old) == (f"{what}: {mirrored}" if what else reason)
 
 
 @pytest.mark.parametrize(("old", "new"), NO_CONTRADICTIONS)

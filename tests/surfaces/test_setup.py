@@ -604,7 +604,8 @@ def test_a_file_that_another_set_up_took_meanwhile_is_left_alone(tmp_path: Path)
     (done,) = _carried_out([plan], journal, removing=True)
 
     assert isinstance(done.error, Conflict)
-    assert file.exists()
+    assert file.read_bytes() == b"ours"
+    assert Journal(str(tmp_path / "j")).records[str(file)].agents == ("gemini-cli", "antigravity")
 
 
 def test_a_set_up_that_another_one_keeps_out_says_so(setup: Driver, monkeypatch: pytest.MonkeyPatch):

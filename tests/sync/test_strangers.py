@@ -111,14 +111,17 @@ def test_a_replica_is_accepted_by_its_fingerprint_too(met):
     assert ada.memory.replicas().replicas[1].state == "accepted"
 
 
-def test_another_key_under_a_known_name_is_told_and_its_chunks_are_skipped(met):
+def test_another_key_under_a_known_name_is_told_and_the_first_one_counts_on(met):
     ada, stranger = met
     accept(ada, stranger)
     card = next(file for file in ada.files() if file.name == f"{stranger.memory.engine.replica()}.json")
     card.write_text(card.read_text().replace(card.read_text().split('"key": "')[1][:64], "ab" * 32))
-    done = ada.sync()
+    stranger.say("Signed with the first key")
+    stranger.sync()
+    done = ada.fetch(stranger).sync()
 
     assert any("another key" in problem for problem in done.problems)
+    assert "Signed with the first key" in ada.texts()
 
 
 def test_two_devices_of_one_name_are_told_apart(tmp_path):
