@@ -4,7 +4,8 @@
 
 Builds the wheel, installs it with its default requirements alone, and then, with nothing but that: the version,
 the tour, a save, a recall by meaning, an MCP client that connects and asks for the same, and a check of the store.
-Fails where a step does. Beside it stand the size and the number of packages that other memories bring, where
+Then the same wheel through pipx and through uv, where a save and a recall are all that is done. Fails where a step
+does. Beside it stand the size and the number of packages that other memories bring, where
 another bench has made their virtualenvs. `--write` puts the tables into docs/benchmarks.md.
 """
 
@@ -28,6 +29,7 @@ from driver import CACHE, peers
 from common import DOCS, Bar, dated, machine, table, write_between
 
 ROOT = Path(__file__).resolve().parents[2]
+INSTALLERS = ("pipx==1.18.4", "uv==0.13.8")
 TEXT, QUESTION = "The staging database listens on port 5433", "how do I connect to the pre-production db?"
 
 CLIENT = """
@@ -70,7 +72,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="engram-wheel-") as place:
         folder = Path(place)
         wheel, built = _built(folder)
-        steps = [built, *_steps(folder, wheel)]
+        steps = [built, *_steps(folder, wheel), *_as_a_tool(folder, wheel)]
         size = wheel.stat().st_size / 1e6
         weights = [_weight("engram", "", folder / "venv"), *_others()]
     told = "\n\n".join(
@@ -135,6 +137,35 @@ def _steps(folder: Path, wheel: Path) -> Iterator[Step]:
         if expected not in said:
             raise SystemExit(f"{what}: expected {expected!r}, and it said:\n{said}")
         bar.step()
+
+
+def _as_a_tool(folder: Path, wheel: Path) -> Iterator[Step]:
+    """The same wheel as a command of its own, by each of the two installers that make one."""
+    installers = folder / "installers" / "bin"
+    venv.create(installers.parent, with_pip=True)
+    _run([str(installers / "pip"), "install", "-q", *INSTALLERS], cwd=folder)
+    for name, install in (("pipx", ["pipx", "install", "--quiet"]), ("uv", ["uv", "tool", "install", "--quiet"])):
+        home = folder / name
+        variables = {
+            **_clean(),
+            "HOME": str(home),
+            "PIPX_HOME": str(home / "tools"),
+            "PIPX_BIN_DIR": str(home / "bin"),
+            "UV_TOOL_DIR": str(home / "tools"),
+            "UV_TOOL_BIN_DIR": str(home / "bin"),
+            "UV_CACHE_DIR": str(home / "cache"),
+        }
+        home.mkdir()
+        begun = time.monotonic()
+        _run([str(installers / install[0]), *install[1:], str(wheel)], cwd=home, variables=variables)
+        yield Step(f"{' '.join(install[:-1])}, with what it requires", time.monotonic() - begun)
+        engram = str(home / "bin" / "engram")
+        begun = time.monotonic()
+        _run([engram, "remember", TEXT], cwd=home, variables=variables)
+        said = _run([engram, "recall", QUESTION], cwd=home, variables=variables)
+        yield Step(f"engram remember and recall, as {name} installed it", time.monotonic() - begun)
+        if TEXT not in said:
+            raise SystemExit(f"Installed by {name}, it recalled:\n{said}")
 
 
 def _clean() -> dict[str, str]:
