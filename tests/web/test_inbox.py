@@ -150,6 +150,39 @@ def test_what_is_curated_asks_twice(here: Site):
         assert memory.get(handle).memories[0].approved_by == "person"
 
 
+CONFIRMS_AT_ONCE = """() => new MutationObserver((_, watch) => {
+  const confirm = document.querySelector('button[data-focus]');
+  if (!confirm) return;
+  watch.disconnect();
+  confirm.click();
+}).observe(document.body, {childList: true, subtree: true})"""
+
+
+def test_whoever_confirms_in_the_moment_they_are_asked_stays_on_the_page(here: Site):
+    with here.memory() as memory:
+        handle = waits(memory, "Anchors are weighed by two")
+    page = here.enter("/web/inbox")
+    page.evaluate(CONFIRMS_AT_ONCE)
+    page.keyboard.press("a")
+
+    expect(page.locator("#toasts")).to_contain_text(f"Approved {handle}")
+    expect(page).to_have_url(f"{here.origin}/web/inbox")
+    assert standing_of(here, handle)[0] == "promoted"
+
+
+def test_whoever_decides_in_the_moment_the_page_is_there_stays_on_it(here: Site):
+    with here.memory() as memory:
+        handle = waits(memory, "Flags are hoisted at eight")
+    page = here.enter()
+    page.add_init_script(
+        "addEventListener('DOMContentLoaded', () => document.querySelector('[data-key=a]').click())"
+    )
+    page.goto(f"{here.origin}/web/inbox")
+
+    expect(card(page, handle).get_by_role("button", name="Yes, I confirm it")).to_be_focused()
+    expect(page).to_have_url(f"{here.origin}/web/inbox")
+
+
 def test_a_card_is_approved_and_undone_by_mouse(here: Site):
     with here.memory() as memory:
         handle = waits(memory, "Backups are tried every month")

@@ -120,9 +120,6 @@
     const target = (item && byKey('data-key', key, item)) || (group && byKey('data-group-key', key, group)) || byKey('data-page-key', key);
     if (!target) return false;
     if (typing(target)) return target.focus(), true;
-    // Whoever is quicker than htmx finds what has just come without it: then it looks at it now.
-    const owner = target.closest('[hx-get], [hx-post]');
-    if (owner && !owner.hasAttribute('data-htmx-powered')) htmx.process(owner);
     if (target.matches('[hx-get][hx-target]')) opening = Date.now();
     target.click();
     return true;
@@ -421,4 +418,5 @@
   }
 
   stand(one('[data-item]'), { focus: false });
+  htmx.process(document.body); // by itself it would look a moment later: whoever was quicker would leave the page
 })();
