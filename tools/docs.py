@@ -131,19 +131,16 @@ def _inside(folder: Path, indent: str) -> list[tuple[str, str]]:
 
 
 def _layers() -> Iterator[tuple[str, str, str]]:
-    """The table of the fence, without the layers that are not there."""
+    """The table of the fence: each layer, what it may import, and why."""
     found = [
         each.value
         for each in ast.parse(FENCE.read_text(encoding="utf-8")).body
         if isinstance(each, ast.AnnAssign) and ast.unparse(each.target) == "MAY_IMPORT" and each.value is not None
     ]
     rows = ast.literal_eval(found[0])
-    there = {name for name in rows if (SOURCE / name).is_dir() or (SOURCE / f"{name}.py").is_file()} | {"wiring"}
     for name, (allowed, why) in rows.items():
-        if name in there or name == "face":
-            shown = "`__init__.py`" if name == "face" else f"`{name}`"
-            known = [one for one in [*rows, "wiring"] if one in allowed & there]
-            yield shown, ", ".join(known) or "nothing", why
+        shown = "`__init__.py`" if name == "face" else f"`{name}`"
+        yield shown, ", ".join(one for one in [*rows, "wiring"] if one in allowed) or "nothing", why
 
 
 def _first_sentence(file: Path) -> str:
@@ -282,7 +279,8 @@ def failures() -> Iterator[str]:
         (f"`{each.__name__}`", f"`{each.code}`", str(each.exit_code), str(each.http_status), first_line(each))
         for each in errors.TABLE
     ]
-    rows.append(("anything else", "`internal`", "1", "500", "A bug. It is shown in full; please report it."))
+    bug = "A bug. The details go to a log, and the answer says where; please report them."
+    rows.append(("anything else", "`internal`", "1", "500", bug))
     yield from (
         "# Errors",
         "",
@@ -299,10 +297,10 @@ def failures() -> Iterator[str]:
         "```",
         "",
         "Exit code 0 means done, also for a `recall` that found nothing. `doctor` ends with 8 when it found an",
-        "error, `evidence --fail-on` with 11 when it found what was not to be. 130 means stopped by Ctrl-C.",
+        "error, `evidence --fail-on` with 11 when it found one of the verdicts named. 130 means stopped by Ctrl-C.",
         "",
-        "Over HTTP there are two more, told before anybody is asked for: 421 `misdirected`, where the request",
-        "names another host, and 405 `invalid`, where an address is asked in a way it does not know.",
+        "Over HTTP there are two more, answered before credentials are asked for: 421 `misdirected`, where the",
+        "request names another host, and 405 `invalid`, where a route does not know its method.",
         "",
         "What a caller may not read is `NotFound`, never `Forbidden`, so that nobody can probe for what exists.",
     )

@@ -9,7 +9,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 def main(words: list[str]) -> None:
     """Let atheris look for so many seconds, beginning with what was kept."""
-    target, seconds = (*words, "files", "60")[:2] if words else ("files", "60")
+    target, seconds = (*words, *("files", "60")[len(words) :])
     sys.path[:0] = [str(ROOT / "src"), str(ROOT / "tests")]
     import atheris  # noqa: PLC0415 - got by `make fuzz` alone
 
@@ -25,10 +25,10 @@ def main(words: list[str]) -> None:
     found = ROOT / "build" / "fuzz" / target
     found.mkdir(parents=True, exist_ok=True)
     kept = ROOT / "tests" / "attacks" / "corpus" / target
-    words = found.parent / f"{target}.dict"
-    words.write_text("\n".join(sorted(_words(kept))), encoding="utf-8")
+    dictionary = found.parent / f"{target}.dict"
+    dictionary.write_text("\n".join(sorted(_words(kept))), encoding="utf-8")
     bounds = [
-        f"-dict={words}",
+        f"-dict={dictionary}",
         f"-max_total_time={seconds}",
         "-max_len=4096",
         "-timeout=10",

@@ -17,8 +17,6 @@ from engram.service import Engram
 from engram.surfaces.mcp.server import build
 from engram.wiring import open as open_memory
 
-Says = Callable[..., Awaitable[Any]]
-
 
 class Talk:
     """One caller at the tools of one profile."""
