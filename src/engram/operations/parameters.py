@@ -178,7 +178,9 @@ UndoOf = Annotated[str, "Take back all that was done to this memory after the ev
 HistoryOf = Annotated[str, "A memory; without one, everything."]
 BeforeEvent = Annotated[int | None, "Go on before this event number."]
 HygienePath = Annotated[str, "A file or folder of another store to look at, instead of your own.", FILES]
-Fix = Annotated[bool, "Mend what can be mended: file modes and everything derived from the records."]
+Fix = Annotated[
+    bool, "Mend what can be mended: file modes, everything derived from the records, and names of an earlier form."
+]
 InsightText = Annotated[str, "What was noticed, in a short sentence."]
 InsightCategory = Annotated[
     str,

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping
 
-from engram.errors import Corrupt
+from engram.errors import Corrupt, Moved
 from engram.model.answers_store import KindRow, Kinds, Report, Stats
 from engram.model.change import LEFT, Finding
 from engram.model.filter import ANYTHING
@@ -17,6 +17,7 @@ from engram.operations.history import how_many
 from engram.ports import Noticing, able
 from engram.rules.access import is_keeper, require_keeper, require_person
 from engram.rules.kinds import own_lists
+from engram.rules.naming import Misnamed, put_right
 
 HINTS = {"pending": "Review {}: engram review.", "stale": "Look at {}: engram list --standing stale."}
 
@@ -85,17 +86,19 @@ def _looked_through(call: Call, *, fix: bool) -> Report:
     if counted:
         tallies = call.engine.tallies()
         attached: list[Memory] = []
-        repeats = _Repeats()
+        repeats, misnamed = _Repeats(), Misnamed()
         for memory in every(call, ANYTHING):
             stands = standing(memory, call.now)
             counts[stands] += 1
             call.progress(counts.total(), 0, "looking at memories")
+            misnamed.look_at(memory)
             if memory.assets:
                 attached.append(memory)
             if stands == "live" and not call.policy.kind(memory.kind).apart:  # a prompt may be said again
                 repeats.look_at(memory)
         findings += looked_at(call, attached, fix=fix)
         findings += repeats.told()
+        findings += _named(call, misnamed, fix=fix)
     for word, hint in HINTS.items():
         if count := counts[word]:
             subject, which = ("1 memory is", "it") if count == 1 else (f"{count} memories are", "them")
@@ -119,6 +122,35 @@ def _unread(looked_at: int, held: int) -> list[Finding]:
         return []
     told = f"{looked_at:,} of {held:,} memories were looked at: the others are for others to read."
     return [Finding("unread", told, "Files, index and history were checked whole.", severity="note")]
+
+
+def _named(call: Call, misnamed: Misnamed, *, fix: bool) -> list[Finding]:
+    """Names in the form of an older version, brought into ours.
+
+    Whoever has an identity mends their own memories; whoever runs the store mends all.
+    """
+    found = misnamed.found()
+    mine = [one for one in found if call.caller.owner in ("", one[0].owner)]
+    batch, mended = call.new_id(), 0
+    for memory, named in mine if fix else ():
+        try:
+            call.engine.commit(put_right(memory, named, call.request(batch=batch)))
+            mended += 1
+        except Moved:  # somebody changed it meanwhile
+            continue
+    findings = []
+    if mended:
+        told = f"The names of {_memories(mended)} were composed."
+        findings.append(Finding("names", told, f"Take it back: engram undo {batch}.", severity="note"))
+    if left := len(found) - mended:
+        kept = "was" if left == 1 else "were"
+        told = f"{_memories(left)} {kept} named by an earlier version, in another form of the same letters."
+        findings.append(Finding("names", told, "Mend it: engram doctor --fix.", severity="warning", fixable=True))
+    return findings
+
+
+def _memories(count: int) -> str:
+    return "1 memory" if count == 1 else f"{count:,} memories"
 
 
 class _Repeats:
