@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from engram.errors import Invalid
-from engram.model.filter import ANYTHING, Filter, matches, matches_any
+from engram.model.filter import ANYTHING, COMMON, Filter, matches, matches_any
 from engram.model.memory import Context, Memory
 from engram.model.outline import outline
 from engram.model.record import replace
@@ -30,6 +30,7 @@ ONE = Memory(
     amends="two",
     replaced_by="three",
     pinned=True,
+    held_for="conflict",
     status="promoted",
     context=Context(agent="codex", branch="topic"),
     valid_until=LATER,
@@ -59,6 +60,8 @@ ONE = Memory(
         ({"outline": outline("The api port is 9090")}, {"outline": "other"}),
         ({"amends": "two"}, {"amends": ""}),
         ({"replaced_by": "three"}, {"replaced_by": ""}),
+        ({"held_for": "conflict"}, {"held_for": ""}),
+        ({"touches": ()}, {"touches": ("one",)}),
         ({"agent": "codex"}, {"agent": ""}),
         ({"made_on": "topic"}, {"made_on": "main"}),
         ({"ends_by": LATER}, {"ends_by": LATER - timedelta(seconds=1)}),
@@ -99,16 +102,49 @@ def test_what_is_near_is_the_same_text_or_the_same_statement_but_for_a_value():
     assert not matches(ONE, Filter(near="The web port is 8080"))
 
 
-def test_sessions_and_relations_answer_the_clauses_they_have_and_no_other():
-    session = Session(id="s", scope=Scope("project", "api"), owner="alex", started_at=START)
-    relation = Relation(id="r", from_id="a", to_id="b", kind="related", created_at=START, updated_at=START)
-    assert matches_any(session, Filter(within=Scope("project", "api"), owner="alex", since=START))
-    assert not matches_any(session, Filter(scopes=(GLOBAL,)))
-    assert matches_any(relation, Filter(ids=("r",), scopes=(GLOBAL,), until=LATER))
-    assert matches_any(ONE, Filter(kinds=("infra",)))
-    for record in (session, relation):
-        with pytest.raises(Invalid, match="kinds"):
-            matches_any(record, Filter(kinds=("infra",)))
+def test_texts_that_are_no_statements_are_not_near_for_that():
+    plain = replace(ONE, text="Who owns the release train?")
+
+    assert outline(plain.text) == outline("Hello") == ""
+    assert matches(plain, Filter(near=plain.text))
+    assert not matches(plain, Filter(near="Hello"))
+
+
+SESSION = Session(id="s", scope=Scope("project", "api"), owner="alex", started_at=START)
+RELATION = Relation(
+    id="r", from_id="a", to_id="b", kind="related", owner="alex", created_at=START, updated_at=LATER
+)
+
+
+@pytest.mark.parametrize(
+    ("record", "holds", "fails"),
+    [
+        *((one, {"ids": (one.id, "x")}, {"ids": ("x",)}) for one in (SESSION, RELATION)),
+        *((one, {"ids": None}, {"ids": ()}) for one in (SESSION, RELATION)),
+        *((one, {"owner": "alex"}, {"owner": ""}) for one in (SESSION, RELATION)),
+        *((one, {"since": START}, {"since": LATER}) for one in (SESSION, RELATION)),
+        *((one, {"until": LATER}, {"until": START}) for one in (SESSION, RELATION)),
+        (SESSION, {"scopes": (GLOBAL, SESSION.scope)}, {"scopes": (GLOBAL,)}),
+        (SESSION, {"within": SESSION.scope}, {"within": GLOBAL}),
+        (SESSION, {"touches": ()}, {"touches": ("s",)}),
+        (RELATION, {"scopes": (GLOBAL,)}, {"scopes": (SESSION.scope,)}),
+        (RELATION, {"within": GLOBAL}, {"within": SESSION.scope}),
+        (RELATION, {"touches": ("x", "a")}, {"touches": ("r",)}),
+        (RELATION, {"touches": ("b",)}, {"touches": ("x",)}),
+        (ONE, {"kinds": ("infra",)}, {"kinds": ("fact",)}),
+    ],
+)
+def test_each_clause_that_every_record_answers(record, holds, fails):
+    assert matches_any(record, Filter(**holds))
+    assert not matches_any(record, Filter(**fails))
+
+
+@pytest.mark.parametrize("name", sorted(set(Filter._fields) - COMMON))
+@pytest.mark.parametrize("record", [SESSION, RELATION], ids=["session", "relation"])
+def test_sessions_and_relations_are_not_asked_what_only_memories_have(record, name):
+    with pytest.raises(Invalid, match=f"by {name}[.]"):
+        matches_any(record, Filter(**{name: ("x",)}))
+    assert matches_any(record, Filter(now=LATER, view="b"))
 
 
 def test_a_view_makes_what_is_staged_on_that_branch_live():

@@ -59,11 +59,13 @@ def test_what_was_saved_at_that_very_moment_was_known(world: World):
     assert found(world, "harbour", START, words=True) == ["The harbour is small"]
 
 
-def test_what_came_from_another_store_hides_no_old_words(world: World):
+@pytest.mark.parametrize("late", [False, True], ids=["made before", "made at that very moment"])
+def test_what_came_from_another_store_hides_no_old_words(world: World, late: bool):
     other = World(name="other", engine=RamEngine("elsewhere"))
-    other.person.remember("A thing of another store")
     known = world.person.remember("The harbour is small").memory
     moment = later(world)
+    other.clock.now = moment if late else START
+    other.person.remember("A thing of another store")
     world.person.revise(known.id, text="The lighthouse is tall")
     past = Past(tuple((event, None) for event in other.events()))
     world.engine.commit(Change(None, puts=tuple(other.everything().values()), past=past))
@@ -301,3 +303,107 @@ def test_what_a_model_cannot_read_was_not_near_to_anything_then_either():
     (hit,) = world.person.recall("zanzibar", as_of=moment, weak=True).hits
 
     assert "meaning" not in hit.reasons
+
+
+def test_whatever_was_not_known_then_leaves_the_others_there(world: World, by_words: bool):
+    known = [world.person.remember(f"The harbour of {town} is small").memory for town in ("Riga", "Oslo", "Rome")]
+    for one in known:
+        moment = later(world)
+        world.person.forget(one.id)
+        assert sorted(found(world, "harbour", moment, words=by_words)) == sorted(each.text for each in known)
+        still = sorted(each.text for each in known if each is not one)
+        moment = later(world)
+        world.person.restore(one.id)
+        assert sorted(found(world, "harbour", moment, words=by_words)) == still
+
+
+def test_a_memory_that_has_some_of_its_old_words_still_is_one_answer(world: World, by_words: bool):
+    made = world.person.remember("The harbour is small").memory
+    moment = later(world)
+    world.person.revise(made.id, text="The harbour is large")
+    answer = world.person.recall("harbour", as_of=moment, words=by_words)
+
+    assert [hit.memory.text for hit in answer.hits] == ["The harbour is small"]
+    assert answer.collapsed == 0
+
+
+def test_what_was_reworded_in_another_store_is_found_by_its_old_words(world: World):
+    other = World(name="other", engine=RamEngine("elsewhere"))
+    made = other.person.remember("The harbour is small").memory
+    moment = later(other)
+    other.person.revise(made.id, text="The lighthouse is tall")
+    past = Past(tuple((event, None) for event in other.events()))
+    world.clock.now = other.clock.now
+    world.engine.commit(Change(None, puts=tuple(other.everything().values()), past=past))
+
+    assert found(world, "harbour", moment, words=True) == ["The harbour is small"]
+
+
+def test_what_was_reworded_and_then_erased_stops_no_question(world: World, by_words: bool):
+    erased = world.person.remember("The harbour is small").memory
+    kept = world.person.remember("The harbour of Riga is deep").memory
+    moment = later(world)
+    world.person.revise(kept.id, text="The lighthouse is tall")
+    world.person.revise(erased.id, text="The harbour is large")
+    world.person.purge(erased.id, confirm=True)
+    later(world)
+
+    assert found(world, "harbour", moment, words=by_words) == ["The harbour of Riga is deep"]
+
+
+def test_what_was_merely_pinned_since_is_no_nearer_to_a_question_about_the_past(world: World):
+    world.person.remember("The harbour is small")
+    pinned = world.person.remember("Lunch is at noon").memory
+    moment = later(world)
+    world.person.revise(pinned.id, pinned=True)
+
+    assert found(world, "harbour", moment, words=True, weak=True) == ["The harbour is small"]
+
+
+def test_the_words_of_then_are_about_as_telling_as_they_were(world: World):
+    for text in ("Lunch is at noon", "Nadia keeps bees", "The printer is out of ink"):
+        world.person.remember(text)
+    made = world.person.remember("The harbour of Oslo is small").memory
+
+    def told(question: str, moment: datetime | None) -> float:
+        return world.person.recall(question, as_of=moment, words=True).hits[0].reasons["words"]
+
+    whole, half = (told(question, None) for question in ("small harbour", "small sauna"))
+    moment = later(world)
+    world.person.revise(made.id, text="Bread is made of rye")
+
+    assert told("small harbour", moment) == pytest.approx(whole, abs=0.13)
+    assert told("small sauna", moment) == pytest.approx(half, abs=0.13)
+
+
+@pytest.mark.parametrize("question", ["What of Bartholomew's train?", "What of Bartholomew's next holiday?"])
+def test_a_name_that_was_known_then_is_no_strange_one(world: World, question: str):
+    made = world.person.remember("Bartholomew owns the release train").memory
+    asked = world.person.recall(question, words=True)
+    moment = later(world)
+    world.person.revise(made.id, text="Nadia keeps the other car")
+    then = world.person.recall(question, words=True, as_of=moment)
+
+    assert [hit.memory.text for hit in then.hits] == ["Bartholomew owns the release train"]
+    assert then.hits[0].relevance >= asked.hits[0].relevance
+
+
+def test_a_question_that_the_model_cannot_read_is_asked_of_the_past_by_words():
+    world = World(embedder=Concepts(SEA))
+    world.embedder.latin = True
+    made = world.person.remember("\u6e2f\u306f\u5c0f\u3055\u3044").memory
+    moment = later(world)
+    world.person.revise(made.id, text="Lunch is served at noon")
+
+    assert found(world, "\u6e2f\u306f\u5c0f\u3055\u3044", moment) == ["\u6e2f\u306f\u5c0f\u3055\u3044"]
+
+
+def test_of_a_memory_that_changed_very_often_the_latest_changes_are_taken_back():
+    world = World()
+    made = world.person.remember("The harbour is small").memory
+    for _ in range(1000):
+        world.person.revise(made.id, pinned=not world.now(made.id).pinned)
+    moment = later(world)
+    world.person.revise(made.id, text="The lighthouse is tall")
+
+    assert found(world, "harbour", moment, words=True) == ["The harbour is small"]

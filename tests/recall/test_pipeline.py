@@ -1,7 +1,7 @@
 """One question, answered: only what is live and readable, once, with a word where nothing is relevant."""
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 from pathlib import Path
 
@@ -10,11 +10,12 @@ import pytest
 from engram.engines.sqlite import SqliteEngine
 from engram.errors import Invalid, Unavailable
 from engram.inference.lazy import LazyEmbedder, Loaded
-from engram.model.answers import Recalled
+from engram.model.answers import Recalled, Recollection
 from engram.model.scope import Scope
 from engram.model.text import query_terms
 from engram.ports import Embedder
-from engram.recall.pipeline import RELEVANT
+from engram.recall import pipeline
+from engram.recall.pipeline import FAINT, RELEVANT
 from recall.embedders import Concepts
 from rules.world import World
 
@@ -282,6 +283,32 @@ def test_a_question_about_something_else_is_declined(knowing: World, question: s
     assert (near.weak, near.hint) == (0, "")
 
 
+def test_what_is_just_relevant_is_an_answer(monkeypatch: pytest.MonkeyPatch):
+    world = World()
+    world.person.remember("Nadia reviews every change to the billing service")
+    (hit,) = world.person.recall("zeppelin of the billing curtain", words=True, weak=True).hits
+    for bound, expected in ((hit.relevance, 1), (hit.relevance + 0.001, 0)):
+        monkeypatch.setattr(pipeline, "RELEVANT", bound)
+        assert len(world.person.recall("zeppelin of the billing curtain", words=True).hits) == expected
+
+
+@pytest.mark.parametrize(
+    ("score", "relevance", "counts"),
+    [
+        (0.01, RELEVANT, True),  # relevant by itself
+        (0.3, FAINT, True),  # for its company
+        (0.29, RELEVANT - 0.01, False),  # too far from the best
+        (0.59, FAINT - 0.01, False),  # beside the point
+    ],
+)
+def test_what_is_faint_counts_where_it_is_near_the_best(score: float, relevance: float, counts: bool):
+    memory = World().person.remember("The harbour is small").memory
+    hits = [Recollection(memory, *each, {}, 5) for each in ((0.6, 0.9), (score, relevance), (0.5, 0.9))]
+
+    assert list(pipeline._clear(hits, weak=False)) == (hits if counts else [hits[0], hits[2]])
+    assert list(pipeline._clear(hits, weak=True)) == hits
+
+
 def test_a_question_about_something_else_is_declined_by_words_too(knowing: World):
     asked = "which zeppelin umbrella marmalade trumpet giraffe saxophone in the billing curtain"
     answer = knowing.person.recall(asked, words=True)
@@ -344,6 +371,36 @@ def test_who_looked_everywhere_is_not_told_to_look_everywhere(question: str):
     assert here.hits == everywhere.hits == ()
     assert everywhere.hint
     assert "--everywhere" not in everywhere.hint
+
+
+@pytest.mark.parametrize(
+    ("question", "here", "everywhere"),
+    [
+        ("?!", "There is no word to look for in that question.", "There is no word to look for in that question."),
+        (
+            "zeppelin",
+            "Nothing is known about that here. Try other words, or --everywhere.",
+            "Nothing is known about that. Try other words.",
+        ),
+        (
+            "deploy the zeppelin umbrella trumpet giraffe saxophone curtain",
+            "Nothing relevant is known here. See what came near with --weak, or try --everywhere.",
+            "Nothing relevant is known. See what came near with --weak.",
+        ),
+        (
+            "Did Zebulon deploy the zeppelin umbrella trumpet giraffe?",
+            "Nothing is known about Zebulon here. See what came near with --weak.",
+            "Nothing is known about Zebulon here. See what came near with --weak.",
+        ),
+        ("deploy", "", ""),
+    ],
+)
+def test_a_question_without_an_answer_is_told_why_and_what_to_try(question: str, here: str, everywhere: str):
+    world = World()
+    world.person.remember("We deploy on Fridays")
+
+    assert world.person.recall(question, words=True).hint == here
+    assert world.person.recall(question, words=True, everywhere=True).hint == everywhere
 
 
 @pytest.mark.parametrize(
@@ -447,6 +504,50 @@ def test_the_answer_tells_where_each_search_put_a_hit(world: World):
 
     assert ranks["The harbour is small"] == {"words": 1, "meaning": 1}
     assert ranks["A haven of sorts"] == {"meaning": 2}
+
+
+def test_of_what_has_a_phrase_that_must_be_there_only_words_tell_the_place(world: World):
+    world.person.remember("The harbour is small")
+    (hit,) = world.person.recall('"the harbour"').hits
+
+    assert hit.ranks == {"words": 1}
+    assert world.person.recall('"the harbour"').by_meaning
+
+
+@pytest.mark.parametrize("latin", [True, False])
+def test_a_text_that_the_model_cannot_read_is_near_to_nothing(latin: bool):
+    world = World(embedder=Concepts({**SEA, "гавань": 0}))
+    world.embedder.latin = latin
+    world.person.remember("гавань")
+    near = world.person.recall("haven", weak=True)
+
+    assert near.by_meaning
+    assert texts(near) == ([] if latin else ["гавань"])
+
+
+def test_an_answer_that_has_every_word_is_not_relaxed(world: World):
+    world.person.remember("The harbour is small", tag=["tide"], key="pier")
+
+    for question in ("harbour", "small harbour", "harbour tide", "pier of the harbour"):
+        assert not world.person.recall(question, words=True).relaxed
+    assert world.person.recall("harbour of giants", words=True).relaxed
+    assert not world.person.recall("giants", words=True).relaxed
+
+
+@pytest.mark.parametrize(("lacking", "told"), [(1, "1 memory has"), (2, "2 memories have")])
+def test_what_has_no_vector_yet_is_told(world: World, lacking: int, told: str):
+    def refuse(_: Sequence[str]) -> list[bytes]:
+        raise Unavailable("It stumbled.", "Try again.")
+
+    world.person.remember("Lunch is at noon")
+    world.person.recall("lunch")
+    world.embedder.documents = refuse
+    for number in range(lacking):
+        world.person.remember(f"The harbour of pier {number}")
+    answer = world.person.recall("harbour")
+
+    assert answer.behind == lacking
+    assert answer.hint == f"{told} no vector yet: engram reembed."
 
 
 def test_the_answer_tells_the_time_it_read_in_the_question(world: World):
@@ -560,6 +661,30 @@ def test_of_a_time_alone_the_kind_that_is_meant_counts_where_there_is_any_of_it(
 
     assert texts(world.person.recall("what did we decide today?")) == ["The harbour is dredged in May"]
     assert len(world.person.recall("what did we learn today?").hits) == 2
+
+
+def test_of_a_time_alone_the_kinds_that_are_asked_for_bound_the_one_that_is_meant(world):
+    world.person.remember("Lunch is at noon", kind="convention")
+    world.person.remember("The harbour is dredged in May", kind="decision")
+
+    assert texts(world.person.recall("what did we decide today?", kind=["convention"])) == ["Lunch is at noon"]
+
+
+def test_of_a_time_alone_all_is_equally_relevant_and_nothing_but_the_time_tells(world):
+    world.person.remember("Lunch is at noon")
+    (hit,) = world.person.recall("what happened today?").hits
+
+    assert (hit.score, hit.relevance, hit.reasons) == (1.0, 1.0, {"time": 1.0})
+
+
+def test_of_a_time_alone_as_many_come_as_were_asked_for_and_none_that_says_the_same(world):
+    for number in range(44):
+        world.person.remember(f"The market of day {number} is over")
+    for word in ("", " today", " again"):
+        world.person.remember(LONG + word, dedupe="create")
+    answer = world.person.recall("what happened today?", limit=45)
+
+    assert (len(answer.hits), answer.collapsed, answer.hint) == (45, 2, "")
 
 
 def test_a_time_of_which_nothing_is_known_is_told_and_nothing_else_is_offered(world):

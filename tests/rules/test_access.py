@@ -51,10 +51,38 @@ API = Scope("project", "api")
         (Access("a", None, ""), "a", "private", API, True),
         (Access("a", None, ""), "a", "private", Scope("project", "api", "team"), False),
         (Access("a", None, ""), "b", "shared", Scope("project", "api", "team"), False),
+        (Access("a"), "b", "shared", GLOBAL, True),
+        (Access("a"), "b", "shared", Scope("agent", "codex"), False),
+        (Access("a", agent="codex"), "b", "shared", Scope("agent", "codex"), True),
+        (Access("a", agent="codex"), "b", "shared", Scope("agent", "other"), False),
+        (Access("a", frozenset(), agent="codex"), "b", "shared", Scope("agent", "codex"), False),
+        (Access("a", closed=frozenset({"project:api"})), "b", "shared", API, False),
+        (Access("a", closed=frozenset({"project:api"})), "a", "shared", API, True),
+        (Access("a", closed=frozenset({"project:api"})), "b", "shared", Scope("project", "web"), True),
+        (Access("a", unowned=True), None, "private", API, True),
+        (Access("a", unowned=True), "a", "shared", API, False),
+        (Access("a", unowned=True, keyring=True), "a", "shared", API, False),
+        (Access("a", None, "team", keyring=True), "b", "private", API, True),
+        (Access("a", keyring=True), None, "private", API, False),
     ],
 )
 def test_one_reads_what_is_own_or_shared_and_in_reach_within_the_workspace(access, owner, visibility, scope, may):
     assert access.allows(owner, visibility, scope) is may
+
+
+@pytest.mark.parametrize(
+    ("access", "scope", "may"),
+    [
+        (Access("a"), API, True),
+        (Access("a", None, ""), API, True),
+        (Access("a", None, "team"), API, False),
+        (Access("a", None, "team"), Scope("project", "api", "team"), True),
+        (Access("a", frozenset(), "team"), Scope("project", "api", "team"), False),
+        (Access("a", closed=frozenset({"project:api"})), API, False),
+    ],
+)
+def test_what_is_shared_in_a_place_is_in_reach_within_the_workspace(access, scope, may):
+    assert access.reaches(scope) is may
 
 
 @pytest.mark.parametrize("role", ["", "writer"])

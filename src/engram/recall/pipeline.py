@@ -13,7 +13,7 @@ from engram.model.evidence import BROKEN, Check
 from engram.model.filter import Access, Filter, matches
 from engram.model.memory import Memory, Standing, standing
 from engram.model.query import Census, Hit, Query, cosine, says_all
-from engram.model.text import NEGATIONS, is_latin, terms, tokens
+from engram.model.text import NEGATIONS, is_latin, query_terms, terms, tokens
 from engram.ports import Embedder, Engine
 from engram.recall.lexical import Words, read
 from engram.recall.meaning import Meaning, begin, embed, meaning_of
@@ -85,6 +85,8 @@ def recall(engine: Engine, ask: Asked) -> Recalled:
     held_back = _held_back(engine, words, ask) if ask.moment is None else {}
     asking = Asking(ask.question, ask.now, time, bool(words.strange), words.phrases)
     pool = _gather(engine, ask, words, _Awaited(meaning, asking, ask.limit))
+    if words.strange and ask.moment and _knew(pool, words.strange):
+        words, asking = words._replace(strange=""), asking._replace(strange=False)
     hits = weigh(pool, asking)
     first = list(islice(hits, LOOKED_AT))
     declined = not ask.weak and all(hit.relevance < RELEVANT for hit in first)
@@ -197,10 +199,9 @@ def _ranks(hits: Sequence[Hit], nearest: int) -> list[dict[str, int]]:
 def _pool(hits: Sequence[Hit], ranks: Sequence[dict[str, int]], embedder: Embedder | None) -> list[Candidate]:
     """The hits on the scales that weighing knows."""
     pool: list[Candidate] = []
-    latin, floor = (embedder.latin, embedder.floor) if embedder else (False, 0.0)
     for (memory, words, near), places in zip(hits, ranks, strict=True):
-        if near is not None and embedder and (not latin or is_latin(memory.text)):
-            pool.append(Candidate(memory, words or 0.0, _above(floor, near), places))
+        if near is not None and embedder and (not embedder.latin or is_latin(memory.text)):
+            pool.append(Candidate(memory, words or 0.0, _above(embedder.floor, near), places))
         elif words is not None:
             # What the model cannot read is near to everything else it cannot read: only its words count.
             pool.append(Candidate(memory, words, None, places))
@@ -265,6 +266,12 @@ def _reworded(engine: Engine, moment: datetime) -> Iterator[str]:
                     seen[edit.id] = None
                     yield edit.id
         before = events[-1].seq
+
+
+def _knew(pool: Sequence[Candidate], name: str) -> bool:
+    """Whether a name was known at the moment asked for: what is strange is told by today's words alone."""
+    said = set(query_terms(name))
+    return any(not said.isdisjoint(_held(one.memory)) for one in pool)
 
 
 def _share(memory: Memory, words: Words, census: Census) -> float:
