@@ -6,18 +6,15 @@ import random
 import shutil
 import subprocess
 import time
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-import apsw
-import psycopg
 import pytest
 
 from engines.samples import Story, everything
 from engines.stores import open_any, wrong
 from engines.test_read_only import only_reading
-from engram.errors import Corrupt, EngramError, Unavailable
+from engram.errors import EngramError, Unavailable
 from faults.clusters import open_folder
 from faults.harness import (
     ENGINES,
@@ -194,45 +191,6 @@ def test_a_backup_made_while_others_write_is_whole(tmp_path, engine):
         process.kill()
         process.wait()
     tell("a backup while another process writes, verified and restored", engine, tries)
-
-
-@pytest.mark.parametrize("engine", ENGINES)
-def test_a_store_of_a_newer_schema_is_refused_and_not_touched(tmp_path, engine):
-    place = place_of(engine, tmp_path)
-    with opened(place, tmp_path) as memory:
-        memory.remember("From the future")
-    content = {"sqlite": newer_sqlite, "files": newer_files, "postgres": newer_postgres}[engine](place)
-    before = content()
-    with pytest.raises(Corrupt, match="schema"), opened(place, tmp_path):
-        pass
-
-    assert content() == before
-    tell("a store of a newer release, opened by this one: refused, untouched", engine, 1)
-
-
-def newer_sqlite(place: str) -> Callable[[], object]:
-    db = apsw.Connection(place)
-    db.execute("PRAGMA user_version = 99")
-    db.close()
-    return Path(place).read_bytes
-
-
-def newer_files(place: str) -> Callable[[], object]:
-    path = Path(place.removeprefix("files:")) / "memory.md"
-    path.write_text(path.read_text().replace("memory.v1", "memory.v2"))
-    return path.read_bytes
-
-
-def newer_postgres(place: str) -> Callable[[], object]:
-    with psycopg.connect(place) as db:
-        db.execute("UPDATE engram.meta SET value = '99' WHERE name = 'schema'")
-
-    def content() -> object:
-        with psycopg.connect(place) as db:
-            rows = [db.execute(f"SELECT * FROM engram.{table}").fetchall() for table in ("meta", "memory", "event")]
-            return repr(rows)
-
-    return content
 
 
 @pytest.mark.parametrize("engine", IN_FILES)

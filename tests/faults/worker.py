@@ -5,6 +5,8 @@ worker.py PLACE FOLDER import FILE         one import
 worker.py PLACE FOLDER operate ACKS ROUND  every writing operation, once each
 worker.py PLACE FOLDER attach ACKS COUNT   so many memories with an attachment each
 worker.py URL FOLDER migrate               brings the schema of a database up to date
+worker.py PLACE FOLDER as VERSION migrate  brings a store to a schema, as the release does that knows no later one
+worker.py PLACE FOLDER as VERSION export FILE  as such a release, which opens the store
 worker.py PLACE FOLDER exchange ENVIRONMENT git CLONE, push REMOTE, pull REMOTE, accept REPLICA or drop REPLICA
 worker.py DATA FOLDER powered ACKS COUNT WHAT  lets a PostgreSQL server of its own churn or attach, and ends it
 worker.py PLACE FOLDER checkpoint          empties the log of a SQLite file again and again
@@ -24,7 +26,7 @@ import psycopg
 
 import engram
 from engines.children import churn
-from engram.engines.postgres_schema import migrate
+from engram.engines import postgres_schema, sqlite_file
 from faults.clusters import Cluster
 from faults.harness import drawing, opened
 from faults.operating import Noted, operate
@@ -61,7 +63,20 @@ def attach(place: str, folder: Path, acks: str, count: str) -> None:
 
 def migrate_(url: str, folder: Path) -> None:
     del folder
-    migrate(url, lambda *_: None)
+    postgres_schema.migrate(url, lambda *_: None)
+
+
+def as_(place: str, folder: Path, version: str, way: str, *words: str) -> None:
+    schema = postgres_schema if place.startswith("postgres") else sqlite_file
+    known = schema.MIGRATIONS[: int(version)]
+    schema.MIGRATIONS = (*known, *[lambda _: None] * (int(version) - len(known)))
+    if way == "export":
+        with opened(place, folder) as memory:
+            memory.export(*words)
+    elif schema is postgres_schema:
+        migrate_(place, folder)
+    else:
+        sqlite_file.migrate(sqlite_file.connect(place), place)
 
 
 def exchange(place: str, folder: Path, environment: str, way: str, where: str) -> None:
@@ -102,7 +117,7 @@ def powered(data: str, folder: Path, acks: str, count: str, what: str) -> None:
 
 
 if __name__ == "__main__":
-    commands = (write, import_, operate_, attach, migrate_, exchange, checkpoint, powered)
+    commands = (write, import_, operate_, attach, migrate_, as_, exchange, checkpoint, powered)
     {each.__name__.rstrip("_"): each for each in commands}[sys.argv[3]](
         sys.argv[1], Path(sys.argv[2]), *sys.argv[4:]
     )

@@ -17,6 +17,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from engram.engines.postgres_rights import CREATING, OWNING, permitted, said
 from engram.engines.rows import Row
 from engram.errors import Corrupt, Unavailable
+from engram.model.change import UPGRADE
 
 Connection = psycopg.Connection[tuple[Any, ...]]
 
@@ -436,7 +437,7 @@ def require_known(version: int) -> int:
     if version > len(MIGRATIONS):
         raise Corrupt(
             f"The database has schema {version}; this Engram knows {len(MIGRATIONS)}. It was left untouched.",
-            "Upgrade Engram here.",
+            UPGRADE,
         )
     return version
 

@@ -109,7 +109,11 @@ class Connections:
 
     @contextmanager
     def transaction(self, patience: int = sqlite_file.BUSY_MS) -> Iterator[apsw.Connection]:
-        """The one writer slot of this process, inside a transaction that takes the store's lock at once."""
+        """The one writer slot of this process, inside a transaction that takes the store's lock at once.
+
+        Raises:
+            Corrupt: when a newer Engram has brought the store up to date: this one knows too little of it.
+        """
         with self._writing:
             db = self.mine()
             db.set_busy_timeout(patience)
@@ -119,6 +123,8 @@ class Connections:
                 db.set_busy_timeout(sqlite_file.BUSY_MS)
             try:
                 self._require_in_place()
+                if not self._losable:
+                    sqlite_file.require_known(db, self._path)
                 yield db
                 db.execute("COMMIT")
             except BaseException:

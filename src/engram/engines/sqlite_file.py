@@ -11,6 +11,7 @@ import apsw
 from engram.engines.folders import Loose, loosened, make_folder, sync_folder
 from engram.engines.sqlite_errors import StrPath, mapped
 from engram.errors import Corrupt, Invalid, Unavailable
+from engram.model.change import UPGRADE
 
 APPLICATION_ID = 0x456E6772  # "Engr"
 BUSY_MS = 30_000
@@ -308,10 +309,19 @@ def migrate(db: apsw.Connection, path: StrPath) -> None:
             if db.in_transaction:  # SQLite itself may have given it up
                 db.execute("ROLLBACK")
             raise
-    if version > len(MIGRATIONS):
+    require_known(db, path)
+
+
+def require_known(db: apsw.Connection, path: StrPath) -> None:
+    """Refuse a store that a newer Engram has made, or brought up to date while this one had it open.
+
+    Raises:
+        Corrupt: when it is of such a schema.
+    """
+    if (version := schema_of(db)) > len(MIGRATIONS):
         raise Corrupt(
             f"The store {path} has schema {version}; this Engram knows {len(MIGRATIONS)}. It was left untouched.",
-            "Upgrade Engram on this machine.",
+            UPGRADE,
         )
 
 

@@ -97,6 +97,9 @@ class Drifted(NamedTuple):
 LEFT = "Restore a backup, or take out what is left: engram rescue FILE."
 """What to do about a store that nothing mends."""
 
+UPGRADE = "Upgrade Engram here; or take over what the newer one writes: engram export FILE."
+"""What to do about a store of a newer schema."""
+
 
 class Finding(NamedTuple):
     """Something a check noticed. `fixable` means `doctor --fix` mends it."""

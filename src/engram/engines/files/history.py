@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from engram.engines.files.folder import whole_lines
 from engram.errors import Corrupt
-from engram.model.change import Change, Past, Token
+from engram.model.change import UPGRADE, Change, Past, Token
 from engram.model.codec import RECORDS, Document, Record, RecordType, decode, encode, type_of
 from engram.model.event import BOOKKEEPING, Edit, Event, Head, Payload
 from engram.model.memory import Memory
@@ -130,7 +130,7 @@ def _require_schema(schema: object) -> None:
     if schema != SCHEMA:
         raise Corrupt(
             f"events.jsonl has schema {schema}; this Engram knows {SCHEMA}. It was left untouched.",
-            "Upgrade Engram on this machine.",
+            UPGRADE,
         )
 
 

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from engram.engines.files.mark import Mark, parse_mark, print_mark
 from engram.engines.files.problem import Problem, Unreadable
 from engram.errors import Corrupt, Invalid
+from engram.model.change import UPGRADE
 from engram.model.items import Item, Style, halves, read_item
 from engram.model.limits import EARLIEST
 from engram.model.memory import Memory, standing
@@ -271,7 +272,7 @@ def _require_schema(front: str, name: str) -> None:
         newer = re.fullmatch(r"memory\.v(\d+)", schema)
         raise Corrupt(
             f"{name} has schema {schema}; this Engram knows {SCHEMA}. It was left untouched.",
-            "Upgrade Engram on this machine."
+            UPGRADE
             if newer and int(newer[1]) > 1
             else f"Engram has no way from it to {SCHEMA}: restore the file from .bak/ or a backup.",
         )
