@@ -44,6 +44,7 @@ bench: $(READY) ## measure speed, and quality where DATA names the folder of the
 	@$(BIN)/python benches/files/run.py
 	@$(BIN)/python benches/agents/run.py
 	@$(BIN)/python benches/agents/hooks.py
+	@$(BIN)/python benches/evidence/run.py
 	@$(BIN)/python benches/conflicts/run.py
 	@$(BIN)/python benches/sync/run.py
 	@$(BIN)/python benches/interop/run.py

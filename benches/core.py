@@ -1,4 +1,4 @@
-"""What the core costs, as ratios against the bare thing in the same run; `make bench` prints the table.
+"""What the core costs, as ratios against the bare thing in the same run; a broken bound makes the exit code 1.
 
 Start-up is the CPU time of whole processes (user and system), the median of many, beside `python -c pass`.
 Saving is wall time per durable save, beside SQLite alone keeping the same bytes just as durably: once the very
@@ -8,19 +8,21 @@ rows a save writes (document, words, claims, event), once the document as a sing
 import json
 import os
 import random
-import resource
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+
+sys.path.insert(0, str(Path(__file__).parent / "speed"))
 
 import apsw
+from clock import Command, processes
 
 import engram
+from common import Bar
 from engram.engines import sqlite_file, sqlite_write
 from engram.engines.sqlite_rows import fetch
 
@@ -31,42 +33,58 @@ ROUNDS = 8
 SAVES = 150
 
 
-def main() -> None:
-    """Measure and print."""
+class Row(NamedTuple):
+    """Milliseconds of ours and of the bare thing, and how many times as long ours may take; None bounds nothing."""
+
+    name: str
+    ours: float
+    bare: float
+    most: float | None
+
+    @property
+    def holds(self) -> bool:
+        """Whether it is within its bound."""
+        return self.most is None or self.ours <= self.bare * self.most
+
+    def __str__(self) -> str:
+        bound = "shown" if self.most is None else f"at most {self.most:g}" + ("" if self.holds else ": broken")
+        return f"{self.ours:6.2f} ms  {self.bare:6.2f} ms  {self.ours / self.bare:5.2f}  {bound}"
+
+
+def main() -> int:
+    """Measure and print; returns the exit code."""
     with tempfile.TemporaryDirectory(prefix="engram-bench-") as folder:
         rows = [*startup(Path(folder)), *saving(Path(folder))]
-    width = max(len(name) for name, *_ in rows)
+    width = max(len(row.name) for row in rows)
     print(f"\n{'':{width}}  {'ours':>9}  {'bare':>9}  ratio  bound")
-    for name, ours, bare, unit, bound in rows:
-        print(f"{name:{width}}  {ours:6.2f} {unit}  {bare:6.2f} {unit}  {ours / bare:5.2f}  {bound}")
+    for row in rows:
+        print(f"{row.name:{width}}  {row}")
+    return int(not all(row.holds for row in rows))
 
 
-def startup(folder: Path) -> Iterator[tuple[str, float, float, str, str]]:
+def startup(folder: Path) -> Iterator[Row]:
     """CPU of `engram --help` and of a keyword recall on ten thousand memories, against a bare interpreter."""
-    store = folder / "startup.db"
+    store, bar = folder / "startup.db", Bar("filling the store", STORE_SIZE)
     with engram.open(store) as memory:
-        for number, text in enumerate(texts(STORE_SIZE, seed=1), 1):
+        for text in texts(STORE_SIZE, seed=1):
             memory.remember(text)
-            _progress("filling the store", number, STORE_SIZE)
+            bar.step()
     environment = {**os.environ, "ENGRAM_STORE": str(store)}
-    commands = {
-        "python -c pass": [sys.executable, "-c", "pass"],
-        "engram --help": [ENGRAM, "--help"],
-        "engram recall --words, 10,000 memories": [ENGRAM, "recall", "bare words of a question", "--words"],
+    commands: dict[str, Command] = {
+        "python -c pass": ([sys.executable, "-c", "pass"], environment),
+        "engram --help": ([ENGRAM, "--help"], environment),
+        "engram recall --words, 10,000 memories": (
+            [ENGRAM, "recall", "bare words of a question", "--words"],
+            environment,
+        ),
     }
-    # Interleaved, so that whatever else the machine does falls on all of them alike.
-    spent: dict[str, list[float]] = {name: [] for name in commands}
-    for run in range(RUNS):
-        for name, command in commands.items():
-            spent[name].append(_cpu(command, environment))
-        _progress("starting processes", run + 1, RUNS)
-    middle = {name: statistics.median(each) * 1000 for name, each in spent.items()}
-    bare = middle.pop("python -c pass")
-    for name, ours in middle.items():
-        yield name, ours, bare, "ms", "at most 8"
+    spent = processes(commands, RUNS, Bar("starting processes", RUNS).step)
+    bare = spent.pop("python -c pass")
+    for name, ours in spent.items():
+        yield Row(name, ours, bare, 8)
 
 
-def saving(folder: Path) -> Iterator[tuple[str, float, float, str, str]]:
+def saving(folder: Path) -> Iterator[Row]:
     """Wall time of a durable `remember` in an open process, against SQLite alone."""
     memory = engram.open(folder / "saving.db")
     rows, document = _bare_rows(folder), _bare_document(folder)
@@ -75,6 +93,7 @@ def saving(folder: Path) -> Iterator[tuple[str, float, float, str, str]]:
         rows(raw)
         document(raw)
     spent: dict[str, list[float]] = {"ours": [], "rows": [], "document": []}
+    bar = Bar("saving", ROUNDS)
     for turn in range(ROUNDS):
         batch = list(texts(SAVES, seed=100 + turn))
         kept: list[Any] = []
@@ -82,11 +101,11 @@ def saving(folder: Path) -> Iterator[tuple[str, float, float, str, str]]:
         raw = [_raw(memory, answer) for answer in kept]
         spent["rows"].append(_wall(lambda raw=raw: [rows(each) for each in raw]))
         spent["document"].append(_wall(lambda raw=raw: [document(each) for each in raw]))
-        _progress("saving", turn + 1, ROUNDS)
+        bar.step()
     memory.close()
     each = {name: statistics.median(times) / SAVES * 1000 for name, times in spent.items()}
-    yield "remember / the same rows by bare SQLite", each["ours"], each["rows"], "ms", "at most 3"
-    yield "remember / its document alone, one row", each["ours"], each["document"], "ms", "shown"
+    yield Row("remember / the same rows by bare SQLite", each["ours"], each["rows"], 3)
+    yield Row("remember / its document alone, one row", each["ours"], each["document"], None)
 
 
 def texts(count: int, seed: int) -> Iterator[str]:
@@ -154,24 +173,11 @@ def _bare_document(folder: Path) -> Callable[[dict[str, Any]], None]:
     return save
 
 
-def _cpu(command: list[str], environment: dict[str, str]) -> float:
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    subprocess.run(command, env=environment, check=True, stdout=subprocess.DEVNULL)
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-
-
 def _wall(work: Callable[[], object]) -> float:
     begun = time.perf_counter()
     work()
     return time.perf_counter() - begun
 
 
-def _progress(what: str, done: int, of: int) -> None:
-    if sys.stderr.isatty() and (done % max(of // 50, 1) == 0 or done == of):
-        end = "\n" if done == of else ""
-        print(f"\r{what}: {done:,} of {of:,}", end=end, file=sys.stderr, flush=True)
-
-
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

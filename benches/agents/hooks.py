@@ -3,8 +3,7 @@
     python benches/agents/hooks.py [--runs 15] [--write]
 
 Each event is answered by a process of its own, by turns with the bare interpreter, in the form of Claude Code.
-`--write`
-puts the table into docs/benchmarks.md.
+`--write` puts the table into docs/benchmarks.md. The exit code is 1 where the bound is broken.
 """
 
 import argparse
@@ -43,8 +42,8 @@ EVENTS: dict[str, dict[str, Any]] = {
 }
 
 
-def main() -> None:
-    """Measure every event by turns, print the table, and keep it."""
+def main() -> int:
+    """Measure every event by turns, print the table, and keep it; returns the exit code."""
     options = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     options.add_argument("--runs", type=int, default=RUNS, help=f"answers of each ({RUNS})")
     options.add_argument("--write", action="store_true", help="also write docs/benchmarks.md")
@@ -57,17 +56,19 @@ def main() -> None:
             for name, times in spent.items():
                 times.append(_answered(name, turn, store.path, Path(folder)))
     bare = median(spent.pop(""))
-    rows = [
+    rows: list[dict[str, Any]] = [
         {"event": name, "ms": round(median(times), 1), "ratio": round(median(times) / bare, 2)}
         for name, times in spent.items()
     ]
     told = table(
-        ["event", "processor, ms", "times bare Python"], [[row["event"], row["ms"], row["ratio"]] for row in rows]
+        ["event", "processor, ms", "times bare Python"],
+        [[row["event"], f"{row['ms']:.1f}", f"{row['ratio']:.2f}"] for row in rows],
     )
     print(f"{told}\n\npython -c pass: {bare:.1f} ms; bound {BOUND:g} times")
     dated("hooks", {"machine": machine(), "memories": SIZE, "runs": asked.runs, "bare_ms": bare, "rows": rows})
     if asked.write:
         write_between(DOCS / "benchmarks.md", "hooks", told)
+    return int(any(row["ratio"] > BOUND for row in rows))
 
 
 def _answered(event: str, turn: int, store: Path, folder: Path) -> float:
@@ -84,4 +85,4 @@ def _answered(event: str, turn: int, store: Path, folder: Path) -> float:
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())
