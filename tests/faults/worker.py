@@ -3,6 +3,7 @@
 worker.py PLACE FOLDER write NAME          a memory after another; prints each text that was acknowledged
 worker.py PLACE FOLDER import FILE         one import
 worker.py PLACE FOLDER operate ACKS ROUND  every writing operation, once each
+worker.py PLACE FOLDER fix                 one repair
 worker.py PLACE FOLDER attach ACKS COUNT   so many memories with an attachment each
 worker.py URL FOLDER migrate               brings the schema of a database up to date
 worker.py PLACE FOLDER as VERSION migrate  brings a store to a schema, as the release does that knows no later one
@@ -49,6 +50,11 @@ def import_(place: str, folder: Path, path: str) -> None:
     with opened(place, folder) as memory:
         print("begun", flush=True)
         memory.import_(path, trust=True)
+
+
+def fix(place: str, folder: Path) -> None:
+    with opened(place, folder, lenient=True) as memory:
+        memory.doctor(fix=True)
 
 
 def attach(place: str, folder: Path, acks: str, count: str) -> None:
@@ -117,7 +123,7 @@ def powered(data: str, folder: Path, acks: str, count: str, what: str) -> None:
 
 
 if __name__ == "__main__":
-    commands = (write, import_, operate_, attach, migrate_, as_, exchange, checkpoint, powered)
+    commands = (write, import_, operate_, fix, attach, migrate_, as_, exchange, checkpoint, powered)
     {each.__name__.rstrip("_"): each for each in commands}[sys.argv[3]](
         sys.argv[1], Path(sys.argv[2]), *sys.argv[4:]
     )
