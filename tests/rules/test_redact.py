@@ -98,6 +98,8 @@ TOKENS = [
     ("figma-token", word("fi", "gd_", some(40))),
     ("sentry-token", word("sn", "trys_", some(60))),
     ("vault-token", word("hv", "s.", some(24))),
+    ("vault-token", word("s", ".", some(24))),
+    ("vault-token", word("s", ".", some(24), ".", "k3Xq9")),
     ("terraform-token", word(some(14), ".atlas", "v1.", some(60))),
     ("doppler-token", word("dp", ".pt.", some(43))),
     ("postman-key", word("PM", "AK-", hexed(24), "-", hexed(34))),
@@ -125,6 +127,17 @@ TOKENS = [
 
 # Kind, what stands before the secret, the secret, what stands after it.
 LABELLED = [
+    ("private-key", "deployer key ", word("0", "x", hexed(64)), " of the testnet"),
+    ("private-key", "our wallet's private key, ", word("0", "x", hexed(64).upper()), ", was used"),
+    ("private-key", "the signer key in production: `", word("0", "x", hexed(64)), "`"),
+    ("credential", "the private key is ", word("0", "x", hexed(64)), ""),
+    ("credential", "the api key is ", hexed(32), "."),
+    ("credential", "the access key for the billing api is now ", "qz81mxk20vnal39dkw", ""),
+    ("credential", "our API token is ", some(24).lower(), ", do not share"),
+    ("password", "パスワード：", "ｈｕｎｔｅｒ２２", "。"),  # noqa: RUF001
+    ("password", "ｐａｓｓｗｏｒｄ＝", "ｈｕｎｔｅｒ２２", ""),  # noqa: RUF001
+    ("password", "the password is ", "ｈｕｎｔｅｒ２２", ""),  # noqa: RUF001
+    ("password", "password: ", "𝐡𝐮𝐧𝐭𝐞𝐫𝟐𝟐", ""),  # noqa: RUF001
     ("aws-secret-key", "aws_secret_access_key = ", some(40), ""),
     ("aws-secret-key", 'AWS_SECRET_ACCESS_KEY="', some(40), '"'),
     ("aws-session-token", "aws_session_token=", some(120), ""),
@@ -316,6 +329,30 @@ LEFT_ALONE = [
     "a long-identifier-name\nanother-identifier-name and sk-\nlearn-contrib",
     "see glpat-documentations-of\nthe rest of it",
     "A3-size paper, csk-learn, lsv2 and oy2",
+    *(
+        f"{said} 0x{hexed(64)}"
+        for said in (
+            "transaction",
+            "tx hash:",
+            "the wallet sent",
+            "storage key",
+            "the public key of our signer is",
+            "block hash is",
+            "the private key signed block",
+            "our key event has the topic",
+            "the deployer key paid for tx",
+            "commit",
+            "our wallet's key public part is",
+            "Merkle root of the account keys:",
+        )
+    ),
+    "s.someVeryLongMethodNameHere(), self.s.convertToUpperCaseString12(x), users.averyveryverylongwordhere24",
+    "the api key is stored in vault-2024, the access key is rotated every 30days, the auth token is sha256-hashed",
+    "the API key is stripe-key-2024-prod-0001, the secret key is kept in projects/12345678/secrets/42",
+    "パスワード：８文字以上、ＡＢＣと１２３",  # noqa: RUF001
+    "ＨＴＴＰ／２ ｏｖｅｒ ＴＬＳ１．３： ＯＫ",  # noqa: RUF001
+    "Use `<private>` around what is nobody's business. It needs a closing tag.",
+    "``<private>`` is a tag, and `<Private reason>` is one too",
 ]
 
 
@@ -360,6 +397,13 @@ def test_a_secret_beside_letters_of_another_script_is_found(before, after, kind,
         ("a <private>b &lt;private&gt; c", "a [redacted:private]", ("private",)),
         ("<private>a</private> b &lt;private&gt; c", "[redacted:private] b &lt;private&gt; c", ("private",)),
         ("a </private> b", "a  b", ()),
+        ("`<private>` hides: <private>x</private> y", "`<private>` hides: [redacted:private] y", ("private",)),
+        ("`<private>` hides. a <private>b", "`<private>` hides. a [redacted:private]", ("private",)),
+        ("a `<private>`b`</private>` c", "a `[redacted:private]` c", ("private",)),
+        ("a `<private>` b </private> c", "a `[redacted:private] c", ("private",)),
+        ("a <private>b `<private>` c", "a [redacted:private]", ("private",)),
+        ("a <private>b `<private>` c</private> d", "a [redacted:private]", ("private",)),
+        ("a `<private>b` c", "a `[redacted:private]", ("private",)),
         ("a<pri</private>vate>hidden", "a[redacted:private]", ("private",)),
         ("a<private\n>b</private\n>c", "a[redacted:private]c", ("private",)),
         ("秘密<private>隠す</private>です", "秘密[redacted:private]です", ("private",)),
@@ -543,6 +587,14 @@ HOSTILE = [
     "heroku " * 140_000 + "=",
     "aaaaaaaaaaaaaaaaaaa!" * 50_000,
     "-" * 1_000_000,
+    "`<private>`" * 90_000,
+    "`<private>`</private>" * 45_000,
+    "private key " * 80_000 + "0x",
+    "my key 0x" * 100_000,
+    "the api key is a1 " * 50_000,
+    "s." * 400_000,
+    "\uff41" * 300_000,
+    "\uff50\uff57\uff1d" * 100_000,
 ]
 
 

@@ -92,6 +92,8 @@ def _found(text: str, *, given: bool) -> list[_Span]:
     spans = _standing(text, given=given)
     if not text.isascii() and compiled(_HIDDEN).search(text):
         spans += _beneath(text, _HIDDEN, lambda bare: _standing(bare, given=given))
+    if not text.isascii() and compiled(_WIDE).search(text):
+        spans += _shaped(_narrow(text), given=given)
     if "\n" in text and compiled(_WRAPPED).search(text):
         whole = {span.start for span in spans}
         wrapped = _beneath(text, _BREAK, lambda bare: _by_table(bare, bare.lower(), TOKENS, _TOKEN_RANK, re.ASCII))
@@ -100,10 +102,21 @@ def _found(text: str, *, given: bool) -> list[_Span]:
 
 
 _HIDDEN = f"[{UNSEEN}{JOINERS}]+"
+
+# Letters and digits of full width, or of mathematics: each stands for one of ASCII.
+_WIDE = "[０-９Ａ-Ｚａ-ｚ\U0001d400-\U0001d7ff]{3}"  # noqa: RUF001
 _BREAK = r"(?<=[A-Za-z0-9_-])\r?\n(?=[A-Za-z0-9_-])"
 
 # A run that a narrow window may have broken, with another after it that is no word of a sentence.
 _WRAPPED = r"[A-Za-z0-9_.-]{8,}\r?\n(?=[A-Za-z0-9_-]{8})"
+
+
+def _narrow(text: str) -> str:
+    """The text with such signs as those of ASCII that they stand for: what stands where stays."""
+    from unicodedata import normalize  # noqa: PLC0415 - start-up; few texts have any
+
+    wide = compiled("[！-～\U0001d400-\U0001d7ff]")  # noqa: RUF001
+    return wide.sub(lambda one: plain if (plain := normalize("NFKC", one[0])).isascii() else one[0], text)
 
 
 def _beneath(text: str, between: str, find: Callable[[str], Iterable[_Span]]) -> Iterator[_Span]:
@@ -121,10 +134,13 @@ def _beneath(text: str, between: str, find: Callable[[str], Iterable[_Span]]) ->
 
 def _standing(text: str, *, given: bool) -> list[_Span]:
     """The spans in a text as it stands; the cheap questions come first, for most texts hold nothing."""
+    return [*(_private(text) if "private" in text.lower() else ()), *_shaped(text, given=given)]
+
+
+def _shaped(text: str, *, given: bool) -> list[_Span]:
+    """The credentials in a text, by what they look like or stand beside."""
     spans: list[_Span] = []
     lowered = text.lower()
-    if "private" in lowered:
-        spans += _private(text)
     if "-begin" in lowered or "- begin" in lowered:
         spans += _key_blocks(text)
     if "=" in text or ":" in text or "：" in text or _any(SPOKEN, lowered):  # noqa: RUF001 (full-width colon)
@@ -159,11 +175,11 @@ def _private(text: str) -> Iterator[_Span]:
     """Outermost private spans; one that is never closed reaches to the end of the text.
 
     A closing tag without an opening one is dropped: what it was meant to close cannot be known. One that is
-    written otherwise and stands alone is a mention, and stays.
+    written otherwise and stands alone is a mention, and stays; so does one in code marks that nothing closes.
     """
     depth = start = 0
     plainly = False
-    for tag in compiled(_PRIVATE_TAG, re.IGNORECASE | re.ASCII).finditer(text):
+    for tag in _meant(text):
         if not (tag[1] or tag[2]):
             start = start if depth else tag.start()
             plainly = tag[2] is None or (plainly and depth > 0)
@@ -177,6 +193,29 @@ def _private(text: str) -> Iterator[_Span]:
                 yield _Span(start, tag.end(), _PRIVATE_RANK, "private")
     if depth and plainly:
         yield _Span(start, len(text), _PRIVATE_RANK, "private")
+
+
+def _meant(text: str) -> list[re.Match[str]]:
+    """The tags of a text, but for those that only speak of one: alone in code marks, and closed by no tag.
+
+    A closing tag belongs to the nearest opening one before it that is still open, mention or not: where it might
+    close what is private, it does.
+    """
+    tags = list(compiled(_PRIVATE_TAG, re.IGNORECASE | re.ASCII).finditer(text))
+    if "`" not in text:
+        return tags
+    left_open: list[int] = []
+    for place, tag in enumerate(tags):
+        if not (tag[1] or tag[2]):
+            left_open.append(place)
+        elif left_open:
+            left_open.pop()
+    mentions = {place for place in left_open if _in_code_marks(text, tags[place])}
+    return [tag for place, tag in enumerate(tags) if place not in mentions]
+
+
+def _in_code_marks(text: str, tag: re.Match[str]) -> bool:
+    return text.endswith("`", 0, tag.start()) and text.startswith("`", tag.end())
 
 
 # --- Key blocks ---

@@ -162,6 +162,17 @@ def is_credential(value: str) -> bool:
     return not _stands_in(value) and not _joined_words(value)
 
 
+def is_spoken_credential(value: str) -> bool:
+    """For `the API key is …`, which is mostly prose: as long as keys are, and digits all over it."""
+    digits = sum(map(str.isdigit, value))
+    return len(value) > 15 and digits > 3 and is_credential(value) and not _spoken_of(value)
+
+
+def is_vault_token(value: str) -> bool:
+    """For `s.` and 24 signs, which code may write too: letters of both cases that make no words."""
+    return _mixed(value) > 3 and not worded(value[2:])
+
+
 def is_header_value(value: str) -> bool:
     """For an `Authorization` header: anything but a single plain word or a stand-in."""
     plain = compiled(r"[A-Za-z]?(?:[a-z_-]+|[A-Z_-]+)[.,]?").fullmatch(value)

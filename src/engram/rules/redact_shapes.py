@@ -20,10 +20,12 @@ from engram.rules.redact_judging import (
     is_secret_phrase,
     is_secret_word,
     is_seed,
+    is_spoken_credential,
     is_spoken_in_pieces,
     is_spoken_password,
     is_url_password,
     is_value,
+    is_vault_token,
 )
 
 
@@ -105,6 +107,7 @@ TOKENS = (
     Shape("figma-token", ("figd_",), _L + r"figd_[A-Za-z0-9_-]{30,}"),
     Shape("sentry-token", ("sntry",), _L + r"sntry[su]_[A-Za-z0-9+/=_-]{40,}"),
     Shape("vault-token", ("hvs.", "hvb.", "hvr."), _L + r"hv[sbr]\.[A-Za-z0-9_-]{20,}"),
+    Shape("vault-token", ("s.",), _L + r"s\.[A-Za-z0-9]{24}(?:\.[A-Za-z0-9]{5})?" + _R, is_vault_token),
     Shape("terraform-token", (".atlasv1.",), _L + r"[A-Za-z0-9]{14}\.atlasv1\.[A-Za-z0-9_=-]{40,}"),
     Shape("doppler-token", ("dp.",), _L + r"dp\.(?:pt|st|ct|sa|scim|audit)\.[A-Za-z0-9._-]{36,}"),
     Shape("postman-key", ("pmak-",), _L + r"PMAK-[0-9a-f]{24}-[0-9a-f]{34}"),
@@ -194,6 +197,10 @@ _SPOKEN_OF = (
     r"(?:is|was|ist|lautet|es)(?: (?:now|still|currently|jetzt|ahora))?:? "
 )
 _SAID = r"(?:password|passphrase|passcode|passwort|kennwort|contraseña)" + _SPOKEN_OF
+_KEY_SAID = (
+    r"(?:(?:api|access|auth|secret|private|signing|encryption|master|webhook)[ -]?key"
+    r"|(?:api|access|auth|bearer|refresh|bot|client|app|webhook)[ -](?:token|secret))" + _SPOKEN_OF
+)
 _SAID_SHORT = _L + r"(?:pw|secret)" + _SPOKEN_OF  # words with other uses: only what looks like a password is one
 _OF_ONES_OWN = _L + r"(?:my|our|his|her|their|wi-?fi|meine?|unser|mi|nuestra) (?:[\w-]{1,20} ){0,2}?"
 _CLAUSE_ENDS = r"(?=[ \t]{0,3}(?:[.,;!?)\n]|\Z|[ \t](?:and|but|for|on|so|und|aber|für|y|pero|para)(?![\w])))"
@@ -223,8 +230,18 @@ SPOKEN = (
     "pin ",
     "--",
     "<pass",
+    " key ",
+    " token ",
+    "0x",
 )
 _SAID_ANCHORS = ("password", "passwort", "passphrase", "passcode", "kennwort", "contraseña")
+# A private key of a chain, in the clause that calls it one. Public keys, hashes and transactions are as long, and
+# may stand where a key is spoken of.
+_OWN_KEY = (
+    r"(?:private|priv|secret|signing|signer'?s?|deployer'?s?|validator'?s?|wallet'?s?|account'?s?|owner'?s?|admin'?s?"
+    r"|my|our)[ _-]?key(?![a-z])"
+)
+_NO_HASH = r"(?:(?!hash|tx|transact|pub|address|block|commit|digest|root|slot|topic|sign|0x)[^\n;]){0,48}?"
 _PIECES = r"([!#-%(-:=?-_a-~]{3,64}(?: [!#-%(-:=?-_a-~]{3,64}){1,3}(?<![.,:)\]}!?]))" + _CLAUSE_ENDS
 
 # Shapes that their surroundings give away; read without regard to case.
@@ -298,6 +315,7 @@ CONTEXTS = (
     Shape("password", ("--pass",), r"--pass(?:word|wd|phrase)? " + _VALUE, is_named_password),
     Shape("credential", _KEY_ANCHORS, _KEY_LABEL + _SUFFIX + _EITHER + _QUOTED, is_quoted_credential),
     Shape("credential", _KEY_ANCHORS, _KEY_LABEL + _SUFFIX + _EITHER + _VALUE, is_credential),
+    Shape("credential", ("key ", "token ", "secret "), _L + _KEY_SAID + _VALUE, is_spoken_credential),
     Shape("credential", ("--",), r"--(?:[a-z]{1,12}-)?(?:token|secret|key) " + _VALUE, is_credential),
     Shape("credential", ("_auth",), r"_auth(?:Token)?[ ]?=[ ]?[\"']?([A-Za-z0-9+/_=-]{8,})", is_header_value),
     Shape("authorization", ("auth",), r"\"auth\"[ ]?:[ ]?\"([A-Za-z0-9+/]{8,}={0,2})\"", is_basic),
@@ -323,6 +341,7 @@ CONTEXTS = (
         is_spoken_password,
     ),
     Shape("password", ("sshpass",), r"sshpass[ ]{1,3}-p[ ]{0,3}[\"']?([^\s\"'`$<>]{3,64})", is_value),
+    Shape("private-key", ("0x",), _L + _OWN_KEY + _NO_HASH + r"(0x[0-9a-f]{64})(?![0-9a-f])"),
     Shape("private-key", ("private-lines",), r"Private-Lines: \d{1,3}((?:\r?\n[A-Za-z0-9+/=]{2,80}+(?![!-~]))++)"),
     Shape(
         "seed-phrase",
