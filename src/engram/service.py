@@ -251,7 +251,9 @@ class Engram:
 
     def _speaker(self) -> Caller:
         """Who asks, by a name that history may keep, and where they stand."""
-        caller = self.caller._replace(view=self.view)
+        caller, view = self.caller, self.view
+        if view != caller.view:
+            caller = caller._replace(view=view)
         return caller._replace(agent=redact(caller.agent).text) if caller.agent else caller
 
     def call(self) -> Call:

@@ -813,6 +813,47 @@ def test_a_moved_store_stays_the_same_replica(store, tmp_path):
     engine.close()
 
 
+def rename_store(old: Path, new: Path) -> None:
+    for suffix in ("", "-wal", "-shm"):
+        if os.path.exists(f"{old}{suffix}"):
+            os.rename(f"{old}{suffix}", f"{new}{suffix}")
+
+
+@pytest.mark.parametrize("held", [False, True], ids=["free", "locked"])
+def test_what_is_committed_lands_in_the_file_that_has_the_name_by_then(store, tmp_path, monkeypatch, held):
+    monkeypatch.setattr(sqlite_file, "BUSY_MS", 50)
+    engine = open_store(store)
+    engine.commit(change(memory("id-8"), batch="b8", at=later(98)))
+    other = open_store(tmp_path / "other.db")
+    other.close()
+    with closing(apsw.Connection(str(store))) as holder:
+        if held:  # and whoever has the old file in hand keeps nobody from the new one
+            holder.execute("BEGIN IMMEDIATE")
+        rename_store(store, store.with_name("away.db"))
+        rename_store(tmp_path / "other.db", store)
+        engine.commit(change(memory("id-9"), batch="b9", at=later(99)))
+
+    assert ids(everything(engine)) == ["id-9"]
+    engine.close()
+
+
+def test_a_commit_to_a_store_that_was_deleted_is_refused_and_leaves_the_connection_free(store):
+    engine = open_store(store)
+    engine.commit(change(memory("id-8"), batch="b8", at=later(98)))
+    away = store.with_name("away.db")
+    rename_store(store, away)
+
+    with pytest.raises(Unavailable, match="is not there any more"):
+        engine.commit(change(memory("id-9"), batch="b9", at=later(99)))
+
+    rename_store(away, store)
+    with closing(apsw.Connection(str(store))) as other:
+        other.execute("BEGIN IMMEDIATE; ROLLBACK")
+    engine.commit(change(memory("id-10"), batch="b10", at=later(100)))
+    assert "id-9" not in ids(everything(engine))
+    engine.close()
+
+
 # --- check and repair ---
 
 

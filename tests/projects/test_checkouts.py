@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from engram.projects.checkouts import branch_of, remote_identity
+from engram.projects.checkouts import Whereabouts, branch_of, remote_identity
 from projects.folders import git, repository
 
 URLS = {
@@ -103,3 +103,30 @@ def test_a_head_that_tells_nothing_gives_nothing(home: Path, head: str):
 def test_outside_a_repository_there_is_no_branch(home: Path):
     assert branch_of(home) == ("", "")
     assert branch_of("/") == ("", "")
+
+
+@pytest.mark.parametrize("where", ["", ".."], ids=["itself", "above"])
+def test_a_folder_that_becomes_part_of_a_repository_is_seen_at_the_next_look(home: Path, where: str):
+    folder = home / "notes" / "daily"
+    folder.mkdir(parents=True)
+    around = Whereabouts(str(folder), "main")
+    assert [around.view(), around.view()] == ["", ""]
+
+    git(folder / where, "init", "--quiet", "--initial-branch", "feature")
+
+    assert around.view().endswith("feature")
+
+
+def test_a_link_that_leads_into_a_repository_from_now_on_is_followed(home: Path):
+    (home / "plain").mkdir()
+    repository(home / "tree")
+    git(home / "tree", "switch", "--quiet", "--create", "feature")
+    link = home / "here"
+    link.symlink_to(home / "plain")
+    around = Whereabouts(str(link), "main")
+    assert [around.view(), around.view()] == ["", ""]
+
+    link.unlink()
+    link.symlink_to(home / "tree")
+
+    assert around.view().endswith("feature")

@@ -1,3 +1,4 @@
+import re
 import subprocess
 import sys
 import time
@@ -8,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engram.rules.redact import Redaction, redact
+from engram.rules.redact_shapes import CONTEXTS
 
 # No sample below is a literal key: each is put together at run time, so that secret scanners stay quiet.
 LOWER = "abcdefghijklmnopqrstuvwxyz"
@@ -188,6 +190,9 @@ LABELLED = [
     ("password", "mysql --password ", "kitten99", " -u root"),
     ("password", "密码：", "kitten99", "，请勿外传"),  # noqa: RUF001
     ("password", "パスワードは password=", "kitten99", "です"),
+    ("password", "密码＝", "kitten99", "，请勿外传"),  # noqa: RUF001
+    ("credential", "token＝", "abc123def456", ""),  # noqa: RUF001
+    ("password", "Note: the port is 8080, the user bob and DB_PASSWORD=", "kitten99", " for now"),
     ("credential", 'api_key: "', "abc123def456", '"'),
     ("credential", "secret=", "s3cr3tV4lue", ""),
     ("credential", "token: ", hexed(40), ""),
@@ -623,6 +628,16 @@ def test_redacting_twice_changes_nothing_more(text):
     assert redact(once.text) == Redaction(once.text, ())
 
 
+@given(st.lists(PARTS | st.text(max_size=8), max_size=8).map("".join))
+@settings(max_examples=400, deadline=None)
+def test_whatever_a_shape_would_find_stands_as_the_shape_is_asked_for(text):
+    lowered = text.lower()
+    for shape in CONTEXTS:
+        if re.search(shape.pattern, text, re.ASCII | re.IGNORECASE):
+            last = max(map(lowered.rfind, shape.then)) if shape.then else len(text)
+            assert any(anchor in lowered[:last] for anchor in shape.anchors)
+
+
 @given(st.text())
 @settings(deadline=None)
 def test_redacting_any_text_twice_changes_nothing_more(text):
@@ -630,7 +645,7 @@ def test_redacting_any_text_twice_changes_nothing_more(text):
     assert redact(once.text) == Redaction(once.text, ())
 
 
-@given(st.text(st.characters(exclude_characters="<=:：-"), max_size=19))  # noqa: RUF001
+@given(st.text(st.characters(exclude_characters="<=:＝：-"), max_size=19))  # noqa: RUF001
 def test_a_short_text_without_signs_is_unchanged(text):
     assert redact(text) == Redaction(text, ())
 

@@ -108,21 +108,24 @@ class Connections:
             db.close()
 
     @contextmanager
-    def transaction(self, patience: int = sqlite_file.BUSY_MS) -> Iterator[apsw.Connection]:
+    def transaction(self, patience: int = 0) -> Iterator[apsw.Connection]:
         """The one writer slot of this process, inside a transaction that takes the store's lock at once.
+
+        `patience` is for how many milliseconds another writer is waited for, where that is not as long as ever.
 
         Raises:
             Corrupt: when a newer Engram has brought the store up to date: this one knows too little of it.
+            Unavailable: when the file is gone, or was replaced once more while others were waited for.
         """
         with self._writing:
-            db = self.mine()
-            db.set_busy_timeout(patience)
+            held: Held = getattr(self._local, "held", None) or self._connect()
+            if not self._begins(held, patience):
+                self._connect_anew(held)
+                held = self._local.held
+                if not self._begins(held, patience):
+                    raise Unavailable(f"The store {self._path} has just been replaced.", AGAIN)
+            db = held.db
             try:
-                db.execute("BEGIN IMMEDIATE")
-            finally:
-                db.set_busy_timeout(sqlite_file.BUSY_MS)
-            try:
-                self._require_in_place()
                 if not self._losable:
                     sqlite_file.require_known(db, self._path)
                 yield db
@@ -132,14 +135,31 @@ class Connections:
                     db.execute("ROLLBACK")
                 raise
 
-    def _require_in_place(self) -> None:
-        """Refuse to write to a file that lost its name while others were waited for.
+    def _begins(self, held: Held, patience: int) -> bool:
+        """Begin to write, if the name still leads to the file. It is looked at under the lock, and so only once.
 
         Raises:
-            Unavailable: when it did; whoever asks again finds the file that is there then.
+            Unavailable: when the name leads nowhere.
         """
-        if not self._is_in_place(self._local.held):
-            raise Unavailable(f"The store {self._path} has just been replaced.", AGAIN)
+        db = held.db
+        try:
+            if patience:
+                db.set_busy_timeout(patience)
+            db.execute("BEGIN IMMEDIATE")
+        except apsw.Error:
+            if self._is_in_place(held):
+                raise
+            return False
+        finally:
+            if patience:
+                db.set_busy_timeout(sqlite_file.BUSY_MS)
+        in_place = False
+        try:
+            in_place = self._is_in_place(held)
+        finally:
+            if not in_place:
+                db.execute("ROLLBACK")
+        return in_place
 
     def close(self) -> None:
         """Close all of them. Whoever asks again finds the file that is there then.

@@ -43,18 +43,24 @@ def where(asked: Filter, access: Access) -> Clause:
     if not isinstance(access, Access):
         raise TypeError("A read needs an Access.")
     now = print_time(moment(asked)) if asked.standings else ""
-    timeless = asked._replace(now=None)
-    long = asked.ids or asked.near or asked.touches
+    alike = asked._replace(now=None, near=None)
     try:
-        sql, values = (_clauses.__wrapped__ if long else _clauses)(timeless, access)
+        sql, values = (_clauses.__wrapped__ if asked.ids or asked.touches else _clauses)(alike, access)
     except TypeError:  # a list among the clauses, which cannot be kept
-        sql, values = _clauses.__wrapped__(timeless, access)
-    return sql, [now if value is None else value for value in values]
+        sql, values = _clauses.__wrapped__(alike, access)
+    told = [now if value is None else value for value in values]
+    if asked.near is not None:
+        near, texts = _near(asked.near)
+        sql, told = f"{sql} AND ({near})", [*told, *map(held, texts)]
+    return sql, told
 
 
 @functools.lru_cache(maxsize=256)
 def _clauses(asked: Filter, access: Access) -> tuple[str, tuple[str | int | None, ...]]:
-    """The translation, kept because one question after the other is asked alike; None stands for the moment."""
+    """The translation, kept because one question after the other is asked alike; None stands for the moment.
+
+    What a save is near to is another text each time, and no part of it.
+    """
     clauses: list[Clause | Timed] = [_access(access), *_scopes(asked), *_words(asked), *_made(asked)]
     clauses += _times(asked)
     told = " AND ".join(f"({sql})" for sql, _ in clauses)
@@ -114,16 +120,19 @@ def _words(asked: Filter) -> list[Clause]:
         if (value := getattr(asked, name)) is not None:
             # Saying that it is not empty lets a partial index, which leaves the empty ones out, answer.
             clauses.append((f"{name} = ? AND {name} <> ''" if value else f"{name} = ?", [value]))
-    if asked.near is not None:
-        told = outline(asked.near)
-        either = " OR (outline = ? AND outline <> '')" if told else ""
-        clauses.append((f"digest = ?{either}", [digest(asked.near), *([told] if told else [])]))
     if asked.touches:
         ends = " OR ".join(f"doc ->> '{end}' IN ({_marks(asked.touches)})" for end in ("from_id", "to_id"))
         clauses.append((ends, [*asked.touches, *asked.touches]))
     if asked.pinned is not None:
         clauses.append(("pinned = ?", [int(asked.pinned)]))
     return clauses
+
+
+def _near(text: str) -> Clause:
+    told = outline(text)
+    if told:
+        return "digest = ? OR (outline = ? AND outline <> '')", [digest(text), told]
+    return "digest = ?", [digest(text)]
 
 
 def _made(asked: Filter) -> list[Clause]:

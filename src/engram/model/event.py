@@ -148,7 +148,7 @@ def seal(draft: Draft, head: Head) -> tuple[Event, Head, str, str]:
         payload=draft.payload,
     )
     envelope = canonical(unsealed.envelope())
-    event = unsealed._replace(id=_hash(envelope))
+    event = Event(_hash(envelope), *unsealed[1:])
     return event, Head(event.replica, event.position, event.id, event.time, event.seq), envelope, payload
 
 

@@ -62,7 +62,12 @@ def composed(value: str) -> str:
 
 def storable(value: str) -> bool:
     """Whether a store can be asked for this text: no field holds NUL or lone surrogates, and some engines fail."""
-    return "\x00" not in value and (value.isascii() or not any("\ud800" <= mark <= "\udfff" for mark in value))
+    if not value.isascii():
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            return False
+    return "\x00" not in value
 
 
 def check_text(field: str, value: str, *, limit: int | None = None, lines: bool = False) -> None:

@@ -174,7 +174,7 @@ class Call(NamedTuple):
         """
         change, decision = decide()
         try:
-            return self.engine.commit(change._replace(token=self.token)), decision
+            return self.engine.commit(change._replace(token=self.token) if self.token else change), decision
         except Moved:
             if tries == 1:
                 raise

@@ -82,15 +82,17 @@ def remember(
     if (event := call.replayed()) is not None:
         return remembered_before(call, event)
     check_choice("dedupe", dedupe, ("merge", "create"))
+    place = scope_named(call, scope) if scope else call.home
+    cited = filled(call, cite, place)
     proposal = Proposal(
         text=text,
         key=key,
-        scope=scope_named(call, scope) if scope else call.home,
+        scope=place,
         session=session or at_work(call),
         summary=summary,
         kind=kind,
         tags=None if tag is None else tuple(each(tag)),
-        citations=None,
+        citations=cited.citations or None,
         origin=origin,
         source=source,
         confidence=confidence,
@@ -100,11 +102,9 @@ def remember(
         decay=decay,
         valid_from=valid_from,
         valid_until=valid_until,
-        context=call.context,
+        context=cited.made_in(call.context),
         apart=dedupe == "create",
     )
-    cited = filled(call, cite, proposal.scope)
-    proposal = proposal._replace(citations=cited.citations or None, context=cited.made_in(proposal.context))
     admitted = admit(call, proposal, confirm=confirm, replaces=tuple(each(replaces)))
     return _noted(with_candidates(call, admitted), (*cited.warnings, *_not_in_use(call, admitted.memory)))
 
@@ -145,7 +145,8 @@ def admit(
         # It contradicts what it replaces, and shall: only a curated one is still a reason to wait.
         gone = {one.id for one in old if one.tier != CURATED}
         bearing = known(call, prepared)
-        bearing = bearing._replace(rivals=tuple(one for one in bearing.rivals if one.id not in gone))
+        if gone:
+            bearing = bearing._replace(rivals=tuple(one for one in bearing.rivals if one.id not in gone))
         decision = admission.admit(prepared, bearing, call.policy, request)
         verdicts = [
             _superseding(call, decision.memory, one, request) for one in old if one.id != decision.memory.id

@@ -108,7 +108,8 @@ def prepare(proposal: Proposal, request: Request, policy: Policy) -> Proposal:
         Invalid: when nothing is left to remember, or a discovery has no citation.
     """
     check_text("text", proposal.text, limit=MOST_READ, lines=True)
-    proposal = proposal._replace(text=unrecalled(proposal.text))
+    if (text := unrecalled(proposal.text)) is not proposal.text:
+        proposal = proposal._replace(text=text)
     changes, removed = scrubbed(proposal)
     kind = policy.kind(proposal.kind or "fact")
     check_kind(kind.name)

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from engram.model.marks import JOINERS, UNSEEN
 from engram.rules.redact_judging import compiled, worded
-from engram.rules.redact_shapes import CONTEXTS, SPOKEN, TOKENS, Shape
+from engram.rules.redact_shapes import CONTEXT_GROUPS, SIGNS, SPOKEN, TOKEN_GROUPS, Group
 
 
 class Redaction(NamedTuple):
@@ -96,7 +96,9 @@ def _found(text: str, *, given: bool) -> list[_Span]:
         spans += _shaped(_narrow(text), given=given)
     if "\n" in text and compiled(_WRAPPED).search(text):
         whole = {span.start for span in spans}
-        wrapped = _beneath(text, _BREAK, lambda bare: _by_table(bare, bare.lower(), TOKENS, _TOKEN_RANK, re.ASCII))
+        wrapped = _beneath(
+            text, _BREAK, lambda bare: _by_table(bare, bare.lower(), TOKEN_GROUPS, _TOKEN_RANK, _CASED)
+        )
         spans += [span for span in wrapped if span.start not in whole]  # what is whole ends with its line
     return spans
 
@@ -143,15 +145,15 @@ def _shaped(text: str, *, given: bool) -> list[_Span]:
     lowered = text.lower()
     if "-begin" in lowered or "- begin" in lowered:
         spans += _key_blocks(text)
-    if "=" in text or ":" in text or "：" in text or _any(SPOKEN, lowered):  # noqa: RUF001 (full-width colon)
-        spans += _by_table(text, lowered, CONTEXTS, _CONTEXT_RANK, re.ASCII | re.IGNORECASE)
+    if _any(SIGNS, text) or _any(SPOKEN, lowered):
+        spans += _by_table(text, lowered, CONTEXT_GROUPS, _CONTEXT_RANK, _UNCASED)
     if compiled(_LONG_RUN).search(text):
-        spans += _by_table(text, lowered, TOKENS, _TOKEN_RANK, re.ASCII)
+        spans += _by_table(text, lowered, TOKEN_GROUPS, _TOKEN_RANK, _CASED)
         spans += [] if given else _random_runs(text)
     return spans
 
 
-def _any(anchors: tuple[str, ...], lowered: str) -> bool:
+def _any(anchors: Iterable[str], lowered: str) -> bool:
     for anchor in anchors:  # noqa: SIM110 (a generator here would double the cost of a plain text)
         if anchor in lowered:
             return True
@@ -253,11 +255,16 @@ _TOKEN_RANK = 10
 _CONTEXT_RANK = 100
 _GATE_RANK = 1000
 
+_CASED, _UNCASED = re.ASCII, re.ASCII | re.IGNORECASE
 
-def _by_table(text: str, lowered: str, shapes: tuple[Shape, ...], rank: int, flags: int) -> Iterator[_Span]:
+
+def _by_table(text: str, lowered: str, table: tuple[Group, ...], rank: int, flags: int) -> Iterator[_Span]:
     """The secrets that a table finds; an earlier shape, the more exact one, ranks before a later."""
-    for place, shape in enumerate(shapes):
-        if _any(shape.anchors, lowered):
+    for anchors, then, shapes in table:
+        before = lowered[: max(*map(lowered.rfind, then), 0)] if then else lowered
+        if not _any(anchors, before):
+            continue
+        for place, shape in shapes:
             for start, end in _matches(compiled(shape.pattern, flags), shape.judge, text):
                 while end < len(text) and text[end] in shape.tail:
                     end += 1  # noqa: PLW2901 - as far as the secret may reach

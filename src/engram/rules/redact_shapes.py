@@ -37,6 +37,22 @@ class Shape(NamedTuple):
     pattern: str
     judge: Callable[[str], bool] = any_value
     tail: str = ""  # signs that go with the secret where they follow it: they may be its end
+    then: str = ""  # signs of which one has to follow an anchor, or else it is not tried
+
+
+class Group(NamedTuple):
+    """Shapes that are tried together, each with its place in the table: the same is asked of a text but once."""
+
+    anchors: tuple[str, ...]
+    then: str
+    shapes: tuple[tuple[int, Shape], ...]
+
+
+def _grouped(table: tuple[Shape, ...]) -> tuple[Group, ...]:
+    found: dict[tuple[tuple[str, ...], str], list[tuple[int, Shape]]] = {}
+    for place, shape in enumerate(table):
+        found.setdefault((shape.anchors, shape.then), []).append((place, shape))
+    return tuple(Group(anchors, then, tuple(shapes)) for (anchors, then), shapes in found.items())
 
 
 # `\b` would count CJK characters as letters and miss a key that stands beside them.
@@ -131,6 +147,9 @@ TOKENS = (
         r"(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]{8,}+\.eyJ[A-Za-z0-9_-]{8,}+(?:\.[A-Za-z0-9_-]*)?",
     ),
 )
+
+SIGNS = "=:＝："  # noqa: RUF001 (full-width signs)
+"""What stands between a name and its value."""
 
 _ASSIGN = r"[\"'`\]]{0,2}[ \t]{0,3}(?:=>|:=|={1,2}|＝)[ \t]{0,3}"  # noqa: RUF001 (full-width sign)
 _COLON = r"[\"'`\]*]{0,3}[ \t]{0,3}[:：](?!=)[*]{0,2}[ \t]{0,3}"  # noqa: RUF001 (full-width colon)
@@ -285,10 +304,10 @@ CONTEXTS = (
         r"(?<=://)[^\s/:@?#\"'`<>]{0,256}+:((?:(?![/?\"'`<>])[!-~]){1,256})@(?=[A-Za-z0-9\[$])",
         is_url_password,
     ),
-    Shape("password", _WORD_ANCHORS, _WORD + _SUFFIX + _ASSIGN + _QUOTED, is_quoted_password),
-    Shape("password", _WORD_ANCHORS, _WORD + _SUFFIX + _COLON + _QUOTED, is_quoted_phrase),
-    Shape("password", _WORD_ANCHORS, _WORD + _SUFFIX + _ASSIGN + _VALUE, is_password, _END),
-    Shape("password", _WORD_ANCHORS, _WORD + _SUFFIX + _COLON + _VALUE, is_named_password, _END),
+    Shape("password", _WORD_ANCHORS, _WORD + _SUFFIX + _ASSIGN + _QUOTED, is_quoted_password, then=SIGNS),
+    Shape("password", _WORD_ANCHORS, _WORD + _SUFFIX + _COLON + _QUOTED, is_quoted_phrase, then=SIGNS),
+    Shape("password", _WORD_ANCHORS, _WORD + _SUFFIX + _ASSIGN + _VALUE, is_password, _END, SIGNS),
+    Shape("password", _WORD_ANCHORS, _WORD + _SUFFIX + _COLON + _VALUE, is_named_password, _END, SIGNS),
     Shape("password", ("<pass",), r"<(?:password|passphrase)>([^\s<>]{6,256})</", is_password),
     Shape("password", _SAID_ANCHORS, _SAID + _QUOTED, is_quoted_phrase),
     Shape("password", _SAID_ANCHORS, _SAID + _VALUE, is_spoken_password, _END),
@@ -313,15 +332,15 @@ CONTEXTS = (
         + r")[\"'`]?(\d{4,12})(?![\w.,:-]?\d)",
     ),
     Shape("password", ("--pass",), r"--pass(?:word|wd|phrase)? " + _VALUE, is_named_password),
-    Shape("credential", _KEY_ANCHORS, _KEY_LABEL + _SUFFIX + _EITHER + _QUOTED, is_quoted_credential),
-    Shape("credential", _KEY_ANCHORS, _KEY_LABEL + _SUFFIX + _EITHER + _VALUE, is_credential),
+    Shape("credential", _KEY_ANCHORS, _KEY_LABEL + _SUFFIX + _EITHER + _QUOTED, is_quoted_credential, then=SIGNS),
+    Shape("credential", _KEY_ANCHORS, _KEY_LABEL + _SUFFIX + _EITHER + _VALUE, is_credential, then=SIGNS),
     Shape("credential", ("key ", "token ", "secret "), _L + _KEY_SAID + _VALUE, is_spoken_credential),
     Shape("credential", ("--",), r"--(?:[a-z]{1,12}-)?(?:token|secret|key) " + _VALUE, is_credential),
     Shape("credential", ("_auth",), r"_auth(?:Token)?[ ]?=[ ]?[\"']?([A-Za-z0-9+/_=-]{8,})", is_header_value),
     Shape("authorization", ("auth",), r"\"auth\"[ ]?:[ ]?\"([A-Za-z0-9+/]{8,}={0,2})\"", is_basic),
-    Shape("password", _WORD_ANCHORS, r"(?<!/)" + _WORD + _SUFFIX + _GIVEN, is_named_password),
-    Shape("password", _WORD_ANCHORS, _WORD + _SUFFIX + _BELOW, is_spoken_password),
-    Shape("credential", _KEY_ANCHORS, _KEY_LABEL + _SUFFIX + _GIVEN, is_credential),
+    Shape("password", _WORD_ANCHORS, r"(?<!/)" + _WORD + _SUFFIX + _GIVEN, is_named_password, then="\"'"),
+    Shape("password", _WORD_ANCHORS, _WORD + _SUFFIX + _BELOW, is_spoken_password, then=SIGNS),
+    Shape("credential", _KEY_ANCHORS, _KEY_LABEL + _SUFFIX + _GIVEN, is_credential, then="\"'"),
     Shape(
         "password",
         ("password",),
@@ -351,3 +370,5 @@ CONTEXTS = (
         is_seed,
     ),
 )
+
+TOKEN_GROUPS, CONTEXT_GROUPS = _grouped(TOKENS), _grouped(CONTEXTS)
