@@ -30,8 +30,8 @@ from mutmut.mutation import mutators
 
 ROOT = Path(__file__).resolve().parents[1]
 SOURCE = ROOT / "src" / "engram"
-PACKAGES = ("rules", "recall")
-"""What can be tried: the rules, by their bare names, and recall, as in `recall.weigh`."""
+PACKAGES = ("rules", "recall", "model", "engines", "sync", "interop")
+"""What can be tried: the rules, by their bare names, and others by their full ones, as in `recall.weigh`."""
 
 RESULTS = ROOT / "build" / "mutants.jsonl"
 TESTS = ("tests/rules", "tests/operations")
@@ -185,6 +185,10 @@ class Runner:
         )
         settings.load_profile("mutants")
 
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        """Leave out what runs the model: its threads do not come along into a process that is forked."""
+        items[:] = [item for item in items if "arctic" not in getattr(item, "fixturenames", ())]
+
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         """Try what was not tried before, or not noticed then."""
         self._watch(session.items)
@@ -204,7 +208,7 @@ class Runner:
     def _watch(self, items: list[pytest.Item]) -> None:
         """Which lines each test comes by; what was seen of files that are as they were is kept."""
         known = json.loads(WATCHED.read_text()) if WATCHED.exists() else {}
-        changed = max(path.stat().st_mtime for package in PACKAGES for path in (SOURCE / package).glob("*.py"))
+        changed = max(path.stat().st_mtime for package in PACKAGES for path in (SOURCE / package).rglob("*.py"))
         seen: dict[tuple[str, int], set[Test]] = defaultdict(set)
         for item in items:
             stamp = max(item.path.stat().st_mtime, changed)
@@ -265,7 +269,7 @@ def _watched(item: pytest.Item) -> tuple[float, dict[str, list[int]]]:
 
 
 def _module(file: Path) -> str:
-    return file.stem if file.parent.name == "rules" else f"{file.parent.name}.{file.stem}"
+    return ".".join(file.relative_to(SOURCE).with_suffix("").parts).removeprefix("rules.")
 
 
 def _work(function: FunctionType, code: CodeType, tests: list[Test], budget: float) -> None:
