@@ -10,6 +10,8 @@ SILENT = {
     "test_every_fault_of_this_suite_tells_the_ledger": "of the ledger itself",
     "test_the_power_cut_of_this_suite_drops_what_is_not_synced": "of the oracle",
     "test_every_operation_that_writes_is_among_those_that_are_killed": "of the list of operations",
+    "test_a_server_that_could_open_too_few_files_does_not_start": "told by the command that may open no more",
+    "test_a_server_takes_the_open_files_that_it_may_have": "no fault: what a server asks for",
     "test_every_command_is_killed_somewhere_or_is_known_to_write_nothing": "of the list of commands",
     "test_a_rescue_says_how_to_go_on_and_that_works": "no fault: what a rescue answers",
     "test_a_whole_store_is_rescued_whole_and_what_was_purged_is_not": "no fault: what a rescue brings",

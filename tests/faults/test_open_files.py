@@ -50,6 +50,38 @@ def test_a_command_that_may_open_no_more_files_says_so_and_leaves_nothing_half(t
     tell("no file may be opened any more: refused in plain words, nothing half", engine, refused)
 
 
+@pytest.mark.parametrize("limit", [8, 12, 13, 40])
+def test_a_server_that_could_open_too_few_files_does_not_start(tmp_path, limit):
+    ended = subprocess.run(
+        ["sh", "-c", f'ulimit -n {limit}; exec "$@"', "sh", *COMMAND, "serve", "--port", "0", "--no-open"],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=environment(tmp_path),
+        cwd=tmp_path,
+        timeout=60,
+    )
+
+    assert (ended.returncode, ended.stdout) == (Unavailable.exit_code, "")
+    assert f"this process may have {limit}" in ended.stderr
+    assert "ulimit -n 1024" in ended.stderr
+
+
+@pytest.mark.skipif(
+    not hasattr(resource, "prlimit"), reason="the limit of another process can be read on Linux alone"
+)
+def test_a_server_takes_the_open_files_that_it_may_have(tmp_path):
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (100, before[1]))
+    try:
+        with serving(tmp_path, ENGRAM_STORE=place_of("sqlite", tmp_path), ENGRAM_EMBEDDER="none") as served:
+            now, most = resource.prlimit(served.process.pid, resource.RLIMIT_NOFILE)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
+
+    assert now == min(4096, most)
+
+
 @pytest.mark.skipif(
     not hasattr(resource, "prlimit"), reason="the limit of another process can be set on Linux alone"
 )

@@ -26,6 +26,9 @@ PORT = 7437
 LARGEST_HEAD = 256 * 1024
 """Bytes of a request's head: more than any that is let in, so that what is too long is told so by the guard."""
 
+FEWEST_FILES, ENOUGH_FILES = 64, 4096
+"""Open files without which no server starts, and how many it takes if it may: each who asks at once needs one."""
+
 FLAGS = ("--migrate", "--no-open", "--link")
 OPTIONS = ("--host", "--port", "--project", "--profile", "--store", "--oidc-issuer", "--audience", "--url")
 
@@ -86,10 +89,33 @@ def run(words: list[str], *, json: bool = False) -> int:
     asked = _read(words)
     if asked.link:
         return _show_link(asked, json=json)
+    _take_enough_files()
     if asked.migrate:
         _bring_up_to_date(asked)
     home = Scope("project", asked.project) if asked.project else GLOBAL
     return _serve_team(asked, home, json=json) if asked.issuer else _serve_machine(asked, home, json=json)
+
+
+def _take_enough_files() -> None:
+    """Let this process open as many files as a server needs, where the system leaves that to the process.
+
+    Raises:
+        Unavailable: when it may open too few: a server that cannot take a connection would only seem to serve.
+    """
+    try:
+        import resource  # noqa: PLC0415 - not on Windows, which has no such limit
+    except ImportError:
+        return
+    now, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if now == resource.RLIM_INFINITY or now >= ENOUGH_FILES:
+        return
+    wanted = ENOUGH_FILES if most == resource.RLIM_INFINITY else min(ENOUGH_FILES, most)
+    if wanted < FEWEST_FILES:
+        raise Unavailable(
+            f"A server needs {FEWEST_FILES} open files, and this process may have {wanted}.",
+            "Let it open more: ulimit -n 1024.",
+        )
+    resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, most))
 
 
 def _bring_up_to_date(asked: "Asked") -> None:
