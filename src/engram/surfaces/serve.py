@@ -92,8 +92,7 @@ def run(words: list[str], *, json: bool = False) -> int:
     _take_enough_files()
     if asked.migrate:
         _bring_up_to_date(asked)
-    home = Scope("project", asked.project) if asked.project else GLOBAL
-    return _serve_team(asked, home, json=json) if asked.issuer else _serve_machine(asked, home, json=json)
+    return (_serve_team if asked.issuer else _serve_machine)(asked, json=json)
 
 
 def _take_enough_files() -> None:
@@ -129,14 +128,14 @@ def _bring_up_to_date(asked: "Asked") -> None:
     migrate(step, {**os.environ, **named}, indexes=False)
 
 
-def _serve_machine(asked: "Asked", home: Scope, *, json: bool) -> int:
+def _serve_machine(asked: "Asked", *, json: bool) -> int:
     from engram.surfaces.serve_apps import for_machine  # noqa: PLC0415 - heavy; for servers only
     from engram.surfaces.telling import to_stream  # noqa: PLC0415 - the same
 
     to_stream(requests=False)
     token_file = os.path.join(data_folder(os.environ), "token")
     token = token_at(token_file)
-    held = Held(asked.store, home=home)
+    held = Held(asked.store, home=asked.home)
     listening = _bound(asked.host, asked.port)
     address = _address(listening)
     try:
@@ -169,7 +168,7 @@ def _at_the_page(held: Held) -> "Callable[[], Engram]":
     return lambda: held.engram().for_person("web").looking_from(*sight).standing_in(seat)
 
 
-def _serve_team(asked: "Asked", home: Scope, *, json: bool) -> int:
+def _serve_team(asked: "Asked", *, json: bool) -> int:
     from engram.surfaces.serve_apps import for_team  # noqa: PLC0415 - heavy; for servers only
     from engram.surfaces.telling import to_stream  # noqa: PLC0415 - the same
     from engram.wiring.orgs import Orgs  # noqa: PLC0415 - the same
@@ -178,7 +177,7 @@ def _serve_team(asked: "Asked", home: Scope, *, json: bool) -> int:
     try:
         url = asked.url or _address(listening)
         look = partial(_warn_of_unseen, workspaces=bool(asked.settings.get("workspaces_claim")))
-        orgs = Orgs(asked.store, home=home, met=look)
+        orgs = Orgs(asked.store, home=asked.home, met=look)
         to_stream()
         look(orgs.org, orgs.engram(orgs.org))  # the others are not known before somebody comes from one
         app = for_team(orgs, asked, url)
@@ -193,7 +192,7 @@ def _serve_team(asked: "Asked", home: Scope, *, json: bool) -> int:
             [
                 f"Serving {url}/mcp",
                 f"Tokens by: {asked.issuer}",
-                f"Memories land in: {home}",
+                f"Memories land in: {asked.home}",
                 f"Page: {url}{PAGES}",
             ],
             json=json,
@@ -270,6 +269,11 @@ class Asked:
         self.issuer = str(settings.get("oidc_issuer"))
         self.audience = str(settings.get("oidc_audience"))
         self.url = str(settings.get("public_url")).rstrip("/")
+
+    @property
+    def home(self) -> Scope:
+        """Where memories land: a server has many clients, and no folder of theirs."""
+        return Scope("project", self.project) if self.project else GLOBAL
 
     def check(self) -> None:
         """Refuse what would serve the wrong people, or nobody.
