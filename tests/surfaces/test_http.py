@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import suppress
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import anyio
@@ -18,6 +19,7 @@ from engram.surfaces.http import application, resources
 from engram.surfaces.openapi import describe
 from engram.surfaces.telling import INTERNAL, Counting, Lines, Metrics, route_of
 from surfaces.asgi import asked
+from surfaces.driving import child
 from surfaces.mcp_clients import Served, serving
 
 
@@ -139,6 +141,29 @@ def test_a_method_that_an_address_has_not_is_answered_with_all_that_it_has(serve
     assert (told.status, told.headers["allow"]) == (405, "GET, HEAD, POST")
     assert told.body["hint"] == "Ask it by GET or HEAD or POST. See /v1/openapi.json."
     assert ask(served, "PUT", "/v1/memories/mem-0001").headers["allow"] == "DELETE, GET, HEAD, PATCH"
+
+
+def test_a_slash_at_the_end_of_an_address_sends_nobody_elsewhere(served: Served):
+    handle = remembered(served, "The okapi is shy")
+    found = ask(served, "GET", f"/v1/memories/{handle}/?around=1")
+
+    assert (found.status, found.body["memories"][0]["handle"]) == (200, handle)
+    assert ask(served, "POST", "/v1/memories/", {"text": "The okapi has a long tongue"}).status == 200
+    assert ask(served, "POST", "/mcp/", {}, content_type="application/json").body["jsonrpc"] == "2.0"
+    for path in ("/v1/", "/v1//", "/healthz//x/"):
+        assert ask(served, "GET", path).status == 404, path
+
+
+def test_a_link_to_the_page_of_a_server_with_a_longer_number_leads_there(tmp_path: Path):
+    with serving(tmp_path, "--host", "::1", ENGRAM_EMBEDDER="none") as one:
+        port = str(one.port)
+        told = child(tmp_path, "serve", "--link", "--host", "::1", "--port", port, "--json").json["page"]
+        connection = http.client.HTTPConnection("::1", one.port, timeout=30)
+        connection.request("GET", told.removeprefix(f"http://[::1]:{port}"))
+        answer = connection.getresponse()
+        connection.close()
+
+    assert (answer.status, f"engram-{port}=" in (answer.headers["set-cookie"] or "")) == (200, True)
 
 
 @pytest.mark.parametrize(

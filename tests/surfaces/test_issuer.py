@@ -44,7 +44,8 @@ class Provider:
 
     def __init__(self, *names: str) -> None:
         self.names, self.up, self.asked, self.issuer = list(names), True, 0, ISSUER
-        self.more: list[dict[str, Any]] = []
+        self.more: list[Any] = []
+        self.keys = f"{ISSUER}/keys"
         self.reached, self.hangs = threading.Event(), threading.Event()
         self.hangs.set()
 
@@ -56,7 +57,7 @@ class Provider:
         if not self.up:
             raise OSError("down")
         if url.endswith("openid-configuration"):
-            return {"issuer": self.issuer, "jwks_uri": f"{ISSUER}/keys"}
+            return {"issuer": self.issuer, "jwks_uri": self.keys}
         return {"keys": [*(as_jwk(name) for name in self.names), *self.more]}
 
 
@@ -234,6 +235,7 @@ def test_a_provider_that_is_down_keeps_no_server_from_starting(issuer: Issuer, p
         (b"HTTP/1.1 404 Not Found\r\n\r\nnothing here", "status 404 and no JSON"),
         (b"HTTP/1.1 404 Not Found\r\n\r\n{}", "status 404"),
         (b"HTTP/1.1 200 OK\r\n\r\n[]", "status 200 and JSON that is no object"),
+        (b"HTTP/1.1 200 OK\r\n\r\n" + b"[" * 100_000, "status 200 and no JSON"),
     ],
 )
 def test_a_provider_that_answers_with_something_else_is_told_by_its_address_and_what_came(
@@ -255,6 +257,22 @@ def test_a_provider_that_answers_with_something_else_is_told_by_its_address_and_
             assert "oidc_issuer" in refused.value.hint
     fields = [record.__dict__["fields"] for record in caplog.records]
     assert [came in each["why"] for each in fields] == [True, True]
+
+
+@pytest.mark.parametrize("address", ["http://id.example.org/keys", f"{ISSUER}/keys?version=1", "https://[", ""])
+def test_a_provider_whose_keys_lie_where_nobody_is_trusted_is_told_so_and_no_caller_is_blamed(
+    issuer: Issuer, provider: Provider, address: str
+):
+    provider.keys = address
+    for _ in range(2):
+        with pytest.raises(Unavailable, match=re.escape(f"jwks_uri cannot be {address!r}")):
+            issuer.claims(signed())
+
+
+def test_a_provider_whose_key_is_no_key_is_told_so(issuer: Issuer, provider: Provider):
+    provider.more = ["one"]
+    with pytest.raises(Unavailable, match="a key that is no object"):
+        issuer.claims(signed())
 
 
 def say(listening: socket.socket, answer: bytes) -> None:
@@ -353,7 +371,10 @@ def test_an_elliptic_key_serves_as_well(provider: Provider):
 
 @pytest.mark.parametrize(
     "url",
-    ["", "id.example.org", "http://id.example.org", "https://u:p@id.example.org", "https://x/?q", "file:///x"],
+    [
+        *("", "id.example.org", "http://id.example.org", "https://u:p@id.example.org", "https://x/?q", "file:///x"),
+        *("https://[", "https://id.example.org:65536", "https://:443"),
+    ],
 )
 def test_an_issuer_has_an_address_that_can_be_trusted(url: str):
     with pytest.raises(Invalid):

@@ -4,8 +4,11 @@ import json
 import re
 import stat
 import subprocess
+import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -91,6 +94,7 @@ def test_what_is_no_server_is_told_so_and_nothing_is_kept(served: Team, tmp_path
     assert child(tmp_path, "login", "http://127.0.0.1:9").code == 7
     assert child(tmp_path, "login", served.provider.issuer).code == 7
     assert child(tmp_path, "login", "http://memory.example.org").code == 2
+    assert child(tmp_path, "login", "https://[").code == 2
     assert child(tmp_path, "login").code == 2
     assert child(tmp_path, "login", url_of(served), "--client", "nobody").code == 9
     assert not (tmp_path / ".local" / "share" / "engram" / "logins.json").exists()
@@ -107,6 +111,65 @@ def test_a_server_whose_provider_is_none_is_told_apart_from_what_is_no_server(se
         f"The identity provider does not answer as one: {wrong.issuer}/.well-known/openid-configuration answers"
     )
     assert "is no server to sign in to" in nowhere.error["message"]
+
+
+@contextmanager
+def a_server(**device: object) -> Iterator[str]:
+    """A server that is its own provider, and answers a terminal that would sign in with this."""
+
+    class Answers(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            if "oauth-protected" in self.path:
+                self._say({"resource": f"{url}/mcp", "authorization_servers": [url]})
+            else:
+                self._say({"issuer": url, "token_endpoint": url, "device_authorization_endpoint": f"{url}/device"})
+
+        def do_POST(self) -> None:
+            self._say(device if self.path == "/device" else {"error": "access_denied"})
+
+        def _say(self, told: object) -> None:
+            body = json.dumps(told).encode()
+            self.send_response(200 if "error" not in str(told) else 400)
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, format: str, *args: object) -> None:
+            del format, args
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Answers) as server:
+        url = f"http://127.0.0.1:{server.server_port}"
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield url
+        server.shutdown()
+
+
+@pytest.mark.parametrize(
+    "lacking",
+    [
+        {"verification_uri": None},
+        {"user_code": None},
+        {"device_code": None},
+        {"interval": "soon"},
+        {"expires_in": []},
+    ],
+)
+def test_a_provider_that_leaves_out_what_a_sign_in_takes_is_told_so(tmp_path: Path, lacking: dict[str, object]):
+    whole = {"verification_uri": "https://id.example.org/device", "user_code": "AB-CD", "device_code": "x"}
+    with a_server(**{name: value for name, value in {**whole, **lacking}.items() if value is not None}) as url:
+        done = child(tmp_path, "login", url, "--json")
+
+    assert done.code == 7
+    assert done.error["message"].endswith(f"{url}/device answers without what signing in takes.")
+
+
+def test_what_a_provider_says_steers_no_terminal(tmp_path: Path):
+    link = f"https://id.example.org/{'device' * 60}"
+    with a_server(
+        verification_uri=f"\x1b[2J{link}", user_code="AB\x1b[31m-CD", device_code="x", interval=-1
+    ) as url:
+        done = child(tmp_path, "login", url)
+
+    assert (done.code, "\x1b" in done.err, link in done.err) == (9, False, True), done.err
 
 
 def test_a_file_that_others_may_read_is_not_used(tmp_path: Path):

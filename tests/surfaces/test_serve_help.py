@@ -1,4 +1,4 @@
-"""What `engram serve --help` says: every option, and examples that would start."""
+"""What `engram serve` takes: every option is in its help, and its examples would start."""
 
 import re
 import shlex
@@ -18,6 +18,15 @@ def test_help_tells_of_every_option_under_a_heading():
 
 def test_the_examples_are_for_oneself_for_a_trial_and_for_a_team():
     assert len(EXAMPLES) == 3
+
+
+def test_an_address_is_the_same_with_a_slash_at_its_end(tmp_path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    team = ["--oidc-issuer", "https://id.example.org"]
+    assert _read([*team, "--url", "https://memory.example.org/"]).url == "https://memory.example.org"
+    monkeypatch.setenv("ENGRAM_PUBLIC_URL", "https://memory.example.org/")
+    assert _read(team).url == "https://memory.example.org"
 
 
 @pytest.mark.parametrize("example", EXAMPLES)

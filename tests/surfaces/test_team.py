@@ -292,6 +292,14 @@ def test_a_browser_at_the_root_is_sent_to_the_page_and_a_program_is_asked_who_it
     assert team.ask("", "GET", "/", accept="*/*").status == 401
 
 
+def test_a_browser_at_the_page_is_sent_on_by_a_path_alone_whatever_stands_before_the_server(team: Team):
+    said = {"accept": "text/html", "host": "memory.example.org"}
+    for path in ("/web", "/web//", "/web/"):
+        sent = team.ask("", "GET", path, **said)
+        assert (sent.status in (303, 307), sent.headers["location"][:5]) == (True, "/web/"), path
+    assert team.ask("", "GET", "/web/inbox/", **said).status == team.ask("", "GET", "/web/inbox", **said).status
+
+
 def test_where_the_store_lies_is_told_to_those_alone_who_run_it(team: Team):
     assert team.ask(team.tokens["ada"], "GET", "/v1/stats").body["store"] == ""
     told = child(team.folder, "stats", ENGRAM_STORE=database_url(), ENGRAM_ORG=ACME)
@@ -758,6 +766,8 @@ def carried(folder: Path, team: Team, scope: str) -> list[str]:
         (["--host", EVERYWHERE, "--oidc-issuer", "https://id.example.org", "--audience", "x"], "needs its address"),
         (["--oidc-issuer", "https://id.example.org"], "must be meant for this server"),
         (["--oidc-issuer", "nonsense"], "oidc_issuer cannot be"),
+        (["--oidc-issuer", "https://[", "--audience", "x"], "oidc_issuer cannot be"),
+        (["--oidc-issuer", "https://id.example.org", "--url", "memory.example.org"], "address cannot be"),
         (["--oidc-issuer", "http://id.example.org", "--audience", "x"], "cannot be"),
     ],
 )

@@ -29,9 +29,13 @@ def checked_url(url: str, setting: str) -> str:
     Raises:
         Invalid: when it is not https, except on this machine, or holds what no such address does.
     """
-    parts = urlsplit(url)
-    near = parts.hostname in ("127.0.0.1", "::1", "localhost")
-    if parts.scheme not in (("https", "http") if near else ("https",)) or not parts.hostname:
+    try:
+        parts = urlsplit(url)
+        host, _ = parts.hostname, parts.port
+    except ValueError:
+        parts, host = urlsplit(""), ""
+    near = host in ("127.0.0.1", "::1", "localhost")
+    if parts.scheme not in (("https", "http") if near else ("https",)) or not host:
         raise Invalid(f"{setting} cannot be {url!r}.", "Give an address that begins with https://.")
     if parts.username or parts.query or parts.fragment:
         raise Invalid(f"{setting} cannot be {url!r}.", "Leave out user, question mark and number sign.")
@@ -97,7 +101,7 @@ def exchange(url: str, form: Mapping[str, str] | None = None) -> tuple[int, Mapp
         raise Unfit(f"{came} more than {LARGEST >> 20} MiB")
     try:
         told = json.loads(body)
-    except ValueError:
+    except (ValueError, RecursionError):
         raise Unfit(f"{came} no JSON") from None
     if not isinstance(told, dict):
         raise Unfit(f"{came} JSON that is no object")

@@ -208,7 +208,13 @@ class Issuer:
     def _got(self) -> Mapping[str, Any]:
         told = self._endpoints()
         keys: dict[str, Any] = {}
-        for row in self._fetch(checked_url(str(told["jwks_uri"]), "jwks_uri"))["keys"]:
+        try:
+            address = checked_url(str(told["jwks_uri"]), "jwks_uri")
+        except Invalid as error:
+            raise Unfit(error.message.rstrip(".")) from None
+        for row in self._fetch(address)["keys"]:
+            if not isinstance(row, dict):
+                raise Unfit(f"{address} answers with a key that is no object")
             if row.get("use", "sig") == "sig" and row.get("kty") in ("RSA", "EC", "OKP"):
                 try:
                     keys[str(row.get("kid", ""))] = jwt.PyJWK(row)

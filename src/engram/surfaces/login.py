@@ -26,6 +26,8 @@ MARGIN = 60
 TURN = 30.0
 """Seconds to wait for another program of this person that renews a token."""
 
+LONGEST_LINK = 2000
+
 PAUSE = 5
 """Seconds between two looks whether the person is done, where the provider says nothing."""
 
@@ -129,16 +131,17 @@ def _signed_in(url: str, client: str) -> Mapping[str, Any]:
     status, told = _asked(str(device), asked)
     if status != 200:
         raise Unauthenticated(f"The provider refused: {_why(told)}.", "Check how it knows us: --client ID.")
-    where = told.get("verification_uri_complete") or told["verification_uri"]
-    print(f"Open {where}\nand enter the code {told['user_code']}", file=sys.stderr, flush=True)
-    token = str(provider["token_endpoint"])
-    asking = {
-        "grant_type": DEVICE,
-        "client_id": client,
-        "device_code": str(told["device_code"]),
-        "resource": asked["resource"],
-    }
-    given = _waited(token, asking, int(told.get("interval", PAUSE)), int(told.get("expires_in", 600)))
+    try:
+        where = _printable(str(told.get("verification_uri_complete") or told["verification_uri"]), LONGEST_LINK)
+        code, name = _printable(str(told["user_code"])), str(told["device_code"])
+        pause, patience = max(int(told.get("interval", PAUSE)), 1), int(told.get("expires_in", 600))
+        token = str(provider["token_endpoint"])
+    except (KeyError, ValueError, TypeError):
+        unfit = Unfit(f"{device} answers without what signing in takes")
+        raise Unavailable(*trouble_with(str(provider["issuer"]), unfit)) from None
+    print(f"Open {where}\nand enter the code {code}", file=sys.stderr, flush=True)
+    asking = {"grant_type": DEVICE, "client_id": client, "device_code": name, "resource": asked["resource"]}
+    given = _waited(token, asking, pause, patience)
     return _known(given, {"token_endpoint": token, "client": client, "resource": f"{url}/mcp"})
 
 
@@ -252,8 +255,9 @@ def _why(told: Mapping[str, Any]) -> str:
     return _printable(said).rstrip(".")
 
 
-def _printable(said: str) -> str:
-    return "".join(letter for letter in said if letter.isprintable())[:200]
+def _printable(said: str, most: int = 200) -> str:
+    """Foreign words without anything that steers a terminal."""
+    return "".join(letter for letter in said if letter.isprintable())[:most]
 
 
 class _Kept:

@@ -227,7 +227,7 @@ def _show_link(asked: "Asked", *, json: bool) -> int:
         connection.request("POST", LINK, headers={"Authorization": f"Bearer {token}"})
         answer = connection.getresponse()
         told = loads(answer.read(65536))
-        link = f"http://{connection.host}:{asked.port}{told['path']}"
+        link = f"{_web_address(asked.host, asked.port)}{told['path']}"
     except (OSError, HTTPException, ValueError, KeyError, TypeError):
         raise Unavailable(
             f"No engram serves a page at port {asked.port} of {asked.host}.", "Start one: engram serve."
@@ -268,7 +268,7 @@ class Asked:
         self.settings = settings
         self.issuer = str(settings.get("oidc_issuer"))
         self.audience = str(settings.get("oidc_audience"))
-        self.url = str(settings.get("public_url")).rstrip("/")
+        self.url = str(settings.get("public_url"))
 
     @property
     def home(self) -> Scope:
@@ -290,6 +290,8 @@ class Asked:
             from engram.surfaces.fetching import checked_url  # noqa: PLC0415 - for a team's server only
 
             checked_url(self.issuer, "oidc_issuer")
+        if self.issuer and self.url and not self.url.startswith(("https://", "http://")):
+            raise Invalid(f"This server's address cannot be {self.url!r}.", "Say it whole: --url https://….")
         if self.issuer and self.host not in LOOPBACK and not self.url:
             raise Invalid("A team's server needs its address.", "Say how others reach it: --url https://….")
         if self.issuer and not self.audience and not self.url:
@@ -310,6 +312,7 @@ def _read(words: list[str]) -> Asked:
         if not port.isascii() or not port.isdigit() or int(port) > 65535:
             raise Invalid(f"{port!r} is no port.", "Give a number from 0 to 65535.")
         asked.port = int(port)
+    asked.url = asked.url.rstrip("/")
     asked.check()
     return asked
 
@@ -331,7 +334,10 @@ def _bound(host: str, port: int) -> socket.socket:
 
 
 def _address(listening: socket.socket) -> str:
-    host, port = listening.getsockname()[:2]
+    return _web_address(*listening.getsockname()[:2])
+
+
+def _web_address(host: str, port: int) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 

@@ -46,7 +46,7 @@ def for_machine(
     """
     metrics, entrance = Metrics(), local.entrance(person, port)
     app = _served(build(held.engram, profiles), _speaker(held), metrics, lambda: held.engram().probe(), entrance)
-    return Counting(Guard(app, token, longer=is_upload), metrics), local.link_of(entrance.visits)
+    return Counting(_bare(Guard(app, token, longer=is_upload)), metrics), local.link_of(entrance.visits)
 
 
 def for_team(orgs: "Orgs", asked: "Asked", url: str) -> Counting:
@@ -96,7 +96,7 @@ def for_team(orgs: "Orgs", asked: "Asked", url: str) -> Counting:
         limits,
     )
     app = _served(server, speaks, metrics, ready, entrance, alone=True)
-    return Counting(Door(app, identity, url, limits, is_upload), metrics)
+    return Counting(_bare(Door(app, identity, url, limits, is_upload)), metrics)
 
 
 def _served(
@@ -111,6 +111,7 @@ def _served(
     """What stands behind a guard. With `alone`, requests of MCP stand for themselves: none joins another's."""
     routes = [
         Route("/", _to_the_page),
+        Route(PAGES, _to_the_page),
         Mount(PAGES, web.application(entrance)),
         Route("/health", _health),
         Route("/healthz", _health),
@@ -156,6 +157,22 @@ def _counters(metrics: Metrics) -> Callable[[Request], PlainTextResponse]:
         return PlainTextResponse(metrics.text(), media_type="text/plain; version=0.0.4")
 
     return counters
+
+
+def _bare(app: App) -> App:
+    """Every path without a slash at its end, before anybody looks at it; the page's own alone has one.
+
+    A router would send a client to the other form by scheme and host, and only what stands before this port knows
+    those.
+    """
+
+    async def served(scope: Any, receive: Any, send: Any) -> None:  # noqa: ANN401 - ASGI
+        path = scope.get("path", "")
+        if path.endswith("/") and path not in ("/", f"{PAGES}/"):
+            scope["path"] = path.rstrip("/") or "/"
+        await app(scope, receive, send)
+
+    return served
 
 
 def _counted(app: App) -> App:
