@@ -15,7 +15,7 @@ from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from shlex import quote
 from typing import Any
 
-from engram.errors import Corrupt, EngramError, Forbidden, TooLarge, Unauthenticated
+from engram.errors import Corrupt, EngramError, Forbidden, Slow, TooLarge, Unauthenticated
 
 App = Callable[[Any, Any, Any], Awaitable[None]]
 
@@ -199,16 +199,21 @@ def _is_here(host: str, port: int | None) -> bool:
 
 async def refuse(error: EngramError, send: Any) -> None:  # noqa: ANN401 - ASGI
     """Answer a request with an error, in the one form that every surface shows."""
-    status = error.http_status
-    body = json.dumps(error.body()).encode()
-    headers = [
-        (b"content-type", b"application/json"),
-        (b"content-length", str(len(body)).encode()),
-        (b"cache-control", b"no-store"),
+    headers: dict[str, str] = {}
+    if error.http_status == Unauthenticated.http_status:
+        headers["www_authenticate"] = 'Bearer realm="engram"'
+    if isinstance(error, Unframed | Slow):  # what comes after it on this connection is nobody's request
+        headers["connection"] = "close"
+    await say(send, error.http_status, error.body(), **headers)
+
+
+async def say(send: Any, status: int, body: Mapping[str, Any], **headers: str) -> None:  # noqa: ANN401 - ASGI
+    """A whole answer in JSON, which nobody keeps unless its headers say so; an underscore in a name is a dash."""
+    said = json.dumps(body).encode()
+    lines = {"content_type": "application/json", "content_length": str(len(said)), "cache_control": "no-store"}
+    raw = [
+        (name.replace("_", "-").encode(), value.encode("latin-1", "replace"))
+        for name, value in {**lines, **headers}.items()
     ]
-    if status == Unauthenticated.http_status:
-        headers.append((b"www-authenticate", b'Bearer realm="engram"'))
-    if isinstance(error, Unframed):  # what comes after it on this connection is nobody's request
-        headers.append((b"connection", b"close"))
-    await send({"type": "http.response.start", "status": status, "headers": headers})
-    await send({"type": "http.response.body", "body": body})
+    await send({"type": "http.response.start", "status": status, "headers": raw})
+    await send({"type": "http.response.body", "body": said})

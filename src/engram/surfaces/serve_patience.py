@@ -5,14 +5,13 @@ at a time, and for a body that does not go on; a few hundred such clients would 
 """
 
 import asyncio
-import json
 from collections.abc import MutableMapping
 from typing import Any
 
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from engram.errors import Slow
-from engram.surfaces.guard import App
+from engram.surfaces.guard import App, refuse
 
 
 class Patient(H11Protocol):
@@ -93,17 +92,6 @@ class InTime:
             await self._app(scope, awaited, told)
         finally:
             if late and not begun:
-                await _refuse(send, self._seconds)
-
-
-async def _refuse(send: Any, seconds: int) -> None:  # noqa: ANN401 - ASGI
-    error = Slow(f"Nothing came for {seconds} seconds.", "Send the whole request at once.")
-    body = json.dumps(error.body()).encode()
-    headers = [
-        (b"content-type", b"application/json"),
-        (b"content-length", str(len(body)).encode()),
-        (b"connection", b"close"),
-        (b"cache-control", b"no-store"),
-    ]
-    await send({"type": "http.response.start", "status": error.http_status, "headers": headers})
-    await send({"type": "http.response.body", "body": body})
+                await refuse(
+                    Slow(f"Nothing came for {self._seconds} seconds.", "Send the whole request at once."), send
+                )

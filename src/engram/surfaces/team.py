@@ -1,7 +1,6 @@
 """The door of a team's server: who speaks, and how much, before anything else reads a request."""
 
-import json
-from collections.abc import Callable, Mapping, MutableMapping
+from collections.abc import Callable, MutableMapping
 from functools import partial
 from typing import Any
 
@@ -9,14 +8,22 @@ import anyio.to_thread
 
 from engram.errors import EngramError, Forbidden, Throttled, Unauthenticated
 from engram.model.caller import Caller
-from engram.surfaces.guard import METADATA, MOST_BYTES, App, Unframed, check_framing, check_length, is_page, never
+from engram.surfaces.guard import (
+    METADATA,
+    MOST_BYTES,
+    OPEN,
+    App,
+    Unframed,
+    check_framing,
+    check_length,
+    is_page,
+    never,
+    say,
+)
 from engram.surfaces.identity import SCOPES, Denied, Identity
 from engram.surfaces.issuer import BadToken, NoToken
 from engram.surfaces.limits import Limits, throttled
 from engram.surfaces.telling import CALLER, note
-
-OPEN = ("/health", "/healthz", "/readyz")
-"""Paths that say nothing about the memory, and need no credentials."""
 
 Scope = MutableMapping[str, Any]
 
@@ -43,7 +50,7 @@ class Door:
         try:
             check_framing(headers)
             if (document := self._metadata(scope["path"])) is not None:
-                await _answer(send, 200, document, cache_control="public, max-age=3600")
+                await say(send, 200, document, cache_control="public, max-age=3600")
                 return
             self._check_origin(headers)
             if scope["path"] not in OPEN and not is_page(scope):
@@ -52,7 +59,7 @@ class Door:
                 check_length(headers.get("content-length", "0"), MOST_BYTES)
         except EngramError as error:
             note(scope, error)
-            await _answer(send, error.http_status, error.body(), **self._challenge(error))
+            await say(send, error.http_status, error.body(), **self._challenge(error))
             return
         await self._app(scope, receive, send)
 
@@ -105,18 +112,6 @@ class Door:
         if isinstance(error, Unframed):  # what comes after it on this connection is nobody's request
             return {"connection": "close"}
         return {"retry_after": str(error.wait)} if isinstance(error, Throttled) else {}
-
-
-async def _answer(send: Any, status: int, body: Mapping[str, Any], **headers: str) -> None:  # noqa: ANN401 - ASGI
-    """A whole answer in JSON."""
-    said = json.dumps(body).encode()
-    lines = {"content_type": "application/json", "content_length": str(len(said)), "cache_control": "no-store"}
-    raw = [
-        (name.replace("_", "-").encode(), value.encode("latin-1", "replace"))
-        for name, value in {**lines, **headers}.items()
-    ]
-    await send({"type": "http.response.start", "status": status, "headers": raw})
-    await send({"type": "http.response.body", "body": said})
 
 
 def origin_of(url: str) -> str:

@@ -15,7 +15,7 @@ from typing import Any, TextIO
 from engram.errors import EngramError, Unavailable
 from engram.model.caller import Caller
 from engram.service import OPERATIONS
-from engram.surfaces.guard import METADATA, App
+from engram.surfaces.guard import METADATA, App, say
 from engram.surfaces.openapi_exchange import exchange
 
 log = logging.getLogger("engram.requests")
@@ -147,18 +147,11 @@ class Counting:
             if begun:  # there is an answer already, and whoever gave it has told
                 raise
             log.exception("%s %s failed", scope["method"], route_of(scope["path"]))
-            await _say(told, 500, INTERNAL)
+            await say(told, 500, INTERNAL)
         finally:
             seconds, route = time.perf_counter() - began, route_of(scope["path"])
             self._metrics.count(scope["method"], route, status, seconds)
             log.info("request", extra={"fields": _line(scope, id, route, status, seconds)})
-
-
-async def _say(send: Any, status: int, body: dict[str, str]) -> None:  # noqa: ANN401 - ASGI
-    said = json.dumps(body).encode()
-    lines = ((b"content-type", b"application/json"), (b"content-length", str(len(said)).encode()))
-    await send({"type": "http.response.start", "status": status, "headers": [*lines]})
-    await send({"type": "http.response.body", "body": said})
 
 
 def _line(scope: MutableMapping[str, Any], id: str, route: str, status: int, seconds: float) -> dict[str, Any]:
