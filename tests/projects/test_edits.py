@@ -147,6 +147,8 @@ TAKEN = {
     "a parent that stands there twice": ('{"mcpServers": {}, "mcpServers": {}}', SERVER),
     "a table of another": ('[mcp_servers.engram]\ncommand = "other"\n', TABLE),
     "a parent that is an inline table": ('mcp_servers = { x = { command = "y" } }\n', TABLE),
+    "a parent that is a word": ('mcp_servers = "off"\n', TABLE),
+    "a parent that is a list of tables": ('[[mcp_servers]]\ncommand = "y"\n', TABLE),
     "a mark without its end": ("<!-- begin -->\nwords\n", BLOCK),
     "marks in the wrong order": ("<!-- end -->\n<!-- begin -->\n", BLOCK),
     "a script of another": ("#!/bin/sh\necho mine\n", SCRIPT),
@@ -165,9 +167,10 @@ def test_a_place_that_is_taken_is_refused(text: str, piece: Any):
 
 
 BROKEN = ["{", '{"a" 1}', '{"a": 1 "b": 2}', '{"a": }', "{} {}", '{"a": "b}', "nonsense", '{"a": \\u12}', "[" * 500]
+BROKEN += ['{"a": ' + "9" * 5000 + "}"]
 
 
-@pytest.mark.parametrize("text", BROKEN)
+@pytest.mark.parametrize("text", BROKEN, ids=lambda text: text[:20])
 def test_what_is_not_json_is_refused(text: str):
     with pytest.raises(Invalid, match="not valid JSON"):
         apply(text.encode(), [SERVER])
@@ -274,9 +277,14 @@ def test_a_table_in_a_form_we_cannot_edit_is_refused():
             change()
 
 
-def test_what_is_not_toml_is_refused():
+@pytest.mark.parametrize(
+    "text",
+    ["a = \n", f"a = {'9' * 5000}\n", f"a = {'[' * 2000}{']' * 2000}\n"],
+    ids=lambda text: text[:20],
+)
+def test_what_is_not_toml_is_refused(text: str):
     with pytest.raises(Invalid, match="not valid TOML"):
-        apply(b"a = \n", [TABLE])
+        apply(text.encode(), [TABLE])
 
 
 # --- text ---

@@ -33,6 +33,8 @@ class Table(NamedTuple):
         holder = data
         for key in self.path[:-1]:
             holder = holder.setdefault(key, {})
+            if not isinstance(holder, dict):
+                raise Conflict(f"{key} is not a table.", "Rename or remove it, and run it again.")
         holder[self.path[-1]] = wanted
         if _toml_or_none(new) != data:
             raise Conflict(
@@ -96,7 +98,7 @@ def _toml(text: str) -> Row:
 
     try:
         return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:  # a number that is too long, and lists too deep, among them
         raise Invalid(f"It is not valid TOML: {error}.", jsonc.MEND) from None
 
 

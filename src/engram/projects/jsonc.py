@@ -136,7 +136,10 @@ def _value(text: str, at: int, depth: int) -> Node:
         value, end = _string(text, at)
         return Node(at, end, value, None, named=False)
     if found := _PLAIN.match(text, at):
-        return Node(at, found.end(), json.loads(found[0]), None, named=False)
+        try:
+            return Node(at, found.end(), json.loads(found[0]), None, named=False)
+        except ValueError:
+            raise _wrong(text, at, "the number is too long") from None
     raise _wrong(text, at, "a value is missing")
 
 
