@@ -420,6 +420,91 @@ def _manifest(folder: Path) -> list[Row]:
     return json.loads((folder / "manifest.json").read_text(encoding="utf-8"))["chunks"]
 
 
+ODD = (
+    None,
+    True,
+    -1,
+    1e300,
+    float("inf"),
+    10**400,
+    "",
+    "[" * 100_000,
+    "\ud800" * 3,
+    "x" * 70_000,
+    [],
+    [5],
+    {"a": {}},
+)
+
+
+def _observed(rows: list[Row]) -> Row:
+    return {"version": "0.2.0", "sessions": [], "observations": rows, "prompts": []}
+
+
+@pytest.mark.parametrize(
+    ("form", "rows", "whole"),
+    [
+        ("records", stores.linked_records(), list),
+        ("keyed", stores.keyed(), list),
+        ("plain", [{**PLAIN[0], "key": "day", "importance": 5, "summary": "Fridays"}, PLAIN[1]], list),
+        ("observations", stores.observed(later=True)["observations"], _observed),
+    ],
+)
+def test_whatever_stands_in_a_field_the_other_rows_are_read(tmp_path: Path, form: str, rows: list[Row], whole: Any):
+    path, read = tmp_path / "odd.json", known_forms()[form].read
+    for name in rows[0]:
+        for odd in ODD:
+            path.write_text(json.dumps(whole([{**rows[0], name: odd}, *rows[1:]])), encoding="utf-8")
+            found = list(read(forms.look(str(path))))
+
+            told = {one.record.text for one in _given(found) if isinstance(one.record, Memory)}
+            assert {_text(row) for row in rows[1:]} <= told, (name, str(odd)[:20])
+
+
+def _given(found: list[forms.Foreign | forms.Problem]) -> list[forms.Foreign]:
+    return [one for one in found if isinstance(one, forms.Foreign)]
+
+
+def _text(row: Row) -> str:
+    return str(row.get("content") or row.get("value") or row.get("text"))
+
+
+def test_a_row_of_observations_that_is_no_object_is_named(tmp_path: Path):
+    path = tmp_path / "c.json"
+    path.write_text(json.dumps(_observed([None, *stores.observed(later=True)["observations"]])))  # type: ignore[list-item] # as it says
+    found = known_forms()["observations"].read(forms.look(str(path)))
+
+    assert forms.Problem("one of the observations", "It is no JSON object.") in found
+
+
+def test_a_list_of_chunks_that_makes_no_sense_brings_nothing(world: World, tmp_path: Path):
+    folder = stores.chunks(tmp_path / ".engram", {"observations": []})
+    for listed in (5, [5], {}, None):
+        (folder / "manifest.json").write_text(json.dumps({"version": 1, "chunks": listed}))
+        assert world.person.import_(str(folder)).outcomes == {}
+    (folder / "manifest.json").write_text("[" * 100_000)
+    with pytest.raises(EngramError, match="is no JSON"):
+        world.person.import_(str(folder))
+
+
+def test_a_change_in_a_chunk_that_makes_no_sense_is_passed_over(world: World, tmp_path: Path):
+    held = stores.observed(later=True)
+    odd = [{"entity": "observation", "op": "upsert", "payload": said} for said in ("[" * 100_000, "{", 5, None, [])]
+    folder = stores.chunks(tmp_path / ".engram", {"observations": held["observations"], "mutations": odd})
+
+    assert world.person.import_(str(folder)).outcomes["held"] == len(held["observations"])
+
+
+@pytest.mark.parametrize("said", ["[]", "[" * 100_000, '{"routing": 5}', '{"routing": {"reason": []}}'])
+def test_what_waits_in_a_queue_waits_here_whatever_its_envelope_says(world: World, tmp_path: Path, said: str):
+    folder = stores.memory_v1(tmp_path / "store", stores.items())
+    (folder / "queue" / "mem-0006.json").write_text(said)
+    world.person.import_(str(folder), trust=True)
+
+    (waits,) = [one for one in world.everything().values() if one.text == "My passport is in the safe"]
+    assert waits.status == "pending"
+
+
 def test_a_chunk_cannot_name_a_file_elsewhere(world: World, tmp_path: Path):
     folder = stores.chunks(tmp_path / ".engram", {"sessions": []})
     (folder / "manifest.json").write_text('{"version": 1, "chunks": [{"id": "../../etc"}]}', encoding="utf-8")

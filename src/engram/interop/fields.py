@@ -74,7 +74,7 @@ def words_of(value: Any) -> tuple[str, ...]:  # noqa: ANN401 - as above
         if said.startswith("["):
             try:
                 value = json.loads(said)
-            except ValueError:
+            except (ValueError, RecursionError):
                 value = [said]
         else:
             inner = said[1:-1] if said.startswith("{") and said.endswith("}") else said
@@ -88,7 +88,7 @@ def one_line(text: str, field: str) -> str:
     """A text as a field of one line may hold it: cut between characters at its limit."""
     line = " ".join(text.split())
     most = LIMITS[field]
-    return line if size(line) <= most else line.encode()[: most - 3].decode(errors="ignore") + "…"
+    return line if size(line) <= most else line.encode(errors="replace")[: most - 3].decode(errors="ignore") + "…"
 
 
 def project_of(name: str) -> Scope:
@@ -102,6 +102,6 @@ def number(row: Mapping[str, Any], name: str, default: int, least: int, most: in
     """A whole number of a row within its bounds; the default where it is none."""
     try:
         value = int(row.get(name) or default)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return default
     return min(max(value, least), most)

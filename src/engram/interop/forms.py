@@ -92,8 +92,12 @@ class Form(NamedTuple):
 
 
 def foreign_id(store: str, their_id: str) -> str:
-    """The id under which a thing of another store is known here: the same whenever it is read again."""
-    return str(uuid5(_FOREIGN, f"{store}\x1f{their_id}"))
+    """The id under which a thing of another store is known here: the same whenever it is read again.
+
+    Its own may hold what is no text.
+    """
+    text = their_id.encode("utf-8", "backslashreplace").decode("utf-8")
+    return str(uuid5(_FOREIGN, f"{store}\x1f{text}"))
 
 
 def look(path: str) -> Source:

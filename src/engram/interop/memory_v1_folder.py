@@ -218,10 +218,11 @@ def _reason(folder: str, handle: str) -> str | None:
     try:
         with open(os.path.join(folder, "queue", f"{handle}.json"), encoding="utf-8") as file:
             envelope = json.loads(file.read(LARGEST_ENVELOPE))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return None
-    routing = envelope.get("routing") if isinstance(envelope, dict) else None
-    said = routing.get("reason") if isinstance(routing, dict) else envelope.get("reason")
+    outer = envelope if isinstance(envelope, dict) else {}
+    routing = outer.get("routing")
+    said = (routing if isinstance(routing, dict) else outer).get("reason")
     return said if isinstance(said, str) else ""
 
 

@@ -55,7 +55,7 @@ def _manifest(folder: Folder) -> dict[str, Any]:
         return {"version": 1, "chunks": []}
     try:
         manifest = json.loads(known)
-    except ValueError:
+    except (ValueError, RecursionError):
         manifest = None
     if not isinstance(manifest, dict) or manifest.get("version") not in (1, 2) or not _listed(manifest):
         raise Invalid(f"The {MANIFEST} that is there cannot be read.", "Choose another folder.")

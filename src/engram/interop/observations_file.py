@@ -185,6 +185,8 @@ def _export_rows(path: str, left: list[str]) -> Things:
 
 def _row(way: tuple[str, ...], row: Any, owners: dict[str, str]) -> Things:  # noqa: ANN401 - any JSON value
     if not isinstance(row, dict):
+        if way in (("sessions",), ("observations",), ("prompts",)):
+            yield Problem(f"one of the {way[0]}", "It is no JSON object.")
         return
     owner = owners.get(str(row.get("session_id")), "")
     match way:
@@ -284,7 +286,7 @@ def _mutation(row: dict[str, Any]) -> _Entry | None:
     said = row.get("payload")
     try:
         payload = json.loads(said) if isinstance(said, str) else said
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     if not isinstance(payload, dict) or row.get("entity") not in (*SINGULAR.values(), "relation"):
         return None
@@ -296,18 +298,19 @@ def _listed(manifest: str) -> list[str]:
     with open(manifest, "rb") as file:
         try:
             said = json.loads(file.read(LARGEST_MANIFEST))
-        except ValueError:
+        except (ValueError, RecursionError):
             raise Corrupt(f"{manifest} is no JSON.", "Get a complete copy of it.") from None
     if not isinstance(said, dict) or said.get("version") not in MANIFESTS:
         version = said.get("version") if isinstance(said, dict) else None
         raise Invalid(f"{manifest} has version {version}; 1 and 2 are known.", "Upgrade Engram.")
-    return [str(each.get("id")) for each in said.get("chunks") or () if isinstance(each, dict)]
+    chunks = said.get("chunks")
+    return [str(each.get("id")) for each in chunks if isinstance(each, dict)] if isinstance(chunks, list) else []
 
 
 def _opened(folder: str, name: str) -> IO[bytes]:
     import gzip  # noqa: PLC0415 - only for chunks
 
-    if os.path.basename(name) != name or not name:
+    if os.path.basename(name) != name or not name.isprintable() or not name:
         raise Invalid(f"{name!r} is no name of a chunk.", "")
     return cast("IO[bytes]", gzip.open(os.path.join(folder, f"{name}.jsonl.gz"), "rb"))
 
@@ -326,6 +329,8 @@ def _require_whole(folder: str, name: str) -> None:
                 seal.update(piece)
     except FileNotFoundError:
         raise Corrupt("It is missing.", "Fetch it with git.") from None
+    except OSError as error:
+        raise Corrupt(f"It cannot be read: {error.strerror}.", "Fetch it with git.") from None
     if not seal.hexdigest().startswith(name):
         raise Corrupt("It was changed: it does not hold what its name says.", "Fetch it with git.")
 

@@ -152,9 +152,9 @@ def _citations(said: Any) -> Iterator[Citation]:  # noqa: ANN401 - as it stands 
 
 
 def _relations(name: str, row: dict[str, Any]) -> Iterator[Foreign]:
-    said = row.get("supersedes") or ()
+    said = row.get("supersedes")
     first, created = foreign_id(NAME, text_of(row.get("id"))), moment(row.get("created_at"))
-    for old in [said] if isinstance(said, str) else said:
+    for old in said if isinstance(said, list) else [said] if isinstance(said, str) and said else ():
         second_id = foreign_id(NAME, text_of(old))
         if first != second_id:
             yield Foreign(

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from engram.errors import Invalid
 from engram.interop import databases
-from engram.interop.forms import UNDATED, Foreign, Form, Problem, Source
-from engram.interop.peers.reading import WAITING, Row, files, id_of, project, told
+from engram.interop.forms import UNDATED, Foreign, Form, Problem, Source, foreign_id
+from engram.interop.peers.reading import WAITING, Row, files, project, told
 from engram.model.scope import GLOBAL
 from engram.model.session import Session
 
@@ -90,7 +90,7 @@ def _session(found: Mapping[str, Any]) -> Iterator[Foreign | Problem]:
     scope = project(row.text("project"))
     try:
         record = Session(
-            id=id_of(STORE, f"session\x1f{called}"),
+            id=foreign_id(STORE, f"session\x1f{called}"),
             name=called,
             scope=scope or GLOBAL,
             agent={"claude": "claude-code", "": "claude-code"}.get(agent := row.text("platform_source"), agent),

@@ -141,11 +141,6 @@ def moment(value: object) -> datetime | None:
     return found
 
 
-def id_of(store: str, their_id: str) -> str:
-    """The id of a thing of another store, also where its own holds bytes that are no text."""
-    return foreign_id(store, their_id.encode("utf-8", "backslashreplace").decode("utf-8"))
-
-
 def kind_of(word: str) -> str:
     """The kind that another system's word tells; `fact` when it tells none."""
     return WORDS.get(word.strip().lower().replace(" ", "_").replace("-", "_"), "fact")
@@ -219,7 +214,7 @@ def told(
     for n, piece in enumerate(pieces(text.strip(), LIMITS["text"]), 1):
         try:
             values["context"] = Context(**made_in)
-            id = id_of(store, their_id if n == 1 else f"{their_id}#{n}")
+            id = foreign_id(store, their_id if n == 1 else f"{their_id}#{n}")
             if n > 1:
                 values.pop("key", None)
             yield Foreign(name, Memory(id=id, text=piece, **values), tuple(dict.fromkeys(lost)))
@@ -283,8 +278,8 @@ def tied(
         "created_at": begun,
         "updated_at": begun,
     } | fields
-    first, second = (id_of(store, end) for end in ends)
-    id = id_of(store, "\x1f".join(("relation", ends[0], word, ends[1])))
+    first, second = (foreign_id(store, end) for end in ends)
+    id = foreign_id(store, "\x1f".join(("relation", ends[0], word, ends[1])))
     try:
         relation = Relation(id=id, from_id=first, to_id=second, **values)
         return Foreign(name, relation, tuple(dropped), ends=ends)
