@@ -219,6 +219,22 @@ class RecordLaws:
         assert everything(engine, "relation", Access("stranger")) == ()
         assert everything(engine, "memory") == ()
 
+    def test_e2_a_filter_and_an_access_may_name_a_hundred_thousand(self, engine):
+        many = tuple(f"id-{n}" for n in range(100_000))
+        far = frozenset(f"project:{name}" for name in many)
+        shared = memory("shared", owner="ada", visibility="shared", scope=Scope("project", "id-99999"))
+        engine.commit(change(memory("id-7"), memory("other"), shared, session("id-7"), session("else")))
+        engine.commit(change(relation("rel-1", from_id="id-99999", to_id="x"), relation("rel-2"), batch="b2"))
+        engine.commit(change(relation("rel-3", from_id="x", to_id="y"), batch="b3"))
+        odd = (*many, "half \ud800", "nul \0", "")
+
+        assert ids(engine.scan("memory", Filter(ids=odd), MINE).records) == ["id-7"]
+        assert ids(engine.scan("session", Filter(ids=odd), MINE).records) == ["id-7"]
+        assert ids(engine.scan("relation", Filter(touches=odd), MINE).records) == ["rel-2", "rel-1"]
+        assert list(engine.get("memory", odd, MINE)) == ["id-7"]
+        assert ids(everything(engine, access=Access("bob", far))) == ["shared"]
+        assert ids(everything(engine, access=Access("bob", closed=far))) == []
+
     @settings(max_examples=40)
     @given(pool=st.lists(pooled_memories(), max_size=14), accesses=st.lists(ACCESSES, min_size=1, max_size=4))
     def test_e2_the_places_are_the_scopes_of_what_may_be_read(self, new_engine, pool, accesses):

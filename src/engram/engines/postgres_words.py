@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from engram.engines.groups import MOST_SCORED, Group, Wanted, rarest
 from engram.engines.postgres_schema import Part
 from engram.engines.rows import place_term
-from engram.engines.where import Clause
+from engram.engines.where import LISTED, Clause
 from engram.engines.where import where as to_sql
 from engram.model.filter import ANYTHING, Access
 from engram.model.limits import storable
@@ -96,8 +96,9 @@ def _beginning(part: Part, term: str, allowed: str = "", values: Sequence[object
 
 
 def placeholders(clause: Clause) -> Clause:
-    """A clause with marks as psycopg wants them; where clauses hold neither literal question nor percent marks."""
-    return clause[0].replace("?", "%s"), clause[1]
+    """A clause as psycopg wants it: its marks (it holds none as literals), and lists that are given whole."""
+    listed = clause[0].replace(LISTED, "SELECT json_array_elements_text(?::json)")
+    return listed.replace("?", "%s"), clause[1]
 
 
 # --- what finds ---

@@ -1,6 +1,7 @@
 """Filter and Access as SQL, once for every SQL engine: a translation, never a second meaning."""
 
 import functools
+import json
 from collections.abc import Sequence
 from typing import TypeVar
 
@@ -29,6 +30,13 @@ STANDING = """CASE
 
 UNHELD = "\x01"
 """Stands for a string that no database can be asked with. No field holds it either, so it equals nothing."""
+
+LISTED = "SELECT value FROM json_each(?)"
+"""The values of a list that is given whole, as SQLite says it."""
+
+MOST_MARKED = 500
+"""A longer list is given whole: a statement takes 32,766 marks in SQLite and 65,535 in PostgreSQL, and is planned
+anew for each other number of them."""
 
 WAITING = frozenset({"pending", "staged"})
 """The standings that only what is pending can have."""
@@ -78,16 +86,15 @@ def _access(access: Access) -> Clause:
     if access.keyring:
         return "owner IS NOT NULL", []
     places = ["global", *(sorted(access.reach) if access.reach is not None else [f"agent:{access.agent}"])]
-    reached, values = f"place IN ({_marks(places)})", [access.owner, *places]
+    reached, values = _any("place", places)
     if access.reach is None:
-        closed = sorted(access.closed)
-        shut = f" AND place NOT IN ({_marks(closed)})" if closed else ""
-        reached += f" OR (substr(place, 1, 8) = 'project:'{shut})"
+        shut, closed = _any("place", sorted(access.closed))
+        reached += f" OR (substr(place, 1, 8) = 'project:' AND NOT ({shut}))"
         values += closed
     sql = f"owner = ? OR (owner IS NOT NULL AND visibility = 'shared' AND ({reached}))"
     if access.workspace is not None:
-        return f"workspace = ? AND ({sql})", [access.workspace, *values]
-    return sql, [*values]
+        return f"workspace = ? AND ({sql})", [access.workspace, access.owner, *values]
+    return sql, [access.owner, *values]
 
 
 def _scopes(asked: Filter) -> list[Clause]:
@@ -114,15 +121,16 @@ def _words(asked: Filter) -> list[Clause]:
     if asked.kinds:
         clauses.append(_any("kind", asked.kinds))
     if asked.except_kinds:
-        clauses.append((f"kind NOT IN ({_marks(asked.except_kinds)})", [*asked.except_kinds]))
+        named, values = _any("kind", asked.except_kinds)
+        clauses.append((f"NOT ({named})", values))
     clauses += [("instr(memory.tags, ?) > 0", [f"\n{tag}\n"]) for tag in asked.tags]
     for name in ("origin", "owner", "session", "key", "digest", "outline", "amends", "replaced_by", "held_for"):
         if (value := getattr(asked, name)) is not None:
             # Saying that it is not empty lets a partial index, which leaves the empty ones out, answer.
             clauses.append((f"{name} = ? AND {name} <> ''" if value else f"{name} = ?", [value]))
     if asked.touches:
-        ends = " OR ".join(f"doc ->> '{end}' IN ({_marks(asked.touches)})" for end in ("from_id", "to_id"))
-        clauses.append((ends, [*asked.touches, *asked.touches]))
+        (begins, values), (ends, _) = (_any(f"doc ->> '{end}'", asked.touches) for end in ("from_id", "to_id"))
+        clauses.append((f"{begins} OR {ends}", [*values, *values]))
     if asked.pinned is not None:
         clauses.append(("pinned = ?", [int(asked.pinned)]))
     return clauses
@@ -165,6 +173,8 @@ def _times(asked: Filter) -> list[Timed]:
 def _any(column: str, values: Sequence[str]) -> Clause:
     if not values:
         return "1 = 0", []  # an empty list is no SQL outside SQLite
+    if len(values) > MOST_MARKED:
+        return f"{column} IN ({LISTED})", [json.dumps([held(value) for value in values])]
     return f"{column} IN ({_marks(values)})", [*values]
 
 
