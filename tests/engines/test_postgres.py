@@ -37,8 +37,9 @@ from engines.servers import Pair, database_url, new_org, put_first_schema, serve
 from engines.trips import counted
 from engram.engines import postgres_database, postgres_nearest, postgres_schema, postgres_search, postgres_words
 from engram.engines.postgres import PostgresEngine
+from engram.engines.postgres_check import DRIFTED
 from engram.engines.postgres_database import WRITING, Database, Lost
-from engram.engines.postgres_schema import MIGRATIONS, ROLE, TABLES, migrate
+from engram.engines.postgres_schema import MIGRATIONS, ROLE, TABLES, Part, migrate
 from engram.errors import Corrupt, EngramError, Unavailable
 from engram.model.apikey import ApiKey
 from engram.model.caller import Caller
@@ -338,6 +339,36 @@ def test_a_search_reads_only_the_documents_it_answers_with(library, access, scop
     assert read["memory"][1] <= 2 * asked.limit + 1
     assert read["vocabulary"][1] <= 4
     assert read["carrier"][1] <= 3 * 100 + 3
+
+
+def test_what_lacks_a_vector_is_found_without_looking_at_what_has_one(library):
+    database = Database(library)
+    engine = PostgresEngine(database, "acme", new_replica=lambda: "replica")
+    before = rows_read(library)["memory"]
+    late = memory("id-late", "came late")
+    engine.commit(change(late, batch="late"))
+    lacking = engine.lacking(SPACE, MINE)
+    engine.put_vectors(SPACE, [(late.id, late.imprint, EAST)])
+    database.close()
+
+    wait_for(lambda: rows_read(library)["memory"] != before)
+    plain, indexed = rows_read(library)["memory"]
+    assert lacking == [late]
+    assert (plain - before[0], indexed - before[1] < 10) == (0, True)
+
+
+def test_a_check_does_not_go_through_all_memories_for_each_claim():
+    """It would, where the server cannot keep a list of them in its working memory."""
+    engine = new_org(shared_database())
+    made = [memory(f"id-{n:04d}", f"note {n}") for n in range(3000)]
+    engine.commit(change(*made, claims={each.id: (each.id,) for each in made}))
+
+    def plan(part: Part) -> list[tuple]:
+        part.run("SET LOCAL work_mem = '64kB'")
+        return part.fetch(f"EXPLAIN {DRIFTED['claim']}")
+
+    assert "SubPlan" not in str(engine._database.write(engine.org, plan))
+    assert engine.check() == []
 
 
 def test_a_recall_and_a_save_wait_for_the_database_only_so_often():

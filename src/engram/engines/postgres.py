@@ -223,14 +223,16 @@ class PostgresEngine:
     def lacking(self, space: Space, access: Access, *, limit: int = 100) -> list[Memory]:
         """See `ports.Engine.lacking`."""
         clause, values = words_of.placeholders(to_sql(ANYTHING, access))
-        # Where the store knows no space yet, every memory lacks a vector in this one.
-        known = "SELECT s FROM space WHERE org = :org"
-        lacks = f"n IN (SELECT n FROM lacking WHERE org = :org AND s = ({known} AND {vectors_of.NAMED}))"
-        sql = (
-            f"SELECT n, doc::text FROM memory WHERE org = :org AND {clause}"
-            f" AND ({lacks} OR NOT EXISTS ({known})) ORDER BY n LIMIT %s"
+        first, known = "ORDER BY n LIMIT %s", "SELECT s FROM space WHERE org = :org"
+        behind = (
+            "SELECT n, doc::text FROM lacking JOIN memory USING (org, n) WHERE lacking.org = :org"
+            f" AND s = ({known} AND {vectors_of.NAMED}) AND {clause} {first}"
         )
-        rows = self._database.ask(self.org, sql, *values, *space, limit)
+        # Where the store knows no space yet, every memory lacks a vector in this one.
+        every = f"SELECT n, doc::text FROM memory WHERE org = :org AND NOT EXISTS ({known}) AND {clause} {first}"
+        rows = self._database.ask(
+            self.org, f"({behind}) UNION ALL ({every})", *space, *values, limit, *values, limit
+        )
         return [cast("Memory", record_of("memory", row)) for row in rows]
 
     def backlog(self, access: Access) -> Backlog:

@@ -6,23 +6,29 @@ from collections.abc import Iterator
 from engram.engines.audit import MEND, check_history, check_records, check_row, record_in
 from engram.engines.postgres_schema import MEMORY_COLUMNS, RECORD_COLUMNS, Part
 from engram.engines.postgres_write import Book, Place, Worded, index_words, place_number, place_of, put_columns
-from engram.engines.rows import EVENTS, event_of
+from engram.engines.rows import EVENTS, Row, event_of
 from engram.model.change import Finding
 from engram.model.codec import RECORDS, decode
 from engram.model.event import Event
 from engram.model.memory import Memory
 
+AT_ONCE = 1000
+"""So many rows are read at once: an org may have more of them than fit into memory."""
+
+UNCLAIMED = "org = :org AND NOT EXISTS (SELECT 1 FROM memory WHERE memory.org = claim.org AND memory.id = claim.id)"
+"""The claims that no memory holds."""
+
 DRIFTED = {
-    "claim": "SELECT count(*) FROM claim WHERE org = :org AND id NOT IN (SELECT id FROM memory)",
+    "claim": f"SELECT count(*) FROM claim WHERE {UNCLAIMED}",
     "vector": "SELECT count(*) FROM vector LEFT JOIN memory USING (org, n) LEFT JOIN space USING (org, s)"
     " WHERE vector.org = :org AND (vector.p IS DISTINCT FROM memory.p OR space.s IS NULL"
     " OR vector_dims(e) <> dim)",
     # In each space a memory either has a vector or lacks one.
     "lacking": "SELECT (SELECT count(*) FROM lacking LEFT JOIN memory USING (org, n) LEFT JOIN space USING (org, s)"
     " WHERE lacking.org = :org AND (memory.n IS NULL OR space.s IS NULL))"
-    " + (SELECT count(*) FROM memory CROSS JOIN space WHERE memory.org = :org"
-    " AND EXISTS (SELECT 1 FROM vector WHERE vector.n = memory.n AND vector.s = space.s)"
-    " = EXISTS (SELECT 1 FROM lacking WHERE lacking.n = memory.n AND lacking.s = space.s))",
+    " + (SELECT count(*) FROM memory JOIN space USING (org) WHERE org = :org"
+    " AND EXISTS (SELECT 1 FROM vector WHERE vector.org = :org AND vector.n = memory.n AND vector.s = space.s)"
+    " = EXISTS (SELECT 1 FROM lacking WHERE lacking.org = :org AND lacking.n = memory.n AND lacking.s = space.s))",
     "place": "SELECT count(*) FROM memory LEFT JOIN place USING (org, p) WHERE memory.org = :org"
     " AND (memory.owner, memory.visibility, memory.workspace, memory.scope, memory.place)"
     " IS DISTINCT FROM (place.owner, place.visibility, place.workspace, place.scope, place.place)",
@@ -47,8 +53,7 @@ TALLIES = (
 
 def check_told(part: Part) -> list[Finding]:
     """What does not agree with history: nothing mends that."""
-    kept = part.fetch("SELECT n, id, doc::text FROM memory WHERE org = :org")
-    mine = Book.replicas(part)
+    mine, kept = Book.replicas(part), _rows(part, "SELECT n, id, doc::text FROM memory")
     return [*check_history(_events(part), mine), *check_records(_events(part), kept, mine)]
 
 
@@ -57,7 +62,7 @@ def check_derived(part: Part) -> list[Finding]:
     findings = [*_check_words(part)]
     for type in RECORDS:
         names = MEMORY_COLUMNS if type == "memory" else RECORD_COLUMNS
-        for n, doc, *kept in part.fetch(f"SELECT n, doc::text, {', '.join(names)} FROM {type} WHERE org = :org"):
+        for n, doc, *kept in _rows(part, f"SELECT n, doc::text, {', '.join(names)} FROM {type}"):
             if finding := check_row(type, n, doc, kept):
                 findings.append(finding)
     for table, sql in DRIFTED.items():
@@ -76,13 +81,12 @@ def mend_derived(part: Part, book: Book) -> Book:
         part.run(f"DELETE FROM {table} WHERE org = :org")
     book = book._replace(memories=0, words=0)
     places: dict[Place, int] = {}
-    strays = "org = :org AND n NOT IN (SELECT n FROM memory)"
     for table in ("vector", "lacking"):
-        part.run(f"DELETE FROM {table} WHERE {strays}")
-    part.run("DELETE FROM claim WHERE org = :org AND id NOT IN (SELECT id FROM memory)")
+        kept = f"SELECT 1 FROM memory WHERE memory.org = :org AND memory.n = {table}.n"
+        part.run(f"DELETE FROM {table} WHERE org = :org AND NOT EXISTS ({kept})")
+    part.run(f"DELETE FROM claim WHERE {UNCLAIMED}")
     for type in RECORDS:
-        rows = part.fetch(f"SELECT n, doc::text FROM {type} WHERE org = :org ORDER BY n")
-        for n, doc in rows:
+        for n, doc in _rows(part, f"SELECT n, doc::text FROM {type}"):
             record = decode(type, json.loads(doc))
             if not isinstance(record, Memory):
                 put_columns(part, record, n, 0)
@@ -95,18 +99,26 @@ def mend_derived(part: Part, book: Book) -> Book:
 
 
 def _check_words(part: Part) -> Iterator[Finding]:
-    worded = {n: (terms, length) for n, _, terms, length in part.fetch("SELECT n, p, terms, length FROM worded()")}
-    wrong = 0
-    for n, doc in part.fetch("SELECT n, doc::text FROM memory WHERE org = :org"):
-        kept, memory = worded.pop(n, None), record_in("memory", doc)
+    kept = "SELECT 1 FROM memory WHERE memory.org = :org AND memory.n = worded.n"
+    wrong = part.fetch(f"SELECT count(*) FROM worded() WHERE NOT EXISTS ({kept})")[0][0]
+    worded = "memory LEFT JOIN LATERAL words_of(n) AS worded ON true"
+    for _, doc, terms, length in _rows(part, f"SELECT n, doc::text, terms, length FROM {worded}"):
+        memory = record_in("memory", doc)
         if isinstance(memory, Memory):
             wanted = Worded.of(memory)
-            wrong += kept != (wanted.terms, wanted.length)
-    if wrong + len(worded):
-        message = f"{wrong + len(worded)} memories are not in the word index as they should be."
-        yield Finding("words", message, MEND, fixable=True)
+            wrong += (terms, length) != (wanted.terms, wanted.length)
+    if wrong:
+        yield Finding("words", f"{wrong} memories are not in the word index as they should be.", MEND, fixable=True)
 
 
 def _events(part: Part) -> Iterator[Event]:
-    for row in part.fetch(f"{EVENTS} WHERE org = :org ORDER BY seq"):
-        yield event_of(row)
+    return map(event_of, _rows(part, EVENTS, "seq"))
+
+
+def _rows(part: Part, select: str, number: str = "n") -> Iterator[Row]:
+    """All rows of an org that a query tells, which begin with their number, in the order of it."""
+    asked = f"{select} WHERE org = :org AND {number} > %s ORDER BY {number} LIMIT {AT_ONCE}"
+    last = 0
+    while rows := part.fetch(asked, last):
+        yield from rows
+        last = rows[-1][0]

@@ -105,8 +105,8 @@ def mend_derived(db: apsw.Connection) -> None:
     for table in ("place", "lacking"):
         db.execute(f"DELETE FROM {table}")
     for type in RECORDS:
-        for n, doc in fetch(db, f"SELECT n, doc FROM {type} ORDER BY n"):
-            record = decode(type, json.loads(doc))
+        for (n,) in fetch(db, f"SELECT n FROM {type} ORDER BY n"):  # not the documents: all may be too much to hold
+            record = decode(type, json.loads(fetch(db, f"SELECT doc FROM {type} WHERE n = ?", n)[0][0]))
             p = _put(db, record, n, new=False)
             if isinstance(record, Memory):
                 index_words(db, n, record, p, new=True)
