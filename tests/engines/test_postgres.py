@@ -944,4 +944,18 @@ def test_e12_a_document_that_cannot_be_read_is_told_and_repairs_nothing(document
     assert engine.get("memory", ["id-2"], MINE)["id-2"].text == "note 2"
 
 
+@pytest.mark.parametrize("damage", ["envelope = '{}'", "envelope = '{'", "payload = '[]'"])
+def test_e12_an_event_that_cannot_be_read_is_named_and_stops_nothing_else(damage):
+    engine = new_org(shared_database())
+    for n in (1, 2):
+        engine.commit(change(memory(f"id-{n}", f"note {n}"), batch=f"b{n}"))
+    engine._database.write(
+        engine.org, lambda part: part.run(f"UPDATE event SET {damage} WHERE org = :org AND seq = 1")
+    )
+
+    assert [each.message for each in engine.check()] == ["Event 1 cannot be read: history was changed."]
+    with pytest.raises(Corrupt, match="Event 1 is damaged"):
+        engine.events()
+
+
 DAMAGE = "UPDATE memory SET doc = %s::jsonb WHERE org = :org AND id = 'id-1'"

@@ -921,6 +921,56 @@ def test_changed_history_is_reported(store, damage):
     engine.close()
 
 
+DEEP = "'" + "[" * 100_000 + "'"
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "envelope = '{'",
+        "envelope = '{}'",
+        "envelope = '[1]'",
+        f"envelope = {DEEP}",
+        "envelope = replace(envelope, '\"at\"', '\"bt\"')",
+        "envelope = json_set(envelope, '$.at', 'yesterday')",
+        "envelope = json_set(envelope, '$.subjects', json('null'))",
+        "envelope = json_set(envelope, '$.subjects', json('[[1]]'))",
+        "payload = '[]'",
+        "payload = '{}'",
+        f"payload = {DEEP}",
+        """payload = '{"edits": [[1]], "note": {}, "salt": ""}'""",
+        """payload = '{"edits": [["memory", ["x"], "text", 1, 2]], "note": {}, "salt": ""}'""",
+        """payload = '{"edits": [], "note": [1], "salt": ""}'""",
+    ],
+    ids=lambda damage: damage[:60],
+)
+def test_an_event_that_cannot_be_read_is_named_and_stops_nothing_else(store, damage):
+    tamper(store, f"UPDATE event SET {damage} WHERE seq = 1")
+    engine = open_store(store)
+
+    for repair in (False, True):
+        told = [(finding.code, finding.message) for finding in engine.check(repair=repair)]
+        assert told == [("history", "Event 1 cannot be read: history was changed.")]
+    with pytest.raises(Corrupt, match="Event 1 is damaged"):
+        engine.events()
+    assert len(engine.events(after=1)) == 1
+    Story(engine, name="goes on", start=9).remember("It goes on")
+    assert [finding.code for finding in engine.check()] == ["history"]
+    engine.close()
+
+
+@pytest.mark.parametrize("book", ["{", "{}", "[1, 2, 3]", '[["r", 1], 7, 8]', '[["r"], {}, "x"]'])
+def test_a_store_that_has_lost_its_place_in_history_says_so_and_writes_nothing(store, book):
+    tamper(store, f"UPDATE meta SET value = '{book}' WHERE name = 'book'")
+    engine = open_store(store)
+
+    for act in (engine.check, lambda: Story(engine, start=9).remember("It goes on")):
+        with pytest.raises(Corrupt, match="damaged"):
+            act()
+    assert len(everything(engine)) == len(engine.events()) == 2
+    engine.close()
+
+
 def test_a_record_changed_from_outside_is_reported_and_never_blessed(store):
     tamper(store, """UPDATE memory SET doc = replace(doc, 'Fridays', 'Mondays')""")
     engine = open_store(store)
@@ -1055,7 +1105,7 @@ def test_a_new_way_to_make_terms_keeps_the_vectors(embedded):
     engine.close()
 
 
-@pytest.mark.parametrize("document", ["{", "[]", '"text"', '{"id": "x"}'])
+@pytest.mark.parametrize("document", ["{", "[]", '"text"', '{"id": "x"}', "[" * 100_000], ids=lambda doc: doc[:9])
 def test_a_document_that_cannot_be_read_is_told_and_repairs_nothing(store, document):
     tamper(store, f"UPDATE memory SET doc = '{document}' WHERE n = 1", "DELETE FROM words WHERE rowid = 1")
     engine = open_store(store)
@@ -1064,6 +1114,8 @@ def test_a_document_that_cannot_be_read_is_told_and_repairs_nothing(store, docum
         found = {(each.code, each.message) for each in engine.check(repair=repair)}
         assert ("records", "The document of mem-0001 is damaged.") in found
         assert "words" in {code for code, _ in found}
+    with pytest.raises(Corrupt, match="mem-0001 is damaged"):
+        engine.get("memory", ["mem-0001"], MINE)
     assert engine.get("memory", ["mem-0002"], MINE)["mem-0002"].text == "The port is 8080"
     engine.close()
 

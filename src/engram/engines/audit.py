@@ -3,6 +3,7 @@
 import json
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
+from engram.engines.rows import DAMAGE, Row, event_of
 from engram.engines.salvage import parsed
 from engram.errors import Corrupt
 from engram.model.change import Finding
@@ -14,33 +15,41 @@ from engram.model.refs import print_handle
 MEND = "Mend it: engram doctor --fix"
 
 
-def check_history(events: Iterable[Event], mine: Collection[str]) -> Iterator[Finding]:
+def check_history(rows: Iterable[Row], mine: Collection[str]) -> Iterator[Finding]:
     """Every envelope against its hash, every payload against its commitment, every link of our own chains.
 
     What came from another store may have gaps, for it sends only what is shared, and in any order.
     """
+    hint = "Compare with a backup; what follows it is unaffected."
     last: dict[str, tuple[int, str]] = {}
-    for event in events:
+    unread: set[str] = set()
+    for row in rows:
+        if (event := _event_in(row)) is None:
+            unread.add(row[1])
+            yield Finding("history", f"Event {row[0]} cannot be read: history was changed.", hint)
+            continue
+        place = (event.position, event.prev)
         position, prev = last.get(event.replica, (0, ""))
-        linked = (event.position, event.prev) == (position + 1, prev) or event.replica not in mine
+        linked = place == (position + 1, prev) or event.prev in unread or event.replica not in mine
         if not intact(event) or not linked:
-            yield Finding(
-                "history",
-                f"Event {event.seq} ({event.id[:8]}) does not fit the chain: history was changed.",
-                "Compare with a backup; what follows it is unaffected.",
-            )
+            told = f"Event {event.seq} ({event.id[:8]}) does not fit the chain: history was changed."
+            yield Finding("history", told, hint)
         last[event.replica] = (event.position, event.id)
 
 
 def check_records(
-    events: Iterable[Event], kept: Iterable[tuple[int, str, str]], mine: Collection[str]
+    rows: Iterable[Row], kept: Iterable[tuple[int, str, str]], mine: Collection[str]
 ) -> Iterator[Finding]:
     """Every memory (its number, id and document) against what history says it became.
 
     What a purge took from history cannot be compared, nor can what other stores wrote: the last line about it need
-    not be the last word. Of a document that cannot be read `check_row` tells.
+    not be the last word. Where an event cannot be read, nobody knows what it was about, and nothing is compared. Of
+    a document that cannot be read `check_row` tells.
     """
-    told, unknown, elsewhere = _told(events, mine)
+    try:
+        told, unknown, elsewhere = _told(map(event_of, rows), mine)
+    except Corrupt:
+        return
     missing = {id for id, said in told.items() if said.get("id") and "text" in said} - unknown
     for n, id, doc in kept:
         missing.discard(id)
@@ -79,7 +88,15 @@ def record_in(type: RecordType, doc: str) -> Record | None:
     """The record that a document stands for; None where it is none."""
     try:
         return decode(type, json.loads(doc))
-    except (ValueError, Corrupt):
+    except (*DAMAGE, Corrupt):
+        return None
+
+
+def _event_in(row: Row) -> Event | None:
+    """The event in a row; None where it cannot be read."""
+    try:
+        return event_of(row)
+    except Corrupt:
         return None
 
 
@@ -100,7 +117,8 @@ def _told(events: Iterable[Event], mine: Collection[str]) -> tuple[dict[str, Doc
         if event.payload is None or event.replica not in mine:
             unknown.update(event.subjects)
             continue
-        elsewhere.update((event.payload.note or {}).get("states", ()))  # what others counted is no edit of ours
+        states = (event.payload.note or {}).get("states")
+        elsewhere.update(states if isinstance(states, dict) else ())  # what others counted is no edit of ours
         for edit in event.payload.edits:
             told.setdefault(edit.id, {})[edit.field] = edit.new
     return told, unknown, elsewhere

@@ -6,10 +6,9 @@ from collections.abc import Iterator
 from engram.engines.audit import MEND, check_history, check_records, check_row, record_in
 from engram.engines.postgres_schema import MEMORY_COLUMNS, RECORD_COLUMNS, Part
 from engram.engines.postgres_write import Book, Place, Worded, index_words, place_number, place_of, put_columns
-from engram.engines.rows import EVENTS, Row, event_of
+from engram.engines.rows import EVENTS, Row
 from engram.model.change import Finding
 from engram.model.codec import RECORDS, decode
-from engram.model.event import Event
 from engram.model.memory import Memory
 
 AT_ONCE = 1000
@@ -54,7 +53,8 @@ TALLIES = (
 def check_told(part: Part) -> list[Finding]:
     """What does not agree with history: nothing mends that."""
     mine, kept = Book.replicas(part), _rows(part, "SELECT n, id, doc::text FROM memory")
-    return [*check_history(_events(part), mine), *check_records(_events(part), kept, mine)]
+    first, again = (_rows(part, EVENTS, "seq") for _ in range(2))
+    return [*check_history(first, mine), *check_records(again, kept, mine)]
 
 
 def check_derived(part: Part) -> list[Finding]:
@@ -109,10 +109,6 @@ def _check_words(part: Part) -> Iterator[Finding]:
             wrong += (terms, length) != (wanted.terms, wanted.length)
     if wrong:
         yield Finding("words", f"{wrong} memories are not in the word index as they should be.", MEND, fixable=True)
-
-
-def _events(part: Part) -> Iterator[Event]:
-    return map(event_of, _rows(part, EVENTS, "seq"))
 
 
 def _rows(part: Part, select: str, number: str = "n") -> Iterator[Row]:

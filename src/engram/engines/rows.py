@@ -23,6 +23,11 @@ EVENTS = "SELECT seq, id, envelope, payload FROM event"
 MOST_COUNTED = 1_000_000
 """Beyond so many memories that lack a vector nobody counts on."""
 
+DAMAGE = (ValueError, KeyError, TypeError, AttributeError, RecursionError)
+"""What reading raises where somebody has changed what was kept."""
+
+COMPARE = "Run `engram doctor`; restore a backup or an export."
+
 RECENT, SHORT = 4096, 2048
 """How many records are kept as read, and up to which length of a document: some ten megabytes at most."""
 
@@ -43,10 +48,8 @@ def _read(type: RecordType, n: int, doc: str) -> Record:
     handle = print_handle(type, n)
     try:
         return decode(type, _parsed(doc)).known_as(handle)
-    except (ValueError, Corrupt) as error:
-        raise Corrupt(
-            f"The document of {handle} is damaged.", "Run `engram doctor`; restore a backup or an export."
-        ) from error
+    except (*DAMAGE, Corrupt) as error:
+        raise Corrupt(f"The document of {handle} is damaged.", COMPARE) from error
 
 
 def _parsed(doc: str) -> Any:  # noqa: ANN401 - any JSON
@@ -61,12 +64,28 @@ def _scanner() -> json.JSONDecoder:
 
 
 def event_of(row: Row) -> Event:
-    """The event in a row of its number, its id, its envelope and its payload."""
+    """The event in a row of its number, its id, its envelope and its payload.
+
+    Raises:
+        Corrupt: when it is damaged.
+    """
     seq, id, envelope, payload = row
-    values = json.loads(envelope)
-    values["at"] = datetime.fromisoformat(values["at"]).replace(tzinfo=UTC)
-    values["subjects"], values["reverses"] = tuple(values["subjects"]), tuple(values["reverses"])
-    return Event(id=id, seq=seq, **values, payload=Payload.parse(payload) if payload else None)
+    try:
+        values = json.loads(envelope)
+        values["at"] = datetime.fromisoformat(values["at"]).replace(tzinfo=UTC)
+        values["subjects"], values["reverses"] = tuple(values["subjects"]), tuple(values["reverses"])
+        event = Event(id=id, seq=seq, **values, payload=Payload.parse(payload) if payload else None)
+        _require_names(event)
+    except DAMAGE as error:
+        raise Corrupt(f"Event {seq} is damaged.", COMPARE) from error
+    return event
+
+
+def _require_names(event: Event) -> None:
+    edits, note = (event.payload.edits, event.payload.note) if event.payload else ((), None)
+    names = (*event.subjects, *(name for edit in edits for name in edit[:3]))
+    if not all(isinstance(name, str) for name in names) or not isinstance(note, dict | None):
+        raise TypeError("what names a record is text")
 
 
 def place_term(p: int) -> str:

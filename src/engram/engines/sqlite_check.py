@@ -1,16 +1,13 @@
 """Looking for damage: history against its hashes, and what is derived against the records."""
 
-from collections.abc import Iterator
-
 import apsw
 
 from engram.engines.audit import MEND, check_history, check_records, check_row
-from engram.engines.rows import EVENTS, event_of, tallied
+from engram.engines.rows import EVENTS, tallied
 from engram.engines.sqlite_file import COLUMNS, MEMORY_COLUMNS
 from engram.engines.sqlite_rows import Book, fetch, meta
 from engram.model.change import LEFT, Finding
 from engram.model.codec import RECORDS
-from engram.model.event import Event
 from engram.model.text import TERMS_VERSION
 
 MOST = 20
@@ -49,12 +46,8 @@ def integrity(db: apsw.Connection) -> Finding | None:
 def check_told(db: apsw.Connection) -> list[Finding]:
     """What does not agree with history: nothing mends that."""
     mine, kept = _mine(db), db.execute("SELECT n, id, doc FROM memory")
-    return [*check_history(_events(db), mine), *check_records(_events(db), kept, mine)]
-
-
-def _events(db: apsw.Connection) -> Iterator[Event]:
-    for row in db.execute(f"{EVENTS} ORDER BY seq"):
-        yield event_of(row)
+    events = f"{EVENTS} ORDER BY seq"
+    return [*check_history(db.execute(events), mine), *check_records(db.execute(events), kept, mine)]
 
 
 def _mine(db: apsw.Connection) -> set[str]:

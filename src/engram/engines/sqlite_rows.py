@@ -8,7 +8,9 @@ from weakref import WeakKeyDictionary
 import apsw
 
 from engram.engines.chain import Chain
-from engram.engines.rows import Row
+from engram.engines.rows import DAMAGE, Row
+from engram.errors import Corrupt
+from engram.model.change import LEFT
 from engram.model.event import Head
 
 T = TypeVar("T")
@@ -68,12 +70,19 @@ class Book(NamedTuple):
 
     @staticmethod
     def kept(db: apsw.Connection) -> "Book | None":
-        """The book as it was last written; None where nothing was ever committed."""
+        """The book as it was last written; None where nothing was ever committed.
+
+        Raises:
+            Corrupt: when it is damaged.
+        """
         text = meta(db, "book")
         if text is None:
             return None
-        head, numbers, home, *earlier = json.loads(text)
-        return Book(Chain(Head(*head), numbers, tuple(earlier[0]) if earlier else ()), home)
+        try:
+            head, numbers, home, *earlier = json.loads(text)
+            return Book(Chain(Head(*head), dict(numbers), tuple(earlier[0]) if earlier else ()), int(home))
+        except DAMAGE as error:
+            raise Corrupt("What the store knows of its own history is damaged.", LEFT) from error
 
     @staticmethod
     def read(db: apsw.Connection, home: int, new_replica: Callable[[], str]) -> "Book":
