@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attacks.ledger import tried
-from engines.samples import MINE, START, Story, change, everything, later, memory, relation, session
+from engines.samples import MINE, START, Story, change, everything, later, memory, purge, relation, session
 from engines.stores import open_files, wrong
 from engines.strategies import prose, whole_memories
 from engram.engines.files.registry import read_registry
@@ -423,6 +423,28 @@ def test_items_are_accepted_in_the_log_too_and_the_registry_is_canonical(tmp_pat
     assert items(folder)["mem-0007"]["fact"] == "My legal name is Alex Rivera"
     assert engine.check() == []
     engine.close()
+
+
+@pytest.mark.parametrize("put_back", [False, True])
+def test_a_purge_takes_an_item_out_of_the_log_too_and_it_does_not_come_back_from_there(tmp_path, put_back):
+    folder, log = tmp_path / "store", tmp_path / "store" / "memory-log.md"
+    folder.mkdir(mode=0o700)
+    written = SEED.replace("pnpm over npm", "tabs in Makefiles").replace("mem-000", "mem-001")
+    log.write_text(written)
+    log.chmod(0o600)
+    engine = store_of(folder, SEED)
+    gone = next(each for each in everything(engine) if each.handle == "mem-0011")
+
+    done = engine.commit(purge(gone))
+    engine.close()
+
+    assert (done.traces, done.places) == (0, ())
+    assert [item["id"] for item in yaml.safe_load(log.read_text().split("---\n")[1])["items"]] == ["mem-0012"]
+    if put_back:
+        log.write_text(written)
+    again = open_files(folder, clock=lambda: NOW, cache=tmp_path / "another")
+    assert {each.handle for each in everything(again)} == {"mem-0001", "mem-0002", "mem-0012"}
+    again.close()
 
 
 def test_sessions_and_relations_live_in_readable_text_beside(tmp_path):

@@ -4,12 +4,14 @@ import json
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 from typing import Any
 
 from engram.engines.files.folder import AUDIT, DONE, LOG, QUEUE, REGISTRY, SNAPSHOTS, Folder, whole_lines
 from engram.engines.files.history import Line, State, Step
-from engram.engines.files.registry import clean
+from engram.engines.files.problem import Unreadable
+from engram.engines.files.registry import FENCE, clean, read_registry
 from engram.model.items import record_of
 from engram.model.limits import print_time
 from engram.model.memory import CURATED, Memory
@@ -86,9 +88,11 @@ def unlogged(text: str, steps: Iterable[Step], whose: Mapping[str, str]) -> str:
     """The log without a word about some memories, in our form of entries or another program's.
 
     An entry is known by its handle, unless `whose` (see `owners`) says of whom it is: a handle may have been given
-    to another one since, where two copies of a store were joined.
+    to another one since, where two copies of a store were joined. Items in its frontmatter are known by handle too:
+    all of them are in the registry, so that none is lost by it.
     """
     handles = {step.handle: step.id for step in steps}
+    text = _without_items(text, handles)
     about = re.compile(r"- .*(?:<!-- id: (mem-\d+) ts: \S+ -->|, id (mem-\d+)\))\s*")
 
     def is_of_them(line: str) -> bool:
@@ -97,6 +101,15 @@ def unlogged(text: str, steps: Iterable[Step], whose: Mapping[str, str]) -> str:
         return found is not None and whose.get(_end(line), named) in handles.values()
 
     return "".join(line for line in text.splitlines(keepends=True) if not is_of_them(line))
+
+
+def _without_items(text: str, handles: Iterable[str]) -> str:
+    """The log without these items in its frontmatter, where another program writes some."""
+    for handle in handles if text.startswith(FENCE) else ():
+        with suppress(Unreadable):
+            while span := read_registry(text, LOG).find(handle):
+                text = text[: span[0]] + text[span[1] :]
+    return text
 
 
 def owners(lines: Iterable[Line]) -> dict[str, str]:

@@ -285,6 +285,7 @@ class Scribe:
         more = reading.read(log, known, reading.Base(), self._clock(), self._kind_of)
         ids = {*state.documents["memory"], *(each.after.id for each in found.edited)}
         numbers = {*state.numbers["memory"].values(), *(each.number for each in found.edited)}
+        numbers |= {each.number for each in more.edited if state.erased(each.after.id, _handle(each))}
         fresh = [each for each in more.edited if each.after.id not in ids and each.number not in numbers]
         found.behind.update(each.after.id for each in fresh)
         found.edited.extend(fresh)
@@ -408,6 +409,11 @@ class Scribe:
 
     def _as_held(self, edited: reading.Edited) -> Memory:
         """What another program holds back, with its reason."""
-        memory, handle = edited.after, print_handle("memory", edited.number or 0)
-        reason = beside.held_for(self._folder, handle) if memory.status == "pending" else ""
+        memory = edited.after
+        reason = beside.held_for(self._folder, _handle(edited)) if memory.status == "pending" else ""
         return replace(memory, held_for=reason) if reason else memory
+
+
+def _handle(edited: Edited) -> str:
+    """What a memory is called that gets a certain number."""
+    return print_handle("memory", edited.number or 0)
