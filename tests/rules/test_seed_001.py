@@ -275,7 +275,9 @@ def test_learned_by_manual_when_a_person_edits_its_words(world):
     assert world.agent.revise(heard.id, text="We build with yarn").memory.learned_by == "remember"
     typed = world.person.revise(heard.id, text="We build with pnpm").memory
     assert (typed.learned_by, typed.source) == ("manual", "manual")
-    world.person.undo()
+    reworded = world.agent.revise(heard.id, text="We build with bun").memory
+    assert (reworded.learned_by, reworded.source) == ("remember", "tool:remember")
+    world.person.undo(last=2)
     assert (world.now(heard.id).learned_by, world.now(heard.id).source) == ("remember", "tool:remember")
 
 

@@ -351,8 +351,8 @@ def _rewritten(old: Memory, proposal: Proposal, policy: Policy, request: Request
     if not same(old.text, proposal.text):  # other words are said by someone else, and are worth what they are
         # and a summary of other words is none of these
         said = {**_voice(proposal, policy, request), "summary": "", **said}
-        if proposal.learned_by == "manual":  # a person typed these words, however the memory first came in
-            said["learned_by"] = "manual"
+        if "manual" in (proposal.learned_by, old.learned_by):  # who typed it tells of the words, not of the memory
+            said["learned_by"] = proposal.learned_by
     anew = not same(old.text, proposal.text) or "kind" in said
     return replace(
         old,
