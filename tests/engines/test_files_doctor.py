@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from engines.samples import MINE, Story, change, everything
+from engines.samples import MINE, Story, change, everything, memory
 from engines.stores import open_files, wrong
 from engines.test_files_format import JUNE, NOW, copied
 from engram.model.record import replace
@@ -129,6 +129,24 @@ def test_the_marks_of_a_merge_in_the_log_are_told_and_both_sides_stay(folder, wh
     assert log.read_text().endswith(ours + theirs)
     assert log.read_text().count("generated:") == 1
     assert "=======" not in log.read_text()
+
+
+def test_the_unique_lines_of_two_logs_are_a_log_that_is_written_on_and_that_doctor_puts_right(folder):
+    log = folder / "memory-log.md"
+    before, theirs = log.read_text(), "- [fact] From there <!-- id: mem-0009 ts: 2026-06-01T00:00:00.000000Z -->\n"
+    lines = dict.fromkeys([*before.splitlines(keepends=True), theirs])
+    log.write_text("".join(lines))
+
+    assert checked(folder) == ["memory-log.md is not as it was written: two were joined."]
+    assert mended(folder) == ["memory-log.md has its head, and each entry once under the id of its memory."]
+    head, ours = before.rsplit("\n- ", 1)
+    assert log.read_text() == f"{head}\n{theirs}- {ours}"
+    log.write_text("".join(lines))
+    engine = opened(folder)
+    engine.commit(change(memory("more", text="The api port is 8080"), batch="more"))
+    engine.close()
+    assert log.read_text().startswith(f"{head}\n- [fact] The api port is 8080 <!--")
+    assert log.read_text().endswith(f"{theirs}- {ours}")
 
 
 def test_what_goes_out_of_use_is_struck_out_above_its_entry(tmp_path):

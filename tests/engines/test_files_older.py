@@ -3,6 +3,7 @@
 import difflib
 import gzip
 import json
+import re
 import shutil
 import threading
 import time
@@ -508,6 +509,19 @@ def test_a_second_copy_of_the_same_name_does_not_take_the_place_of_the_first(fol
 
     assert "on Mondays" in (folder / ".bak" / "memory 2.md").read_text()
     assert "on Tuesdays" in (folder / ".bak" / "memory 2 (2).md").read_text()
+
+
+def test_where_two_copies_of_a_store_were_joined_the_log_has_each_entry_once_under_the_id_of_its_memory(folder):
+    folder, _, _ = joined(folder)
+    shutil.copy(folder.parent / "other" / "memory-log.md", folder / "memory-log 2.md")
+    engine = opened(folder)
+    engine.check(repair=True)
+    told = re.findall(r"^- \[\w+\] (.*) <!-- id: (\S+)", (folder / "memory-log.md").read_text(), re.MULTILINE)
+
+    assert len(told) == len(set(told)) == len({id for _, id in told})
+    assert all(by_handle(engine)[id].text == text for text, id in told)
+    assert {"mem-0003", "mem-0004"} <= {id for _, id in told}
+    engine.close()
 
 
 @pytest.mark.parametrize(("purged", "stays"), [("mem-0003", "mem-0004"), ("mem-0004", "mem-0003")])

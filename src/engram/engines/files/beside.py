@@ -127,6 +127,16 @@ def owners(lines: Iterable[Line]) -> dict[str, str]:
     return found
 
 
+def with_ids(lines: Iterable[str], whose: Mapping[str, str], numbers: Mapping[str, int]) -> list[str]:
+    """Lines of the log, each entry under the id that its memory has now: it may have got another in a join."""
+
+    def named(line: str) -> str:
+        n = numbers.get(whose.get(end := _end(line), ""))
+        return line.replace(end, re.sub(r"mem-\d+", print_handle("memory", n), end, count=1)) if n else line
+
+    return [named(line) for line in lines]
+
+
 def _end(entry: str) -> str:
     """By what an entry is known: its id and its time."""
     return entry[entry.rindex("<!--") :].rstrip() if "<!--" in entry else ""
@@ -160,7 +170,7 @@ def with_entries(text: str, lines: Iterable[str]) -> str:
         return text + "".join(lines)
     own = rest.splitlines(keepends=True)
     every = [*own, *(line for line in dict.fromkeys(lines) if line.strip() and line not in own)]
-    entries = [line for line in every if line.startswith("- ")]
+    entries = dict.fromkeys(line for line in every if line.startswith("- "))
     others = [line for line in every if not line.startswith("- ")]
     return head + title + "".join([*sorted(entries, key=_moment, reverse=True), *others])
 
@@ -377,9 +387,18 @@ def drop_snapshots(folder: Folder, holds: Callable[[bytes], bool | None]) -> lis
 
 
 def read_log(folder: Folder) -> str:
-    """The text of memory-log.md, or "" where there is none."""
+    """The text of memory-log.md, with its head put right, or "" where there is none."""
     content = folder.read(LOG)
-    return clean(content, LOG) if content else ""
+    return _headed(clean(content, LOG)) if content else ""
+
+
+def _headed(text: str) -> str:
+    """A log whose frontmatter ends, also where the unique lines of two were joined: then no line is there twice."""
+    front, title, rest = text.partition(LOG_TITLE.partition("\n")[0] + "\n")
+    if not (title and front.startswith(FENCE)) or f"\n{FENCE}" in front:
+        return text
+    entries = (line for line in rest.splitlines(keepends=True) if line.strip() and line not in LOG_TITLE)
+    return f"{front.rstrip()}\n{FENCE}\n{LOG_TITLE}{''.join(sorted(entries, key=_moment, reverse=True))}"
 
 
 def read_audit(folder: Folder) -> bytes:

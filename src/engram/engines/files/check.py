@@ -3,7 +3,7 @@
 import json
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
 from functools import partial
 from shlex import quote as quoted
@@ -14,7 +14,7 @@ from engram.engines.files.folder import AUDIT, DONE, EVENTS, LOG, QUEUE, SNAPSHO
 from engram.engines.files.history import Journal, Line, State, Step, read_journal
 from engram.engines.files.joining import join
 from engram.engines.files.reading import Reading
-from engram.engines.files.registry import Registry, body_of, sections
+from engram.engines.files.registry import Registry, body_of, clean, sections
 from engram.errors import Corrupt
 from engram.model.change import Finding
 from engram.model.event import ADOPTED, BOOKKEEPING, intact
@@ -313,23 +313,33 @@ def _log(view: View) -> Iterator[Flaw]:
     if marks := marked(view.folder):
         yield marks
         return
-    text, state, entries = beside.read_log(view.folder), State(), list[str]()
+    state, entries = State(), list[str]()
     for line in view.journal.lines:
         steps = state.steps(line)
         entries += beside.log_entries(line, steps) if line.event.action != ADOPTED else []
+    entries, was = _with_ids(view, entries), clean(view.folder.read(LOG) or b"", LOG)
+    text = "".join(_with_ids(view, beside.read_log(view.folder).splitlines(keepends=True)))
     if missing := beside.missing_entries(text, entries):
-        gone = view.folder.stamp(LOG) is None
-        told = (
-            "memory-log.md is gone." if gone else f"memory-log.md lacks {count(len(missing), 'entry', 'entries')}."
-        )
-        finding = Finding("log", told, FIX, severity="warning", fixable=True)
-        yield Flaw(finding, partial(_logged_again, view, missing))
+        lacks = count(len(missing), "entry", "entries")
+        told, done = f"memory-log.md lacks {lacks}.", f"memory-log.md got what it lacked: {lacks}."
+        told = told if was else "memory-log.md is gone."
+    elif text != was:
+        told = "memory-log.md is not as it was written: two were joined."
+        done = "memory-log.md has its head, and each entry once under the id of its memory."
+    else:
+        return
+    finding = Finding("log", told, FIX, severity="warning", fixable=True)
+    yield Flaw(finding, partial(_logged_again, view, text, missing, done))
 
 
-def _logged_again(view: View, missing: list[str]) -> str:
-    text = beside.logged(beside.read_log(view.folder), missing, view.now.date().isoformat())
+def _logged_again(view: View, text: str, missing: list[str], done: str) -> str:
+    text = beside.logged(text, missing, view.now.date().isoformat())
     _write_log(view.folder, beside.with_entries(text, ()))
-    return f"memory-log.md got what it lacked: {count(len(missing), 'entry', 'entries')}."
+    return done
+
+
+def _with_ids(view: View, lines: Iterable[str]) -> list[str]:
+    return beside.with_ids(lines, beside.owners(view.journal.lines), view.state.numbers["memory"])
 
 
 def marked(folder: Folder) -> Flaw | None:
@@ -418,7 +428,8 @@ def _joined_log(view: View, name: str) -> str:
     purged = [line for line in lines if _is_purged(line, view.state)]
     fresh = [line for line in lines if "\ufffd" not in line and line not in purged]
     log = beside.read_log(view.folder)
-    joined = beside.with_entries(log, [line if line.endswith("\n") else f"{line}\n" for line in fresh])
+    ended = (line if line.endswith("\n") else f"{line}\n" for line in fresh)
+    joined = beside.with_entries(log, _with_ids(view, ended))
     if joined != log:
         _write_log(view.folder, joined)
     if purged:

@@ -1,6 +1,6 @@
 """The texts of a store, read and written: history, the registry, and all that follows from a line of history."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 
 from engram.engines.files import beside, history, traces
@@ -87,6 +87,8 @@ class Texts:
                 text = beside.logged(text, beside.log_entries(line, steps), now.date().isoformat())
             if erased:
                 text = beside.unlogged(text, [step for step in steps if step.id in erased], whose)
+            if any(put.get("moved") for put in line.after.get("puts", {}).values()):
+                text = "".join(self._with_ids(text.splitlines(keepends=True)))
             kept = bool(steps) and not erased and not as_it_was and not secret
             rows.append(beside.audit_lines(line, steps, snapshot=kept))
         if text != old:
@@ -101,6 +103,11 @@ class Texts:
         self._folder.append(b"".join(rows), AUDIT, durable=False)
         self._trace("audited")
         beside.thin_out(self._folder, self._keep)
+
+    def _with_ids(self, entries: Iterable[str]) -> list[str]:
+        """Lines of the log, each entry under the id that its memory has now."""
+        lines = self.journal().lines
+        return beside.with_ids(entries, beside.owners(lines), State.told_by(lines).numbers["memory"])
 
     def index(self, lines: Sequence[Line], state: State, head: Head | None, *, anew: bool = False) -> None:
         """Give the index the lines it lacks; one that knows anything else, or is wanted `anew`, is made again.
@@ -176,7 +183,7 @@ class Texts:
         """
         for name in (LOG, REGISTRY):
             content = self._folder.read(name)
-            text = clean(content, name) if content else ""
+            text = beside.read_log(self._folder) if name == LOG else clean(content, name) if content else ""
             if not text or (name == LOG and not text.startswith(FENCE)):
                 continue  # a log may have no frontmatter
             new = migrated(text, name)
