@@ -152,10 +152,13 @@ class TestStores:
             opened(tmp_path, f"sqlite:{tmp_path}/mem")
         assert f"files:{tmp_path}/mem" in refused.value.hint
 
-    def test_another_folder_is_refused_with_a_name_to_use(self, tmp_path: Path):
+    @pytest.mark.parametrize("name", ["", "/", "/new/"])
+    def test_another_folder_is_refused_with_both_names_to_use(self, tmp_path: Path, name: str):
         with pytest.raises(Invalid, match="is a directory") as refused:
-            opened(tmp_path, tmp_path)
-        assert f"{tmp_path}/engram.db" in refused.value.hint
+            opened(tmp_path, f"{tmp_path}{name}")
+        folder = f"{tmp_path}{name}".rstrip("/")
+        assert f"{folder}/engram.db; or keep plain files in it: files:{folder}" in refused.value.hint
+        assert not (tmp_path / "new").exists()
 
 
 class TestDefaultPlace:

@@ -358,7 +358,10 @@ def _require_file(path: StrPath, found: os.stat_result) -> None:
                 f"{path} is a store of plain files.",
                 f"Open it as one: files:{path}",
             )
-        raise Invalid(f"{path} is a directory.", f"Give the path of a file, such as {path}/engram.db.")
+        raise Invalid(
+            f"{path} is a directory.",
+            f"Give the path of a file, such as {path}/engram.db; or keep plain files in it: files:{path}",
+        )
     if not stat.S_ISREG(found.st_mode):
         raise Invalid(f"{path} is not a regular file.", "Give the path of a file.")
 

@@ -42,6 +42,10 @@ def place_of(name: str, environment: Mapping[str, str]) -> tuple[str, str]:
     if colon and len(scheme) > 1 and scheme != "sqlite" and scheme.isalnum() and not os.path.exists(name):
         raise Invalid(f"{name!r} is not a store.", _STORES)
     given = rest.removeprefix("//") if scheme == "sqlite" and colon else name
+    if given.endswith("/"):
+        folder = given.rstrip("/")
+        way = f"Give the path of a file, such as {folder}/engram.db; or keep plain files in it: files:{folder}"
+        raise Invalid(f"{given} is a directory.", way)
     path = given or os.path.join(config.data_folder(environment), "engram.db")
     return "sqlite", os.path.abspath(os.path.expanduser(path))
 
