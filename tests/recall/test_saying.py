@@ -50,6 +50,30 @@ def test_all_that_say_every_word_or_a_piece_of_it_are_listed_newest_first(world,
     assert listed(world, words) == [TEXTS[at] for at in found]
 
 
+@pytest.mark.parametrize(
+    ("piece", "found"),
+    [
+        ("ploy-da", "The deploy-day is Friday"),
+        ("nternal.exa", "PostgreSQL runs at db.internal.example"),
+        ("greSQ", "PostgreSQL runs at db.internal.example"),
+        ("postgres greSQ runs", "PostgreSQL runs at db.internal.example"),
+        ("od-clu", "Use k8s-prod-cluster"),
+        ("k8", "Use k8s-prod-cluster"),
+        ("1234", "Call 030 5551234"),
+        ("ploy-da greSQ", ""),
+        ("zz-ploy", ""),
+    ],
+)
+def test_a_piece_may_end_in_the_middle_of_a_name_or_number_and_have_two_letters(piece, found):
+    world = World()
+    for text in (
+        *("The deploy-day is Friday", "PostgreSQL runs at db.internal.example", "Use k8s-prod-cluster"),
+        *("Call 030 5551234", "The upgrade is over"),
+    ):
+        world.person.remember(text)
+    assert listed(world, piece) == [found] * bool(found)
+
+
 def test_other_clauses_hold_beside_the_words(world):
     world.person.remember("The review of the design", kind="decision")
     assert listed(world, "review", kind="decision") == ["The review of the design"]
