@@ -86,6 +86,42 @@ def test_the_same_value_again_takes_the_new_weight(alex):
     assert len(alex("list")["memories"]) == 1
 
 
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"summary": "Weekly"},
+        {"category": "Team Rhythm"},
+        {"tags": ["b"]},
+        {"tags": []},
+        {"sources": [{"type": "message", "id": "m-2"}]},
+        {"summary": "Weekly", "category": "habit", "tags": ["b", "a"], "importance": 2},
+    ],
+)
+def test_the_same_value_again_is_updated_in_place_in_all_that_is_said(alex, said):
+    cited = [{"type": "message", "id": "m-1"}]
+    first = saved(alex, summary="Fridays", category="habit", tags=["a"], sources=cited)
+    answer = alex("save", key="deploy-day", value="We deploy on Fridays", **said)
+    assert answer["outcome"] == "updated"
+    assert answer["memory"] == {**first, **said, "updatedAt": answer["memory"]["updatedAt"]}
+    assert alex("get", key="deploy-day")["memory"] == answer["memory"]
+
+
+def test_what_nobody_vouches_for_does_not_change_a_known_value_by_the_way(alex):
+    saved(alex, summary="Fridays")
+    answer = alex("save", key="deploy-day", value="We deploy on Fridays", summary="Never", source="web:page")
+    assert (answer["outcome"], answer["memory"]["waitsForReview"]) == ("pending", "untrusted_origin")
+    assert alex("get", key="deploy-day")["memory"]["summary"] == "Fridays"
+
+
+def test_a_new_value_keeps_what_is_not_said_but_for_the_summary_of_the_old_one(alex):
+    said = {"category": "Team Rhythm", "tags": ["a"], "importance": 9, "pinned": True}
+    saved(alex, summary="Fridays", **said)
+    row = saved(alex, value="We deploy on Mondays")
+    assert {name: row[name] for name in said} == said
+    assert row["summary"] is None
+    assert values(alex("recall", query="deploy", category="Team Rhythm")) == ["We deploy on Mondays"]
+
+
 def test_two_keys_are_two_memories_even_of_the_same_value(alex):
     assert saved(alex, "a")["id"] != saved(alex, "b")["id"]
 
@@ -362,6 +398,13 @@ def test_an_update_changes_what_is_given_and_clears_what_is_empty(alex):
     assert alex("update", id=id, summary="")["memory"]["summary"] is None
 
 
+@pytest.mark.parametrize("category", ["Ops Process", "map", "1st", "idea", "Fact"])
+def test_an_update_takes_any_category_and_keeps_it_when_only_the_value_changes(alex, category):
+    id = saved(alex, category="Team Rhythm")["id"]
+    assert alex("update", id=id, category=category)["memory"]["category"] == category
+    assert alex("update", id=id, value="We deploy on Mondays")["memory"]["category"] == category
+
+
 def test_a_deleted_memory_is_gone_until_a_person_restores_it(alex, world):
     id = saved(alex)["id"]
     answer = alex("delete", id=id)
@@ -375,6 +418,7 @@ def test_a_deleted_memory_is_gone_until_a_person_restores_it(alex, world):
 
 def test_a_source_is_kept_and_auto_means_inferred(alex, world):
     assert saved(alex, "a", "One", source="crm-sync")["source"] == "crm-sync"
+    assert saved(alex, "c", "Three", source="")["source"] == "manual"
     row = saved(alex, "b", "Two", source="auto")
     assert world.now(row["id"]).origin == "inferred"
 
@@ -440,6 +484,22 @@ def test_an_insight_of_no_category_or_switched_off_is_refused_with_a_code(alex):
 def test_what_cannot_be_saved_is_refused_with_a_code(alex, said):
     error = json.loads(alex.refusal("save", **({"key": "k", "value": "v"} | said)))["error"]
     assert error["code"] == "VALIDATION_ERROR"
+
+
+@pytest.mark.parametrize(
+    ("said", "words"),
+    [
+        ({"value": "x" * 65_537}, "value is 65,537 bytes"),
+        ({"value": "a\0b"}, "value contains the control character"),
+        ({"sources": [{"type": "message", "id": "m" * 1025}]}, "the id of a source is 1,025 bytes"),
+        ({"scope": "project", "projectId": "a@b"}, "projectId cannot be 'a@b'."),
+        ({"scope": "agent", "agentId": " a"}, "agentId cannot be ' a'."),
+    ],
+)
+def test_what_is_wrong_is_called_by_the_name_it_was_given_under(alex, said, words):
+    error = json.loads(alex.refusal("save", **({"key": "k", "value": "v"} | said)))["error"]
+    assert error["code"] == "VALIDATION_ERROR"
+    assert words in error["message"]
 
 
 def test_a_working_day_over_mcp(tmp_path):

@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from engram.errors import Conflict, Forbidden, Invalid
-from engram.model.memory import Citation, standing
+from engram.model.memory import Citation, Context, standing
 from engram.rules.admission import Known, admit
 from engram.rules.proposals import Policy, Proposal, prepare
 from rules.world import AGENT, PERSON, START, World, memory, request
@@ -291,3 +291,16 @@ def test_a_memory_made_on_an_unmerged_branch_is_staged_and_live_on_that_branch_o
     assert standing(made, START, "acme/api@feature") == "live"
     assert standing(made, START) == "staged"
     assert (made.status, made.held_for, made.branch) == ("pending", "unmerged_branch", "acme/api@feature")
+
+
+def test_other_words_keep_the_word_of_their_kind_and_what_another_store_says_of_the_record():
+    made = Context(repo="acme", agent="codex", word="Team Rhythm", theirs='["keyed","row-1",1,{}]')
+    old = memory(text="We deploy on Fridays", kind="team-rhythm", key="day", context=made)
+    here = Context(agent="claude", tool="save")
+    said = Proposal(text="We deploy on Mondays", key="day", context=here)
+    after = decided(said, Known(keyed=old)).memory.context
+    assert after == Context(agent="claude", tool="save", word=made.word, theirs=made.theirs)
+    other = said._replace(kind="habit")
+    assert decided(other, Known(keyed=old)).memory.context == Context(
+        agent="claude", tool="save", theirs=made.theirs
+    )

@@ -19,8 +19,8 @@ from engram.interop.keyed_rows import Categories, insight_row, row
 from engram.interop.tools import Answer, Asks, Profile, Refused, Shelf
 from engram.interop.values import EVERYTHING, as_json, kept, loud
 from engram.model.answers import Remembered
-from engram.model.limits import parse_time
-from engram.model.memory import Citation, Context, Memory, standing
+from engram.model.limits import LIMITS, check_text, parse_time
+from engram.model.memory import Citation, Context, Memory, clean_tags, standing
 from engram.model.record import replace
 from engram.model.refs import read_cursor
 from engram.model.scope import GLOBAL, Scope
@@ -91,8 +91,9 @@ def save(
         raise Refused("The key is empty.", "Give a short label, such as deploy-day.")
     if not value.strip():
         raise Refused("The value is empty.", "Say what to keep under the key.")
+    _check_value(value)
     place = _place(asks, scope, projectId, agentId)
-    categories = Categories(asks)
+    categories, source = Categories(asks), source.strip() or "manual"
     said: dict[str, Any] = {
         "kind": categories.kind(category),
         "summary": summary or None,
@@ -120,6 +121,10 @@ def save(
         dedupe="create" if dedupe == "create" else "merge",
         **said,
     )
+    if answer.outcome == "repeated":
+        shown = row(answer.memory, categories)
+        if rest := _unlike(shown, said, (category or "").strip(), cited):
+            answer = made.ask("revise", answer.memory.id, text=value, source=source, **rest)
     return _saved(asks, answer)
 
 
@@ -230,13 +235,16 @@ def update(
     sources: Annotated[Sequence[Mapping[str, Any]] | None, "The new sources; [] clears them."] = None,
 ) -> Answer:
     """Change a memory; what is not given stays as it is."""
+    _check_value(value or "")
+    categories = Categories(asks)
     emptied = (("summary", summary), ("tag", tags), ("valid_until", expiresAt))
-    answer = asks.ask(
+    made = asks.made_in(Context(tool="update", word=categories.word(category)))
+    answer = made.ask(
         *("revise", _readable(asks, id, expired=True).id),
         text=value,
         source="manual",
         summary=summary or None,
-        kind=Categories(asks).kind(category),
+        kind=categories.kind(category),
         tag=list(tags) if tags else None,
         cite=None if sources is None else _cited(sources),
         importance=importance,
@@ -290,12 +298,21 @@ def _place(asks: Asks, scope: str, project: str, agent: str) -> Scope:
     if scope == "agent":
         if not (name := agent or asks.caller.agent):
             raise Refused("No agent is known here.", "Give agentId.")
-        return Scope("agent", name, workspace)
+        return _named("agent", name, workspace)
     if project:
-        return Scope("project", project, workspace)
+        return _named("project", project, workspace)
     if asks.home.level != "project":
         raise Refused("There is no current project here.", "Give projectId, or use the scope global.")
     return asks.home
+
+
+def _named(level: str, name: str, workspace: str) -> Scope:
+    try:
+        return Scope(level, name, workspace)
+    except Invalid:
+        raise Refused(
+            f"{level}Id cannot be {name!r}.", "Give one line without @ and without spaces around."
+        ) from None
 
 
 def _where(asks: Asks, category: str, scope: str, project: str, agent: str) -> dict[str, Any]:
@@ -318,8 +335,25 @@ def _cited(sources: Sequence[Mapping[str, Any]]) -> list[Citation]:
             raise Refused(
                 "A source is a message or a session.", 'Give {"type": "message", "id": "…"}, or a session.'
             )
+        check_text("the id of a source", ref, limit=LIMITS["ref"])
         cited.append(Citation(kind, ref.strip()))
     return cited
+
+
+def _unlike(
+    shown: Mapping[str, Any], said: Mapping[str, Any], category: str, cited: list[Citation]
+) -> dict[str, Any]:
+    """What a save says beside a value that was there already, where the row is not so yet: a repeat only adds."""
+    rest: dict[str, Any] = {}
+    if said["summary"] not in (None, shown["summary"]):
+        rest["summary"] = said["summary"]
+    if category not in ("", shown["category"]):
+        rest["kind"] = said["kind"]
+    if said["tag"] is not None and [*clean_tags(said["tag"])] != shown["tags"]:
+        rest["tag"] = said["tag"]
+    if cited and [{"type": one.kind, "id": one.ref} for one in cited] != shown["sources"]:
+        rest["cite"] = cited
+    return rest
 
 
 def _ending(asks: Asks, place: Scope, key: str, *, ends: bool) -> Memory | None:
@@ -338,11 +372,12 @@ def _saved(asks: Asks, answer: Remembered) -> Answer:
         "repeated": "updated",
         "staged": "created",
     }
-    outcome = outcomes.get(answer.outcome, "pending")
+    waits = answer.memory.status == "pending" and not answer.memory.branch
+    outcome = "pending" if waits else outcomes.get(answer.outcome, "pending")
     said: dict[str, Any] = {"memory": row(answer.memory, Categories(asks)), "outcome": outcome}
     if answer.memory.branch:
         said["hint"] = answer.hint
-    elif answer.memory.status == "pending":
+    elif waits:
         why = answer.memory.held_for or "review"
         said["hint"] = asks.says(f"It waits for a person ({why}): engram review.")
     return as_json(said)
@@ -367,6 +402,10 @@ def _readable(asks: Asks, id: str, *, expired: bool = False) -> Memory:
     if standing(memory, answer.at, asks.caller.view) in gone:
         raise absent
     return memory
+
+
+def _check_value(value: str) -> None:
+    check_text("value", value, limit=LIMITS["text"], lines=True)
 
 
 def _time(said: str | None) -> datetime | None:

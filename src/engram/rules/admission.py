@@ -12,6 +12,7 @@ from engram.model.change import Change, Request
 from engram.model.memory import (
     CURATED,
     NOWHERE,
+    Context,
     HeldFor,
     Memory,
     Status,
@@ -357,13 +358,26 @@ def _rewritten(old: Memory, proposal: Proposal, policy: Policy, request: Request
     return replace(
         old,
         text=proposal.text,
-        context=proposal.context if anew and proposal.context is not NOWHERE else old.context,
+        context=_made(old, proposal) if anew and proposal.context is not NOWHERE else old.context,
         actor=request.caller.actor,
         # Nobody makes a curated memory less than that by the way: only a person's confirmed word does.
         tier=kind.tier if is_confirmed(request) else max(kind.tier, old.tier if old.tier == CURATED else 0),
         updated_at=request.now,
         revision=old.revision + 1,
         **said,
+    )
+
+
+def _made(old: Memory, proposal: Proposal) -> Context:
+    """Where other words or another kind were made.
+
+    Another system's word for the kind goes with the kind, and what it keeps of the record goes with the record.
+    """
+    said = proposal.context
+    return replace(
+        said,
+        word=said.word if proposal.kind is not None else old.context.word,
+        theirs=said.theirs or old.context.theirs,
     )
 
 
