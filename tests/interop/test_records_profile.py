@@ -83,6 +83,9 @@ def test_every_scope_of_ours_has_a_label_that_leads_back_to_it(scope):
         ("discovery:repo:acme", "project:acme"),
         ("rule:repo:acme", "project:acme"),
         ("nightly:global", "global@nightly"),
+        ("nightly:agent:bot", "project:nightly:agent:bot@records"),
+        ("nightly:session:s9", "project:nightly:session:s9@records"),
+        ("agent:bot@nightly", "agent:bot@nightly"),
         ("global", "global"),
         ("agent:reviewer", "agent:reviewer"),
         ("team/project:api", "team/project:api"),
@@ -356,6 +359,49 @@ def test_others_read_what_is_shared_and_never_write_it(alex, kim):
     assert kim.refusal("get_memory", id=id) == absent
 
 
+@pytest.mark.parametrize("label", [SCOPE, "repo:acme", "nightly:agent:bot", "nightly:session:s9", "just words"])
+def test_what_is_shared_is_read_by_everybody_whatever_its_tier(alex, kim, label):
+    id = stored(alex, scope=label)
+    assert alex.answer("set_visibility", id=id, shared=True).text == "mem-0001 is shared: others can read it now."
+    assert [row["id"] for row in kim("list_memory", scope=label)["memories"]] == [id]
+
+
+def test_who_reads_what_is_shared_in_a_scope_of_ours_is_told(alex, kim):
+    for label, readers in (("agent:bot", "sessions of that agent"), ("session:s9", "not read by others")):
+        id = stored(alex, scope=label)
+        assert readers in alex.answer("set_visibility", id=id, shared=True).text
+        assert "hint=not_found" in kim.refusal("get_memory", id=id)
+
+
+def test_a_label_means_a_scope_of_the_workspace_its_caller_stands_in(world):
+    red, blue = (Talk(PROFILE, world.as_(KIM._replace(workspace=name))) for name in ("red", "blue"))
+    for label in (SCOPE, "repo:acme", "global", "just words"):
+        id = stored(red, scope=label)
+        assert red("get_memory", id=id)["scope"] == label
+        for tool, said in (("list_memory", {}), ("search_memory", {"query": "deploy"})):
+            (row,) = red(tool, scope=label, **said)["memories"]
+            assert (row["id"], row["scope"]) == (id, label)
+            assert blue(tool, scope=label, **said)["memories"] == []
+        assert "hint=not_found" in blue.refusal("get_memory", id=id)
+    found = discovered(red)
+    assert [row["id"] for row in red("search_discovery", query="router", scope=DISCOVERY)["memories"]] == [found]
+    assert SCOPE in red("search_memory", query="deploy", cross_spine=True)["searched_scopes"]
+    assert "hint=forbidden" in red.refusal("store_memory", **STORE | {"scope": "blue/project:acme"})
+    newer = red("supersede_memory", **STORE | {"content": "We deploy daily"}, supersedes=[stored(red)])["id"]
+    assert [row["id"] for row in red("list_memory", scope=SCOPE)["memories"]] == [newer]
+    assert "Deleted 2" in red.answer("delete_all", scope=SCOPE).text
+
+
+def test_anothers_shared_discovery_is_not_replaced_by_one_that_goes_by_its_id(tmp_path):
+    alex, kim = (Talk(PROFILE, opened(tmp_path, name)) for name in ("alex", "kim"))
+    id = discovered(alex)
+    alex("set_visibility", id=id, shared=True)
+    wanted = {"content": "Hacked", "kind": "map", "scope": DISCOVERY, "citations": CITED, "id": id}
+    assert kim.refusal("store_discovery", **wanted).startswith("field=id hint=not_found")
+    for one in (alex, kim):
+        one.memory.close()
+
+
 def test_what_its_owner_deleted_or_archived_is_gone_for_others(alex, kim):
     for tool, said in (("delete_memory", "id"), ("archive_memory", "ids")):
         id = stored(alex, f"Shared, then gone by {tool}")
@@ -386,6 +432,15 @@ def test_an_update_replaces_content_tags_and_visibility(alex):
     assert (row["content"], row["tags"], row["visibility"]) == ("We deploy daily", ["b"], "shared")
     alex("update_memory", id=id, content="We deploy daily", tags=[])
     assert alex("get_memory", id=id)["tags"] == []
+
+
+def test_an_update_leaves_where_a_record_belongs(alex):
+    where = {"repo": "acme", "workspace": "ws", "worktree_path": "/w", "base_dir": "/b"}
+    id = stored(alex, **where)
+    alex("update_memory", id=id, content="We deploy on Mondays", tags=["x"])
+    after = alex("get_memory", id=id)
+    assert after["content"] == "We deploy on Mondays"
+    assert {name: after[name] for name in where} == where
 
 
 def test_an_update_without_content_leaves_it_as_it_is(alex):
@@ -459,6 +514,16 @@ def test_a_scope_without_a_persons_records_is_emptied_in_one_step(alex, world):
     before = len(world.events())
     assert "Deleted 5" in alex.answer("delete_all", scope="repo:acme").text
     assert len(world.events()) == before + 1
+
+
+def test_emptying_a_scope_takes_what_was_superseded_with_what_superseded_it(alex):
+    first = stored(alex)
+    second = alex("supersede_memory", **STORE | {"content": "We deploy daily"}, supersedes=[first])["id"]
+    third = alex("supersede_memory", **STORE | {"content": "We deploy hourly"}, supersedes=[second])["id"]
+    assert alex.answer("delete_all", scope=SCOPE).text.startswith("Deleted 3 of your records.")
+    assert alex("list_memory", scope=SCOPE)["memories"] == []
+    for id in (first, second, third):
+        assert "hint=not_found" in alex.refusal("get_memory", id=id)
 
 
 def test_emptying_a_scope_spares_what_a_person_approved(alex, world):

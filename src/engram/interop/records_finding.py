@@ -18,6 +18,7 @@ from engram.interop.records_rows import (
     label_of,
     record,
     rule_row,
+    told_to,
 )
 from engram.interop.tools import Answer, Asks, Shelf
 from engram.interop.values import EVERYTHING, as_json, kept, loud, quiet
@@ -56,7 +57,7 @@ def search_memory(
 ) -> Answer:
     """Find memories by meaning and words, best first; discoveries are found by search_discovery."""
     require("query", query)
-    place = _asked_place(scope, cross_spine=cross_spine)
+    place = _asked_place(asks, scope, cross_spine=cross_spine)
     check_count("k", k)
     kinds = _kinds(categories, place)
     answer = _recalled(
@@ -66,8 +67,7 @@ def search_memory(
         since=time_of("created_after", created_after),
         until=time_of("created_before", created_before),
     )
-    row = record if full else compact
-    found = _found(answer, _in(asks, place, kinds), k, row)
+    found = _found(answer, _in(asks, place, kinds), k, rows_for(asks, full=full))
     return as_json(found | (_searched(asks) if cross_spine else {}))
 
 
@@ -86,7 +86,7 @@ def list_memory(
     full: p.Full = False,
 ) -> Answer:
     """List memories, newest first; discoveries are not among them."""
-    place = _asked_place(scope, cross_spine=cross_spine)
+    place = _asked_place(asks, scope, cross_spine=cross_spine)
     check_count("limit", limit)
     kinds = _kinds(categories, place)
     page = listed(
@@ -98,7 +98,7 @@ def list_memory(
         since=time_of("created_after", created_after),
         until=time_of("created_before", created_before),
     )
-    return _page(page, record if full else compact)
+    return _page(page, rows_for(asks, full=full))
 
 
 @TOOLS.tool()
@@ -107,7 +107,7 @@ def get_memory(asks: Asks, *, id: p.Id = "") -> Answer:
     memory = readable(asks, id)
     relatives = asks.ask("related", memory.id, judged=True, limit=MOST_RELATIVES).relatives
     superseded = [one.memory.id for one in relatives if one.memory.replaced_by == memory.id]
-    return as_json(record(memory) | ({"supersedes": superseded} if superseded else {}))
+    return as_json(rows_for(asks, full=True)(memory) | ({"supersedes": superseded} if superseded else {}))
 
 
 @TOOLS.tool()
@@ -122,7 +122,7 @@ def search_discovery(
 ) -> Answer:
     """Find discoveries, in full with their citations, each checked against the working tree where that is here."""
     require("query", query)
-    place = _asked_place(scope, cross_spine=cross_spine)
+    place = _asked_place(asks, scope, cross_spine=cross_spine)
     if place is not None and not scope.startswith(DISCOVERY):
         raise refuse("scope", "prefix", "scope of a discovery must start with discovery:")
     if kind and kind not in DISCOVERIES:
@@ -130,7 +130,9 @@ def search_discovery(
     check_count("k", k)
     kinds = [DISCOVERIES[kind]] if kind else list(DISCOVERIES.values())
     answer = _recalled(asks, query, place, kind=kinds)
-    return as_json(_found(answer, lambda memory: place is None or place.holds(memory), k, record))
+    return as_json(
+        _found(answer, lambda memory: place is None or place.holds(memory), k, rows_for(asks, full=True))
+    )
 
 
 @TOOLS.tool()
@@ -146,7 +148,7 @@ def list_scheduled(
     cursor: p.Cursor = "",
 ) -> Answer:
     """List your own records that have a time window, in full: those still to come, or those that are over."""
-    place = _asked_place(scope, cross_spine=cross_spine)
+    place = _asked_place(asks, scope, cross_spine=cross_spine)
     standings = {"scheduled": ["scheduled"], "expired": ["expired"], "all": ["scheduled", "expired", "live"]}
     if state not in standings:
         raise refuse("state", "enum", "state must be scheduled, expired or all")
@@ -160,7 +162,7 @@ def list_scheduled(
         since=time_of("created_after", created_after),
         until=time_of("created_before", created_before),
     )
-    return _page(page, record)
+    return _page(page, rows_for(asks, full=True))
 
 
 @TOOLS.tool()
@@ -168,7 +170,7 @@ def related_memories(asks: Asks, *, id: p.Id = "", k: p.K = 8, full: p.Full = Fa
     """Show what has to do with a record: superseded ones, shared citations and tags, and what is alike."""
     memory = readable(asks, id)
     check_count("k", k)
-    row = record if full else compact
+    row = rows_for(asks, full=full)
     answer = asks.ask("related", memory.id, limit=min(k, MOST_RELATIVES))
     rows = [{"memory": row(one.memory), "edges": list(one.edges)} for one in answer.relatives]
     return as_json({"anchor": row(answer.memory), "related": rows, "truncated": answer.truncated})
@@ -182,7 +184,7 @@ def list_tags(
     limit: Annotated[int, "How many at most."] = 100,
 ) -> Answer:
     """List the tags in use with their counts, the most used first."""
-    place = check_scope("scope", scope) if scope else None
+    place = check_scope("scope", scope).at(asks.caller) if scope else None
     check_count("limit", limit)
     page = listed(asks, place, lambda memory: place is None or place.holds(memory), limit=EVERYTHING)
     counts = Counter(tag for memory in page.memories for tag in memory.tags)
@@ -203,12 +205,14 @@ def list_rules(
     for scope in scopes:
         if not scope.startswith(RULE):
             raise refuse("scopes", "prefix", "scope of a rule must start with rule:")
-    places: list[Place | None] = [check_scope("scopes", scope) for scope in dict.fromkeys(scopes)] or [None]
+    asked_for = [check_scope("scopes", scope).at(asks.caller) for scope in dict.fromkeys(scopes)]
+    places: list[Place | None] = [*asked_for] or [None]
     asked: dict[str, Any] = {"kind": ["rule"], "tag": [tag for tag in tags if tag], "limit": 1000}
 
     def rules(standing: str) -> list[Memory]:
         pages = [listed(asks, place, _in(asks, place, ["rule"]), standing=[standing], **asked) for place in places]
-        return sorted((one for page in pages for one in page.memories), key=lambda one: (one.created_at, one.id))
+        found = [told_to(asks.caller, one) for page in pages for one in page.memories]
+        return sorted(found, key=lambda one: (one.created_at, one.id))
 
     holding = rules("live")
     crowded = [label for label, count in Counter(map(label_of, holding)).items() if count > MANY_RULES]
@@ -283,6 +287,12 @@ def listed(asks: Asks, place: Place | None, keep: Callable[[Memory], bool], **sa
     return kept(asks, keep, **_where(place), **said)
 
 
+def rows_for(asks: Asks, *, full: bool = False) -> Callable[[Memory], dict[str, Any]]:
+    """How a memory is shown to this caller: as a whole record, or as a compact row."""
+    form = record if full else compact
+    return lambda memory: form(told_to(asks.caller, memory))
+
+
 def _where(place: Place | None) -> dict[str, Any]:
     return {"scope": place.scope} if place else {"everywhere": True}
 
@@ -293,13 +303,13 @@ def _in(asks: Asks, place: Place | None, kinds: Sequence[str]) -> Callable[[Memo
     return lambda memory: memory.kind not in hidden and (place is None or place.holds(memory))
 
 
-def _asked_place(scope: str, *, cross_spine: bool) -> Place | None:
+def _asked_place(asks: Asks, scope: str, *, cross_spine: bool) -> Place | None:
     """The place that is asked for; None for every scope, which is never inferred from an empty one."""
     if scope and cross_spine:
         raise refuse("scope,cross_spine", "mutually_exclusive", "give scope or cross_spine, not both")
     if not scope.strip() and not cross_spine:
         raise refuse("scope", "conditional_required", "scope is required unless cross_spine is true")
-    return None if cross_spine else check_scope("scope", scope)
+    return None if cross_spine else check_scope("scope", scope).at(asks.caller)
 
 
 def _kinds(categories: Sequence[str], place: Place | None) -> list[str]:
@@ -337,7 +347,7 @@ def _evidence(hit: Recollection) -> dict[str, Any]:
 def _searched(asks: Asks) -> dict[str, Any]:
     """The scopes that a search over all of them looked at, as far as the latest records tell."""
     latest = asks.ask("list", everywhere=True, limit=1000)
-    scopes = sorted({label_of(one) for one in filter(loud(asks), latest.memories)})
+    scopes = sorted({label_of(told_to(asks.caller, one)) for one in filter(loud(asks), latest.memories)})
     return {"searched_scopes": scopes, "scopes_truncated": latest.next is not None}
 
 

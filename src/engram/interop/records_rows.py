@@ -4,12 +4,15 @@ A label is any string: `repo:github.com/acme/api`, `eval-2026-05:project:cluster
 one scope of ours and one family of kinds, and comes back spelled as it was given:
 
     repo:NAME               project:NAME
-    RUN:LEVEL:NAME          LEVEL:NAME@RUN
+    RUN:project:NAME        project:NAME@RUN
     RUN:global              global@RUN
     our own printed form    what it says, where none of the above says the same
     anything else           project:LABEL@records, with % and @ written as %25 and %40
     discovery:LABEL         the scope of LABEL, for discoveries (map, finding)
     rule:LABEL              the scope of LABEL, for rules
+
+A label means a scope of the workspace that its caller stands in. A shared record is for everybody there, and what
+is shared with an agent or a session of ours is not: so RUN:agent:NAME and RUN:session:NAME are mere names.
 """
 
 import re
@@ -17,8 +20,10 @@ from typing import Any, NamedTuple
 from urllib.parse import quote, unquote
 
 from engram.errors import Invalid
+from engram.model.caller import Caller
 from engram.model.limits import print_time
 from engram.model.memory import Citation, Memory
+from engram.model.record import replace
 from engram.model.scope import LEVELS, Scope
 
 DISCOVERY, RULE = "discovery:", "rule:"
@@ -37,6 +42,9 @@ KEPT = "records"
 RESERVED = frozenset({*LEVELS, KEPT, "repo", "discovery", "rule"})
 """First words of a label that are no run."""
 
+TIERS = ("global", "project")
+"""Levels of ours that a label can name after its run."""
+
 LONGEST_ROW = 280
 """Characters of a text that a compact row shows."""
 
@@ -53,9 +61,15 @@ class Place(NamedTuple):
             return False
         return memory.kind in self.kinds if self.kinds else not _family(memory)
 
+    def at(self, caller: Caller) -> "Place":
+        """The same place in the workspace that a caller stands in, unless its label named one."""
+        if not caller.workspace or self.scope.workspace:
+            return self
+        return self._replace(scope=replace(self.scope, workspace=caller.workspace))
+
 
 def place_of(label: str) -> Place:
-    """The place a label means; every label means another one.
+    """The place a label means outside every workspace; every label means another one.
 
     Raises:
         Invalid: when it is too long, or holds characters no scope may hold.
@@ -69,6 +83,13 @@ def place_of(label: str) -> Place:
 def label_of(memory: Memory) -> str:
     """The label under which a memory lives: `place_of` read backwards."""
     return _family(memory) + _label_of(memory.scope)
+
+
+def told_to(caller: Caller, memory: Memory) -> Memory:
+    """A memory as its caller's labels tell of it: `Place.at` read backwards."""
+    if not caller.workspace or memory.scope.workspace != caller.workspace:
+        return memory
+    return replace(memory, scope=replace(memory.scope, workspace=""))
 
 
 def _family(memory: Memory) -> str:
@@ -85,7 +106,7 @@ def _label_of(scope: Scope) -> str:
 
 def _spelling(scope: Scope) -> str:
     """How the other system says this scope, if it has a way to say it."""
-    if scope.workspace or scope.run in RESERVED:
+    if scope.workspace or scope.run in RESERVED or scope.level not in TIERS:
         return ""
     if scope.run:
         return f"{scope.run}:{scope.place}"
@@ -99,7 +120,7 @@ def _spoken(label: str) -> Scope | None:
     try:
         if head == "repo":
             scope = Scope("project", rest)
-        elif level in LEVELS:
+        elif level in TIERS:
             scope = Scope(level, name, run=head)
         else:
             return None

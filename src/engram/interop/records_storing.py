@@ -22,8 +22,8 @@ from engram.interop.records_checks import (
     require,
     window_of,
 )
-from engram.interop.records_finding import UUID, missing, own, own_or_none
-from engram.interop.records_rows import DISCOVERIES, DISCOVERY, FAMILIES, Place, compact
+from engram.interop.records_finding import UUID, got, missing, own, own_or_none, rows_for
+from engram.interop.records_rows import DISCOVERIES, DISCOVERY, FAMILIES, MADE, Place
 from engram.interop.tools import Answer, Asks, Shelf
 from engram.interop.values import as_json
 from engram.model.answers import Remembered
@@ -32,6 +32,12 @@ from engram.model.memory import Context, Memory
 from engram.model.text import digest
 
 TOOLS = Shelf()
+
+READERS = {
+    "agent": "sessions of that agent can read it",
+    "session": "what holds in one session is not read by others",
+}
+"""Level of a scope → who reads what is shared there, where it is not everybody in reach."""
 
 SAID = ("content", "scope", "source", "category")
 MORE = (
@@ -59,10 +65,10 @@ def schedule_memory(asks: Asks, said: Stored) -> Answer:
 @TOOLS.reading(Stored, *SAID, "supersedes", "validate_only", *MORE, idempotent=True)
 def supersede_memory(asks: Asks, said: Stored) -> Answer:
     """Store a memory that takes the place of others of your own."""
-    targets = _targets(asks, said, check_stored(said))
+    targets = _targets(asks, said, check_stored(said).at(asks.caller))
     ids = [memory.id for memory in targets]
     if said.validate_only:
-        return as_json({"validated": True, "supersedes": ids, "targets": [compact(one) for one in targets]})
+        return as_json({"validated": True, "supersedes": ids, "targets": [*map(rows_for(asks), targets)]})
     answer = _store(asks, said, "supersede_memory", replaces=ids)
     stored = _stored(asks, answer)
     now = asks.ask("get", ids).memories
@@ -100,7 +106,9 @@ def update_memory(
             "summary", "conditional_required", "the summary belongs to the old content: give one or clear it"
         )
     cleared = [name for name, value in (("summary", summary), ("tag", tags)) if value is not None and not value]
-    answer = asks.ask(
+    # Where a record belongs is its client's word, not that of whoever changes its content.
+    made = asks.made_in(Context(tool="update_memory", **{name: getattr(memory.context, name) for name in MADE}))
+    answer = made.ask(
         *("revise", memory.id),
         text=content if said else None,
         source="tool:update_memory",
@@ -123,7 +131,8 @@ def set_visibility(
     if memory.kind == "rule":
         raise refuse("id", "not_applicable", "a rule is shared and stays so")
     asks.ask("revise", memory.id, visibility=_visibility(shared=shared))
-    return Answer(f"{memory.handle} is {'shared: others can read it' if shared else 'private'} now.")
+    readers = READERS.get(memory.scope.level, "others can read it")
+    return Answer(f"{memory.handle} is {f'shared: {readers}' if shared else 'private'} now.")
 
 
 @TOOLS.tool(writes=True)
@@ -139,7 +148,7 @@ def store_discovery(
     id: Annotated[str, "Replace this discovery instead of storing a new one."] = "",
 ) -> Answer:
     """Store what you found out about a codebase, with the sources it rests on (1 to 50 citations)."""
-    place = check_discovery(content, kind, scope, summary, tags)
+    place = check_discovery(content, kind, scope, summary, tags).at(asks.caller)
     cites = citations_of(citations, least=1)
     said: dict[str, Any] = {
         "kind": DISCOVERIES[kind],
@@ -169,7 +178,7 @@ def store_rule(
     id: Annotated[str, "Replace this rule instead of storing a new one."] = "",
 ) -> Answer:
     """Store a rule the user has agreed to. It waits until a person has approved it in Engram."""
-    place = check_rule(content, scope, summary, tags)
+    place = check_rule(content, scope, summary, tags).at(asks.caller)
     if (known := _replaced(asks, id)) is not None:
         if known.kind != "rule":
             raise refuse("id", "not_applicable", "this record is no rule")
@@ -199,7 +208,7 @@ def store_rule(
 
 
 def _store(asks: Asks, said: Stored, tool: str, **more: Any) -> Remembered:  # noqa: ANN401 - arguments of remember
-    place = check_stored(said)
+    place = check_stored(said).at(asks.caller)
     made = Context(
         repo=said.repo,
         workspace=said.workspace,
@@ -264,8 +273,8 @@ def _replaced(asks: Asks, id: str) -> Memory | None:
     """The record to be replaced; None where a new one is stored, be it under a UUID that its owner chose."""
     if id and (known := own_or_none(asks, id)) is not None:
         return known
-    if id and not UUID.fullmatch(id):
-        raise missing(id)
+    if id and (not UUID.fullmatch(id) or ((found := got(asks, id)) is not None and found.id == id.lower())):
+        raise missing(id)  # nor is another's replaced by one of the caller's own that goes by its id
     return None
 
 
