@@ -87,11 +87,7 @@ def save(
     sources: Sources = (),
 ) -> Answer:
     """Save a memory under a key; the same key in the same scope is updated in place."""
-    if not key.strip():
-        raise Refused("The key is empty.", "Give a short label, such as deploy-day.")
-    if not value.strip():
-        raise Refused("The value is empty.", "Say what to keep under the key.")
-    _check_value(value)
+    _check_said(key, value)
     place = _place(asks, scope, projectId, agentId)
     categories, source = Categories(asks), source.strip() or "manual"
     said: dict[str, Any] = {
@@ -106,9 +102,8 @@ def save(
     made = asks.made_in(Context(tool="save", word=categories.word(category)))
     if dedupe != "create" and not expiresAt and (over := _ending(asks, place, key.strip(), ends=expiresAt is None)):
         # What is saved anew lives on: an end that has come, or was taken off, is no longer its end.
-        anew = {"text": value, "clear": ["valid_until"], "revision": over.revision, "cite": cited or None}
-        anew["source"] = source
-        return _saved(asks, made.ask("revise", over.id, **anew, **said))
+        anew = {"text": value, "source": source, "cite": cited or None, "clear": ["valid_until"]}
+        return _saved(asks, made.ask("revise", over.id, revision=over.revision, **anew, **said))
     answer = made.ask(
         *("remember", value),
         session=sessionId,
@@ -402,6 +397,14 @@ def _readable(asks: Asks, id: str, *, expired: bool = False) -> Memory:
     if standing(memory, answer.at, asks.caller.view) in gone:
         raise absent
     return memory
+
+
+def _check_said(key: str, value: str) -> None:
+    if not key.strip():
+        raise Refused("The key is empty.", "Give a short label, such as deploy-day.")
+    if not value.strip():
+        raise Refused("The value is empty.", "Say what to keep under the key.")
+    _check_value(value)
 
 
 def _check_value(value: str) -> None:
