@@ -16,6 +16,9 @@ SOURCE = Path(__file__).resolve().parents[2] / "src"
 DECLARED = 1
 """How often the name of a pattern stands in the source without being asked: where it is made."""
 
+MOST_WAYS = 12
+"""How many beginnings are kept of a pattern with choices within choices: the shortest."""
+
 CALLS = {"compile", "match", "search", "fullmatch", "sub", "subn", "findall", "finditer", "split"}
 
 
@@ -214,12 +217,23 @@ def attacks(pattern: re.Pattern[Any], size: int) -> Iterator[Any]:
 
 
 def _beginnings(tree: Any) -> Iterator[str]:
-    """What stands before each repetition, as one text that fits."""
-    said = ""
+    """What stands before each repetition, as texts that fit: one for each way that a choice before it may go."""
+    said = {""}
     for op, value in tree:
-        if op in (ops.MAX_REPEAT, ops.MIN_REPEAT) and said:
-            yield said
-        said += _sample([(op, value)])
+        if op in (ops.MAX_REPEAT, ops.MIN_REPEAT):
+            yield from filter(None, said)
+        ways = [_sample(way) for way in _ways(op, value)]
+        said = set(sorted((one + way for one in said for way in ways), key=lambda one: (len(one), one))[:MOST_WAYS])
+
+
+def _ways(op: Any, value: Any) -> Iterator[Any]:
+    """The parts that may stand in a place: each branch of a choice, or the only one there is."""
+    if op is ops.SUBPATTERN and len(value[3]) == 1:
+        yield from _ways(*value[3][0])
+    elif op is ops.BRANCH:
+        yield from value[1]
+    else:
+        yield [(op, value)]
 
 
 def _pumps(tree: Any) -> Iterator[str]:

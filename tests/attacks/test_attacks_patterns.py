@@ -7,7 +7,7 @@ import pytest
 from attacks.ledger import tried
 from attacks.patterns import Found, attacks, everywhere
 
-SIZE = 2000
+SIZE = 6000
 QUICK = 0.01
 """Seconds of work that a text of this size may cost: in proportion it is a tenth of that."""
 
@@ -24,6 +24,7 @@ BOUNDED = {
     "engram.rules.capture._numbered": "asked at the beginning of one line",
     "engram.rules.capture._bulleted": "asked at the beginning of one line",
     "engram.rules.harvest_words": "one sentence of a talk, of at most 400 characters",
+    "engram.surfaces.mentions": "one hint of ours",
 }
 """Where a pattern is not in proportion: what it sees, which is short or chosen by the person."""
 

@@ -8,7 +8,7 @@ from typing import Any
 from engram.errors import Corrupt, Invalid
 
 _PLAIN_KEY = re.compile(r"(['\"]?)([A-Za-z_][A-Za-z0-9_-]*)\1[ \t]*:(?:[ \t]+(.*))?$")
-_OTHER_KEY = re.compile(r"('(?:''|[^'])*'|\"(?:\\.|[^\"\\])*\"|[^\W\d][^:#'\"\[\]{}]*?)[ \t]*:(?:[ \t]+(.*))?$")
+_OTHER_KEY = re.compile(r"('(?:''|[^'])*'|\"(?:\\.|[^\"\\])*\"|[^\W\d][^:#'\"\[\]{}]*+)[ \t]*:(?:[ \t]+(.*))?$")
 """A key that is no plain word, in quotes or of several: somebody else's."""
 
 _PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_./@+-]*(?::[A-Za-z0-9_./@+-]+)*")
@@ -23,7 +23,9 @@ _BREAKS = re.compile("[\x85\u2028\u2029]")
 _UNPRINTABLE = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 """What JSON lets stand and YAML does not, or takes for the end of a line."""
 
-_REMARK = re.compile(r"""(?:"(?:\\.|[^"\\])*"|'(?:''|[^'])*'|[^"'\[{|>&*!%@`#\s].*?)[ \t]+(#.*)""")
+_REMARK = re.compile(
+    r"""(?:"(?:\\.|[^"\\])*"|'(?:''|[^'])*'|[^"'\[{|>&*!%@`#\s](?:[^ \t]|[ \t]++(?!#))*+)[ \t]++(#.*)"""
+)
 """A comment behind a value on its line, bare or quoted; what stands in brackets may hold its sign itself."""
 
 Fields = list[tuple[str, list[str]]]
@@ -37,28 +39,41 @@ def split_fields(lines: list[str], indent: int) -> Fields:
         Stray: when a line belongs to no key.
     """
     fields: Fields = []
+    quotes: list[_Quote] = []  # of each field
     for n, line in enumerate(lines):
-        if fields and _is_open(fields[-1][1]):  # whatever stands between quotes is part of the value
+        if fields and quotes[-1].open:  # whatever stands between quotes is part of the value
             fields[-1][1].append(line)
+            quotes[-1].read(line)
             continue
         inner = line[indent:] if line[:indent].strip() == "" else ""
-        key, other = _PLAIN_KEY.match(inner), _OTHER_KEY.match(inner)
-        if key:
-            fields.append((key[2], [key[3] or ""]))
-        elif other:
-            fields.append((other[1], [other[2] or ""]))
+        if key := _key_of(inner):
+            fields.append((key[0], [key[1]]))
+            quotes.append(_Quote(key[1]))
         elif not line.strip() or line.lstrip().startswith("#"):
             fields.append(("", [line]))
+            quotes.append(_Quote(""))
         elif fields and inner.startswith((" ", "\t", "- ")):
             while fields[-1][0] == "" and len(fields) > 1:  # an empty line inside a folded value is part of it
                 _, blank = fields.pop()
+                quotes.pop()
                 fields[-1][1].extend(blank)
+                quotes[-1].read(*blank)
             fields[-1][1].append(line)
+            quotes[-1].read(line)
         elif "\t" in line[: len(line) - len(line.lstrip())]:
             raise Stray(n, "a tab stands before a key.", "Use spaces.")
         else:
             raise Stray(n, f"{line.strip()[:60]!r} is no key and no value.")
     return fields
+
+
+def _key_of(line: str) -> tuple[str, str] | None:
+    """The key that a line begins with, and what stands behind it; None where it begins with none."""
+    if plain := _PLAIN_KEY.match(line):
+        return plain[2], plain[3] or ""
+    if other := _OTHER_KEY.match(line):
+        return other[1].rstrip(" \t"), other[2] or ""
+    return None
 
 
 class Stray(Invalid):
@@ -69,15 +84,19 @@ class Stray(Invalid):
         self.n = n
 
 
-def _is_open(lines: list[str]) -> bool:
-    """Whether a value began with a quote that is not closed yet."""
-    quote = lines[0].lstrip()[:1]
-    if quote not in ("'", '"'):
-        return False
-    said = "\n".join(lines)
-    if quote == '"':
-        said = re.sub(r"\\.", "", said)
-    return said.count(quote) % 2 == 1
+class _Quote:
+    """The quote that a value begins with, followed line by line; `open` until another one closes it."""
+
+    def __init__(self, first: str) -> None:
+        self._mark = first.lstrip()[:1] if first.lstrip()[:1] in ("'", '"') else ""
+        self.open = False
+        self.read(first)
+
+    def read(self, *lines: str) -> None:
+        """Go on by some lines of the value."""
+        for line in lines if self._mark else ():
+            said = re.sub(r"\\.", "", line) if self._mark == '"' else line
+            self.open ^= said.count(self._mark) % 2 == 1
 
 
 def read_scalar(lines: list[str]) -> Any:  # noqa: ANN401, PLR0911 - one for each form
@@ -102,7 +121,7 @@ def read_scalar(lines: list[str]) -> Any:  # noqa: ANN401, PLR0911 - one for eac
             except ValueError:
                 return _by_library(lines)
         if first[0] not in "'|>&*!%@`":
-            return re.sub(r"[ \t]+#.*$", "", first)
+            return re.sub(r"(?<![ \t])[ \t]++#.*$", "", first)
     elif first and (text := _unfolded(lines)) is not None:
         return text
     return _by_library(lines)
