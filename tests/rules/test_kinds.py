@@ -5,7 +5,7 @@ import pytest
 from engram.errors import Invalid
 from engram.model.limits import parse_decay
 from engram.model.memory import CURATED, check_kind
-from engram.rules.kinds import AUTO, CHECKED, DISCOVERIES, KINDS, TABLE, extended, in_context, lookup, meant, quiet
+from engram.rules.kinds import AUTO, CHECKED, KINDS, TABLE, extended, in_context, lookup, meant, quiet
 from engram.rules.proposals import Policy
 from rules.world import World, memory
 
@@ -23,7 +23,11 @@ def test_the_design_tells_tier_and_decay():
     assert tiers[CHECKED] == {"fact"}
     assert tiers[CURATED] == {"identity", "fiscal", "people", "constraint", "location", "health", "rule"}
     assert {kind.name for kind in TABLE if kind.decay == "none"} == {"summary", "prompt", "insight"}
-    assert {kind.name for kind in TABLE if kind.decay == "90d"} == set(DISCOVERIES) == {"map", "finding"}
+    assert (
+        {kind.name for kind in TABLE if kind.decay == "90d"}
+        == {kind.name for kind in TABLE if kind.cited}
+        == {"map", "finding"}
+    )
     assert all(kind.decay == "365d" for kind in TABLE if kind.tier == CURATED)
 
 
@@ -69,6 +73,8 @@ def test_a_configured_discovery_still_needs_its_citation():
         {"risk": {"tier": 0}},
         {"risk": {"tier": 4}},
         {"risk": {"tier": "1"}},
+        {"risk": {"tier": True}},
+        {"risk": {"tier": 1.0}},
         {"risk": {"recall": "never"}},
         {"risk": {"decay": "soon"}},
         {"risk": {"colour": "red"}},

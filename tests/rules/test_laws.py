@@ -21,7 +21,7 @@ from engram.model.memory import CURATED, Memory, standing
 from engram.rules.access import access_of
 from engram.rules.changes import CONTENT
 from engram.rules.doubts import is_doubted, rewords
-from engram.rules.kinds import DISCOVERIES, quiet
+from engram.rules.kinds import TABLE, quiet
 from engram.rules.merge import State, merge, states
 from engram.service import Engram
 from rules.world import CHECKER, World
@@ -39,6 +39,7 @@ KEYS = ("", "", "port", "name")
 SCOPES = ("", "", "project:api")
 LAPSES = (1, 86_400, 200 * 86_400)
 VERDICTS = ("promote", "reject", "verify")
+DISCOVERIES = tuple(kind.name for kind in TABLE if kind.cited)
 
 
 class Deed(NamedTuple):

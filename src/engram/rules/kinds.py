@@ -58,8 +58,6 @@ TABLE: tuple[Kind, ...] = (
 
 KINDS: Mapping[str, Kind] = {kind.name: kind for kind in TABLE}
 
-DISCOVERIES = tuple(kind.name for kind in TABLE if kind.cited)
-
 
 def lookup(name: str, kinds: Mapping[str, Kind] = KINDS) -> Kind:
     """The row of a kind; a word that is not in the table is checked (tier 2) and stays fresh for 180 days."""
@@ -110,7 +108,11 @@ def extended(rows: Mapping[str, Mapping[str, object]]) -> Mapping[str, Kind]:
                 "Use tier, decay, recall or about.",
             )
         tier, recall = row.get("tier", base.tier), row.get("recall", base.recall)
-        if tier not in (AUTO, CHECKED, CURATED) or recall not in ("always", "on_demand", "own_list"):
+        if (
+            type(tier) is not int
+            or tier not in (AUTO, CHECKED, CURATED)
+            or recall not in ("always", "on_demand", "own_list")
+        ):
             raise Invalid(
                 f"Kind {name} cannot have tier {tier!r} and recall {recall!r}.",
                 "A tier is 1, 2 or 3; recall is always, on_demand or own_list.",
