@@ -31,10 +31,16 @@ KEY = "AKIA" + "IOSFODNN7EXAMPLQ"
         ("x" * 100 + "." + "y" * 60, "x" * 100 + "." + "y" * 19),
         ("x" * 110 + "." + "y" * 16, "x" * 110 + "." + "y" * 9),
         ("x" * 300, "x" * 120),
+        ("日" * 130 + ".png", "日" * 84 + ".png"),
     ],
 )
 def test_a_name_is_one_part_and_hides_nothing(said: str, name: str):
     assert assets.name_of(said, "feed" * 16) == name
+
+
+@pytest.mark.parametrize("said", ["日" * 130 + ".png", "😀" * 200, "é" * 120 + "." + "ü" * 15])
+def test_a_name_fits_whatever_script_it_is_written_in(said: str):
+    assert Asset("ab" * 32, assets.name_of(said, "ab" * 32)).name
 
 
 def test_an_attachment_is_found_by_name_or_by_the_beginning_of_its_hash():

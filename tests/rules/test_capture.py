@@ -1,11 +1,12 @@
 """What passive capture reads out of a text, and the key a topic gets."""
 
+import time
+
 import pytest
 
-from engram.model.limits import LONGEST_SHOWN, check_text
+from engram.model.limits import LIMITS, LONGEST_SHOWN, check_text, size
 from engram.recall.brief import Section, brief
 from engram.rules.capture import (
-    LONGEST_KEY,
     MOST_ITEMS,
     Learned,
     learned,
@@ -178,6 +179,17 @@ def test_a_topic_gets_a_key_of_its_family(summary: str, kind: str, key: str):
     assert suggested_key("", summary, kind) == key
 
 
+def test_a_list_of_very_many_items_is_read_in_time_in_proportion():
+    slight = "".join(f"- item {n}\n" for n in range(20_000))
+    told = "".join(f"- Worker {n} needs a restart\n" for n in range(20_000))
+    began = time.process_time()
+
+    found = learned(f"## Key learnings\n{slight}{told}")
+
+    assert (len(found.items), len(found.slight), found.beyond) == (MOST_ITEMS, 20_000, 20_000 - MOST_ITEMS)
+    assert time.process_time() - began < 3
+
+
 def test_a_text_alone_is_named_by_its_first_words():
     assert suggested_key("We chose Postgres over MySQL because of row security and more", "", "") == (
         "decision/we-chose-postgres-over-mysql-because-of-row"
@@ -190,7 +202,14 @@ def test_topics_in_other_scripts_get_keys_of_their_own_and_the_same_one_again():
     assert first.startswith("decision/general-u-")
     assert first != second
     assert suggested_key("", "缓存策略", "decision") == first
-    assert len(suggested_key("", "ä" * 500, "")) <= LONGEST_KEY
+
+
+@pytest.mark.parametrize("kind", ["", "decision", "日本語" * 30, "k" * 200])
+def test_a_suggested_key_can_be_kept_whatever_it_is_made_of(kind: str):
+    key = suggested_key("", "ä" * 500, kind)
+
+    assert size(key) <= LIMITS["key"]
+    check_text("key", key)
 
 
 def test_a_key_outlives_the_version_that_suggested_it():

@@ -8,7 +8,7 @@ from typing import Any
 
 from engram.errors import Invalid
 from engram.interop.forms import UNDATED
-from engram.model.limits import EARLIEST, LATEST, LIMITS, check_time, size
+from engram.model.limits import EARLIEST, LATEST, LIMITS, check_time, cut, size
 from engram.model.memory import clean_tags
 from engram.model.scope import Scope
 
@@ -88,7 +88,7 @@ def one_line(text: str, field: str) -> str:
     """A text as a field of one line may hold it: cut between characters at its limit."""
     line = " ".join(text.split())
     most = LIMITS[field]
-    return line if size(line) <= most else line.encode(errors="replace")[: most - 3].decode(errors="ignore") + "…"
+    return line if size(line) <= most else cut(line, most - size("…")) + "…"
 
 
 def project_of(name: str) -> Scope:

@@ -11,7 +11,7 @@ from engram.interop import observations_words as words
 from engram.interop.tools import Answer, Asks, Refused, Shelf
 from engram.model.answers import Recollection
 from engram.model.answers_work import Relatives
-from engram.model.limits import size
+from engram.model.limits import cut, size
 from engram.model.memory import Memory
 from engram.model.scope import GLOBAL, Scope
 
@@ -343,7 +343,7 @@ def _fitting(text: str, most: int) -> str:
     if size(text) <= most:
         return text
     mark = "\n[truncated]"
-    return (text.encode()[: max(most - len(mark), 0)].decode(errors="ignore") + mark)[: max(most, 0)]
+    return (cut(text, max(most - len(mark), 0)) + mark)[: max(most, 0)]
 
 
 def numbered(text: str) -> str:

@@ -55,6 +55,11 @@ def size(value: str) -> int:
     return len(value) if value.isascii() else len(value.encode("utf-8", "surrogatepass"))
 
 
+def cut(value: str, most: int) -> str:
+    """As much of a text as fits into so many bytes: whole characters, and none that has no form in UTF-8."""
+    return value[:most] if value.isascii() else value.encode("utf-8", "ignore")[:most].decode("utf-8", "ignore")
+
+
 def composed(value: str) -> str:
     """A name as it is kept and asked for, in NFC: names that look the same are the same, however typed."""
     return value if value.isascii() else unicodedata.normalize("NFC", value)

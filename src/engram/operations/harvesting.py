@@ -9,7 +9,7 @@ from engram.interop.transcripts import HARNESSES, Conversation, Turn, find, read
 from engram.model.answers_work import Harvested
 from engram.model.extraction import Extracted
 from engram.model.hashing import sha256
-from engram.model.limits import LIMITS
+from engram.model.limits import LIMITS, cut
 from engram.model.memory import Citation, Context, Memory, Origin
 from engram.model.scope import GLOBAL, Scope
 from engram.model.text import digest, tokens
@@ -315,4 +315,4 @@ def _kinds(call: Call) -> list[str]:
 
 def _within(field: str, value: str) -> str:
     """A name as far as its field can hold it: it comes from outside, and tells where and not what."""
-    return value.encode("utf-8", "ignore")[: LIMITS[field]].decode("utf-8", "ignore")
+    return cut(value, LIMITS[field])

@@ -6,6 +6,7 @@ from typing import Any
 
 from engram.drafts import whole_file
 from engram.errors import Conflict, Invalid, Unavailable
+from engram.model.limits import cut
 
 KEYS = ("project", "project_name")
 """Where the name stands: our key, which wins, and the one that other tools write into the same file."""
@@ -79,7 +80,7 @@ def write(folder: str, name: str, *, remote: str = "", force: bool = False) -> b
 def printable(name: str) -> str:
     """A name a scope can carry: `@` would begin a run, and what does not print cannot be typed."""
     clean = "".join(mark if mark.isprintable() and mark != "@" else "-" for mark in name).strip()
-    return clean.encode()[:200].decode(errors="ignore")
+    return cut(clean, 200)
 
 
 def _check(name: str, remote: str) -> None:

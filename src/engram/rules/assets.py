@@ -5,6 +5,7 @@ import re
 
 from engram.errors import Conflict, Invalid, NotFound
 from engram.model.change import Change
+from engram.model.limits import LIMITS, cut, size
 from engram.model.memory import Asset, Memory
 from engram.rules.media import is_text
 from engram.rules.redact import redact
@@ -21,8 +22,8 @@ def name_of(said: str, sha256: str) -> str:
     name = _outside().sub("", last).strip().lstrip(".").strip()
     _, dot, end = name.rpartition(".")
     ending = f".{end}" if dot and len(end) < LONGEST_ENDING else ""
-    name = name.removesuffix(ending)[: LONGEST_NAME - len(ending)] + ending
-    return name or sha256[:12]
+    stem = name.removesuffix(ending)[: LONGEST_NAME - len(ending)]
+    return cut(stem, LIMITS["name"] - size(ending)) + ending or sha256[:12]
 
 
 def joined(memory: Memory, asset: Asset) -> tuple[Asset, ...]:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from engram.model.hashing import sha256
-from engram.model.limits import LIMITS, LONGEST_SHOWN, size
+from engram.model.limits import LIMITS, LONGEST_SHOWN, cut, size
 from engram.model.marks import BEGIN, END
 
 SHORTEST = 20
@@ -20,7 +20,6 @@ FEWEST_WORDS = 4
 SHORTEST_SUMMARY = 60
 """Characters that the first sentences of a long item have at least to stand for it."""
 
-LONGEST_KEY = 120
 LONGEST_SEGMENT = 100
 MOST_ITEMS = 50
 """More items in one section are a document, not what somebody learned."""
@@ -73,12 +72,11 @@ def learned(text: str) -> Learned:
     for section in reversed(list(_sections(without_recalled(text)))):
         for pattern in (_numbered(), _bulleted()):
             listed = dict.fromkeys(_plain(found.group(1)) for found in map(pattern.match, section) if found)
-            items = [
-                item for item in listed if not _told().search(item)
-            ]  # no line of a brief, copied out of its block
+            # A line of a brief that was copied out of its block is no news either.
+            items = [item for item in listed if not _told().search(item)]
             kept = [item for item in items if _says_something(item)]
             if kept:
-                slight = [item for item in items if item not in kept]
+                slight = [item for item in items if not _says_something(item)]
                 return Learned(kept[:MOST_ITEMS], slight, max(0, len(kept) - MOST_ITEMS))
             slight = slight or items
     return Learned([], slight)
@@ -92,7 +90,7 @@ def summary_of(item: str) -> str:
     if len(item) <= LONGEST_SHOWN:
         return ""
     room = LIMITS["summary"] - size("…")
-    head = item[:LONGEST_SHOWN].encode()[:room].decode(errors="ignore")
+    head = cut(item[:LONGEST_SHOWN], room)
     ends = [found.end() for found in _sentence_ends().finditer(head) if found.end() >= SHORTEST_SUMMARY]
     return head[: ends[-1]] if ends else (head.rpartition(" ")[0] or head) + "…"
 
@@ -109,7 +107,7 @@ def suggested_key(text: str, summary: str, kind: str) -> str:
     if not source.isascii():  # what Latin letters leave of it may be the same for two topics
         whole = " ".join(source.lower().split()).encode("utf-8", "surrogatepass")
         segment = f"{segment}-u-{sha256(whole).hexdigest()[:12]}"
-    return f"{family}/{segment}"[:LONGEST_KEY]
+    return cut(f"{family}/{segment}", LIMITS["key"])
 
 
 def _family(kind: str, said: str) -> str:

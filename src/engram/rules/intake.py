@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple
 
 from engram.errors import Invalid
 from engram.model.change import Change, Request
-from engram.model.limits import LIMITS
+from engram.model.limits import LIMITS, cut
 from engram.model.memory import CURATED, HeldFor, Memory, Status
 from engram.model.record import replace
 from engram.model.refs import handle_number
@@ -249,7 +249,7 @@ def take_in_relation(
         from_id=first.id,
         to_id=second.id,
         status="ignored" if relation.status == "ignored" else counts,
-        reason=_short(redact(relation.reason).text, "reason"),
+        reason=cut(redact(relation.reason).text, LIMITS["reason"]),
         evidence=redact(relation.evidence).text,
         actor=redact(relation.actor).text,
         model=redact(relation.model).text,
@@ -266,7 +266,3 @@ def take_in_relation(
         moved = replace(second, replaced_by=first.id)
         steps.append(Step(second, moved) if fresh else step(second, request, replaced_by=first.id))
     return compose("import", request, steps)
-
-
-def _short(text: str, field: str) -> str:
-    return text.encode()[: LIMITS[field]].decode(errors="ignore")
