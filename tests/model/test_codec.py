@@ -124,3 +124,45 @@ def test_the_index_tells_absent_from_empty_and_prints_times_in_order():
 
 def test_what_is_searched_is_key_and_kind_summary_tags_and_text():
     assert [column.split()[0] for column in searchable(FULL)] == ["k", "kurz", "a", "zeil"]
+
+
+SAMPLES = {
+    "memory": FULL,
+    "session": Session(
+        id="s", name="n", owner="", started_at=START, ended_at=START, context=Context(agent="codex")
+    ),
+    "relation": Relation(id="r", from_id="a", to_id="b", kind="related", created_at=START, updated_at=START),
+}
+WRONG = (7, 1.5, float("inf"), True, "\x07", ["x"], {"x": "y"}, [["x"]], [7])
+"""Values of every type that JSON has; each is wrong for most fields."""
+
+
+def alike(one: object, other: object) -> bool:
+    """Whether two values of JSON are of one type, all the way down."""
+    if isinstance(one, int | float) and isinstance(other, int | float):
+        return isinstance(one, bool) == isinstance(other, bool) and one == other
+    return type(one) is type(other) and one == other
+
+
+@pytest.mark.parametrize(
+    ("type", "field"), [(type, field) for type, one in SAMPLES.items() for field in one.FIELDS if field != "handle"]
+)
+def test_a_document_with_a_value_of_a_wrong_type_is_no_record(type, field):
+    document = encode(SAMPLES[type])
+    for wrong in WRONG:
+        try:
+            made = decode(type, {**document, field: wrong})
+        except Corrupt:
+            continue
+        assert alike(encode(made).get(field, made.DEFAULTS.get(field)), wrong), wrong
+        hash(made)
+
+
+def test_a_document_that_cannot_be_read_says_why_once():
+    for wrong, why in (
+        ({"seen": "many"}, "seen cannot be 'many'"),
+        ({"colour": "red"}, "nobody knows its field 'colour'"),
+    ):
+        with pytest.raises(Corrupt) as refused:
+            decode("memory", encode(FULL) | wrong)
+        assert refused.value.message == f"A memory cannot be read: {why}."

@@ -680,3 +680,14 @@ def test_a_verdict_keeps_of_the_old_one_what_was_not_said_anew():
     assert relations.turned(old, Verdict("related")) == Verdict("related", "two ports", "a.py", session="monday")
     anew = Verdict("related", "moved", "b.py", session="tuesday")
     assert relations.turned(old, anew) == anew
+
+
+@pytest.mark.parametrize(
+    ("said", "why"),
+    [({"model": "m" * 257}, "model is 257 bytes"), ({"session": "a\nb"}, "session must be a single line")],
+)
+def test_who_judged_is_a_name_of_one_line(said: dict[str, str], why: str):
+    world = World()
+    one, other = (world.person.remember(text).memory for text in ("The cache is warm", "Deploys are on Fridays"))
+    with pytest.raises(Invalid, match=why):
+        world.person.relate(one.id, other.id, "related", **said)

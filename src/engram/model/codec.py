@@ -62,8 +62,9 @@ def decode(type: RecordType, document: Mapping[str, Any]) -> Record:
             values[name] = read(value) if read and value is not None else value
         return RECORDS[type].of(values)
     except (KeyError, TypeError, ValueError, AttributeError, EngramError) as error:
+        why = f"nobody knows its field {error}" if isinstance(error, KeyError) else str(error).removesuffix(".")
         raise Corrupt(
-            f"A {type} in this store cannot be read: {error}.",
+            f"A {type} cannot be read: {why}.",
             "It may come from a newer Engram: upgrade, or run `engram doctor`.",
         ) from error
 
@@ -148,6 +149,12 @@ def _time(value: str) -> datetime:
     return time if time.tzinfo is UTC else time.astimezone(UTC)
 
 
+def _tuple(value: Any) -> tuple[Any, ...]:  # noqa: ANN401 - the texts of a list
+    if not isinstance(value, list | tuple):
+        raise TypeError(f"{value!r} is no list")
+    return tuple(value)
+
+
 def _parts(value: Any) -> Document:  # noqa: ANN401 - a citation, an asset or a context
     return {name: got for name, got in value.__dict__.items() if got}
 
@@ -159,8 +166,8 @@ _TIMES = (
 )
 _CONVERTERS: dict[str, tuple[_Write, _Write]] = {
     "scope": (str, Scope.parse),
-    "tags": (list, tuple),
-    "can": (list, tuple),
+    "tags": (list, _tuple),
+    "can": (list, _tuple),
     "citations": (
         lambda many: [_parts(one) for one in many],
         lambda many: tuple(Citation(**one) for one in many),

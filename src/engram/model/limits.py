@@ -107,6 +107,26 @@ def _check_characters(field: str, value: str, *, lines: bool) -> None:
         raise Invalid(f"{field} must be a single line.", "Put longer prose into the text.")
 
 
+def check_owner(value: str | None) -> None:
+    """Check the name of an owner; absent is no name, and readable by nobody.
+
+    Raises:
+        Invalid: when it is no text, or too long.
+    """
+    if value is not None:
+        check_text("owner", value, limit=LIMITS["name"])
+
+
+def check_whole(field: str, value: int, least: int) -> None:
+    """Check that a number is a whole one, and not too small.
+
+    Raises:
+        Invalid: when it is neither.
+    """
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        raise Invalid(f"{field} cannot be {value!r}.", f"It is a whole number from {least} on.")
+
+
 def check_choice(field: str, value: str, choices: Iterable[str]) -> None:
     """Check that a word is one of a closed list.
 

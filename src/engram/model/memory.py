@@ -10,13 +10,16 @@ from engram.errors import Invalid
 from engram.model import text as words
 from engram.model.hashing import sha256
 from engram.model.limits import (
+    LIMITS,
     LONGEST_SHOWN,
     MOST_ASSETS,
     MOST_CITATIONS,
     MOST_TAGS,
     check_choice,
+    check_owner,
     check_text,
     check_time,
+    check_whole,
     parse_decay,
 )
 from engram.model.record import Record
@@ -83,8 +86,7 @@ class Asset(Record):
             raise Invalid("An asset's sha256 must be 64 lower-case hexadecimal digits.")
         check_text("name", self.name)
         check_text("name", self.media_type)
-        if self.size < 0:
-            raise Invalid("An asset's size cannot be negative.")
+        check_whole("size", self.size, 0)
 
 
 class Context(Record):
@@ -188,18 +190,14 @@ def _check_count(name: str, most: int, value: Sized) -> None:
         raise Invalid(f"{name} are {len(value)}; the limit is {most}.")
 
 
-def _check_owner(value: str | None) -> None:
-    if value is not None:
-        check_text("name", value)
-
-
-def _check_pinned(value: bool) -> None:
+def _check_switch(name: str, value: bool) -> None:
     if not isinstance(value, bool):
-        raise Invalid(f"pinned cannot be {value!r}.", "It is true or false.")
+        raise Invalid(f"{name} cannot be {value!r}.", "It is true or false.")
 
 
 def _check_tier(value: int) -> None:
-    check_choice("tier", str(value), ("1", "2", "3"))
+    if isinstance(value, bool) or value not in (1, 2, CURATED):
+        raise Invalid(f"tier cannot be {value!r}.", "Use one of: 1, 2, 3.")
 
 
 def _one_of(field: str, choices: object) -> Callable[[str], None]:
@@ -211,27 +209,33 @@ _CHECKS: dict[str, Callable[..., object]] = {
     "id": _check_id,
     "key": _check_key,
     "scope": _check_scope,
-    "session": functools.partial(check_text, "name"),
+    "session": functools.partial(check_text, "session", limit=LIMITS["name"]),
     "text": _check_text,
     "summary": functools.partial(check_text, "summary"),
     "kind": check_kind,
     "tags": _check_tags,
     "citations": functools.partial(_check_count, "citations", MOST_CITATIONS),
     "assets": functools.partial(_check_count, "assets", MOST_ASSETS),
-    "amends": functools.partial(check_text, "key"),
+    "amends": functools.partial(check_text, "amends", limit=LIMITS["key"]),
+    "apart": functools.partial(_check_switch, "apart"),
     "origin": _one_of("origin", Origin),
     "source": functools.partial(check_text, "source"),
     "learned_by": _one_of("learned_by", LearnedBy),
     "confidence": functools.partial(check_unit, "confidence"),
-    "owner": _check_owner,
-    "actor": functools.partial(check_text, "name"),
+    "owner": check_owner,
+    "actor": functools.partial(check_text, "actor", limit=LIMITS["name"]),
     "visibility": _one_of("visibility", Visibility),
     "importance": check_importance,
-    "pinned": _check_pinned,
+    "pinned": functools.partial(_check_switch, "pinned"),
     "status": _one_of("status", Status),
     "tier": _check_tier,
     "held_for": _one_of("held_for", HeldFor),
+    "approved_by": functools.partial(check_text, "approved_by", limit=LIMITS["name"]),
     "decay": parse_decay,
+    "replaced_by": functools.partial(check_text, "replaced_by", limit=LIMITS["key"]),
+    "branch": functools.partial(check_text, "branch", limit=2 * LIMITS["context"]),
+    "seen": functools.partial(check_whole, "seen", least=0),
+    "revision": functools.partial(check_whole, "revision", least=1),
     **{name: functools.partial(check_time, name) for name in _TIMES},
 }
 
@@ -293,8 +297,6 @@ class Memory(Record, kw_only=True):
         self.__dict__["confidence"] = round(float(self.confidence), 2)
         if self.valid_from and self.valid_until and self.valid_from >= self.valid_until:
             raise Invalid("valid_until must be later than valid_from.", "Give two moments in order, or only one.")
-        if self.seen < 0 or self.revision < 1:
-            raise Invalid("seen and revision cannot be that small.")
 
     @property
     def called(self) -> str:

@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import Literal, get_args
 
 from engram.errors import Invalid
-from engram.model.limits import check_choice, check_text, check_time
+from engram.model.limits import LIMITS, check_choice, check_owner, check_text, check_time, check_whole
 from engram.model.memory import check_unit
 from engram.model.record import Record
 
@@ -41,6 +41,8 @@ class Relation(Record, kw_only=True):
     handle: str = ""
 
     def _check(self) -> None:
+        for name in ("id", "from_id", "to_id"):
+            check_text(name, getattr(self, name), limit=LIMITS["key"])
         if not (self.id and self.from_id and self.to_id):
             raise Invalid("A relation needs an id and two memories.")
         if self.from_id == self.to_id:
@@ -50,6 +52,10 @@ class Relation(Record, kw_only=True):
         check_text("reason", self.reason, lines=True)
         check_text("excerpt", self.evidence, lines=True)
         check_text("context", self.theirs)
+        for name in ("actor", "model", "session"):
+            check_text(name, getattr(self, name), limit=LIMITS["name"])
+        check_owner(self.owner)
         check_unit("confidence", self.confidence)
+        check_whole("revision", self.revision, 1)
         check_time("created_at", self.created_at)
         check_time("updated_at", self.updated_at)

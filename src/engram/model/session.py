@@ -4,7 +4,7 @@ from datetime import datetime
 
 from engram.errors import Invalid
 from engram.model.hashing import sha256
-from engram.model.limits import check_text, check_time
+from engram.model.limits import check_owner, check_text, check_time, check_whole
 from engram.model.memory import NOWHERE, Context
 from engram.model.record import Record
 from engram.model.scope import GLOBAL, Scope
@@ -53,6 +53,8 @@ class Session(Record, kw_only=True):
         check_text("name", self.id)
         check_text("name", self.name)
         check_text("name", self.agent)
+        check_owner(self.owner)
+        check_whole("revision", self.revision, 1)
         check_time("started_at", self.started_at)
         check_time("ended_at", self.ended_at)
         if self.ended_at is not None and self.ended_at < self.started_at:
