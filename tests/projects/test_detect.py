@@ -268,8 +268,17 @@ def test_two_repositories_in_a_folder_are_a_conflict_that_lists_them(home: Path)
     with pytest.raises(Conflict) as refused:
         project_of(home / "work", home)
     assert refused.value.message == f"{home}/work holds several projects: github.com/acme/api, web."
-    for way in ("ENGRAM_PROJECT=github.com/acme/api", "--scope project:github.com/acme/api", "engram init NAME"):
+    for way in ("ENGRAM_PROJECT=github.com/acme/api", "--scope=project:github.com/acme/api", "engram init NAME"):
         assert way in refused.value.hint
+
+
+def test_in_a_folder_of_several_projects_the_first_way_named_is_the_scope_of_what_holds_everywhere(home: Path):
+    repository(home / "work" / "api")
+    repository(home / "work" / "web")
+
+    with pytest.raises(Conflict, match="several projects") as refused:
+        project_of(home / "work", home)
+    assert refused.value.hint.startswith("Say where it holds: --scope=global for what holds everywhere")
 
 
 def test_of_very_many_repositories_some_are_named(home: Path):
@@ -439,7 +448,7 @@ def test_a_word_that_is_no_plain_file_of_text_is_a_conflict(home: Path, kind: st
     with pytest.raises(Conflict, match="does not name a project") as refused:
         project_of(api, home)
     assert "ENGRAM_PROJECT=NAME" in refused.value.hint
-    assert "--scope project:NAME" in refused.value.hint
+    assert "--scope=project:NAME" in refused.value.hint
 
 
 def test_a_repository_may_say_what_its_remote_says(home: Path):

@@ -104,6 +104,14 @@ def _fits(route: str, method: str, path: str) -> bool:
     return served == method and re.fullmatch(re.sub(r"\\\{\w+\\\}", "[^/]+", re.escape(form)), path) is not None
 
 
+def test_a_plain_word_joined_to_an_option_is_its_value():
+    hint = "Say where it holds: --scope=global for what holds everywhere, --scope=project:api for one of them."
+
+    assert OWN.says(hint, "remember") == (
+        "Say where it holds: `scope=global` for what holds everywhere, `scope=project:api` for one of them."
+    )
+
+
 def test_a_hint_keeps_every_word_that_is_no_command():
     for hint in HINTS:
         kept = hint

@@ -13,7 +13,10 @@ KEYS = ("project", "project_name")
 
 LARGEST = 64 * 1024
 
-CHOOSE = "Until then say which project you mean: ENGRAM_PROJECT=NAME, or --scope project:NAME."
+CHOOSE = (
+    "Until then say which project you mean: ENGRAM_PROJECT=NAME, or --scope=project:NAME. What holds everywhere needs"
+    " none: --scope=global."
+)
 
 
 def path_in(folder: str) -> str:

@@ -162,7 +162,7 @@ def _only(place: str, children: dict[str, Told]) -> Told:
     more = [f"and {len(names) - MOST_NAMED} more"] if len(names) > MOST_NAMED else []
     raise Ambiguous(
         f"{place} holds several projects: {', '.join([*names[:MOST_NAMED], *more])}.",
-        f"Go into one of them, or say which: ENGRAM_PROJECT={names[0]}, or --scope project:{names[0]}."
-        " To make this folder a project of its own: engram init NAME.",
+        f"Say where it holds: --scope=global for what holds everywhere, --scope=project:{names[0]} for one of them."
+        f" Or go into one, or set ENGRAM_PROJECT={names[0]}. To make this folder a project: engram init NAME.",
         tuple(names),
     )

@@ -103,11 +103,14 @@ def _read(hint: str, found: re.Match[str], closing: int) -> Mention:
 
 
 def _value(hint: str, option: re.Match[str], end: int, *, named: bool) -> tuple[int, str]:
-    """Where an option ends, and its value. After an option alone a plain word is prose: "leave --since out"."""
+    """Where an option ends, and its value: after an option alone a plain word is one only if joined to it.
+
+    "Say --scope=global" names a value, "leave --since out" does not.
+    """
     if option["name"] in _flags():
         return option.end(), "true"
     said = _VALUE.match(hint, option.end(), end)
-    if said is None or not (named or _is_argument(said["value"])):
+    if said is None or not (named or said[0].startswith("=") or _is_argument(said["value"])):
         return option.end(), ""
     return said.end(), said["value"].strip('"')
 
