@@ -30,7 +30,10 @@ from engram.surfaces.paper import (
     times,
 )
 
-HELD = {**work.HELD, "": "autopromote is off"}
+HELD = {
+    **work.HELD,
+    "": "written by hand or saved with autopromote off; engram sync --apply puts in force what needs nobody",
+}
 """Why a memory waits → what a person reads."""
 
 HELD_BACK = {"staged": "staged on another branch"}
@@ -111,7 +114,7 @@ def _remembered(answer: a.Remembered, paper: Paper) -> Iterator[str]:
     if answer.redacted:
         yield paper.warn(f"  Taken out before storing: {', '.join(answer.redacted)}.")
     if waits:
-        yield paper.dim(f"  Why: {HELD[memory.held_for]}.")
+        yield paper.dim(f"  Why: {HELD[memory.held_for] if memory.held_for else 'autopromote is off'}.")
     for other in answer.conflicts:
         text = cut(other.text, paper.width - 40)
         yield f"  Against {paper.bold(other.handle)}: {text}  {paper.dim(answer.why)}"
