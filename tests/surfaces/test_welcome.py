@@ -46,6 +46,18 @@ def test_who_connected_an_agent_is_not_asked_to(engram: Driver):
     assert "engram setup" not in next_steps(engram().out)
 
 
+def test_who_has_not_got_the_model_is_told_how_to_get_it(engram: Driver):
+    said = "The embedding model is not here: recall goes by words. Get it: engram models install"
+    engram.set(ENGRAM_EMBEDDER="none")
+    assert "model" not in engram().out
+    engram.set(ENGRAM_EMBEDDER="bge-micro-v2")
+
+    assert f"{said} bge-micro-v2\n" in engram().out
+    engram.remember("We use tabs")
+    assert f"{said} bge-micro-v2\n" in engram().out
+    assert engram("--json").json["model"] == "engram models install bge-micro-v2"
+
+
 def test_a_store_of_plain_files_is_known(engram: Driver, tmp_path: Path):
     engram.set(ENGRAM_STORE=f"files:{tmp_path / 'notes'}")
     assert "Nothing is remembered yet." in engram().out

@@ -83,7 +83,7 @@ def recall(
     staged = ELSEWHERE if not answer.hits and answer.held_back.get("staged") else ""
     strange = "" if answer.hits else strange_kinds(call, where)
     hints = (strange or answer.hint, unplaced(call, scope, everywhere=everywhere), alone, staged)
-    return answer._replace(hint=" ".join(filter(None, hints))) if strange or any(hints[1:]) else answer
+    return answer._replace(hint="\n".join(filter(None, hints))) if strange or any(hints[1:]) else answer
 
 
 def _alone(call: Call, why: str) -> str:

@@ -406,7 +406,8 @@ def _is_narrowed(ask: Asked) -> bool:
 
 
 def _hint(words: Words, meaning: Meaning, weak: int, *, found: bool, narrowed: bool) -> str:
-    said = [meaning.why]
+    """Why nothing was found, and below it what else there is to say."""
+    said: list[str] = []
     if not found:
         if not words.terms and not words.phrases and not meaning.vector():
             said.append("There is no word to look for in that question.")
@@ -420,7 +421,8 @@ def _hint(words: Words, meaning: Meaning, weak: int, *, found: bool, narrowed: b
             said.append("Nothing is known about that here. Try other words, or --everywhere.")
         else:
             said.append("Nothing is known about that. Try other words.")
+    said.append(meaning.why)
     if meaning.behind:
         have = "memory has" if meaning.behind == 1 else "memories have"
         said.append(f"{meaning.behind:,} {have} no vector yet: engram reembed.")
-    return " ".join(filter(None, said))
+    return "\n".join(filter(None, said))

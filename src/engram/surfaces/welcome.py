@@ -7,6 +7,8 @@ from engram import config
 from engram.surfaces.journal import Journal
 from engram.surfaces.paper import at_hand, count, plain, table
 from engram.wiring import open
+from engram.wiring.embedders import way_to_model
+from engram.wiring.places import working_folder
 from engram.wiring.stores import is_there
 
 FIRST = 'remember "We deploy on Fridays"', "Save what was learned; people and agents both can"
@@ -31,11 +33,13 @@ class Here(NamedTuple):
     live: int = 0  # counted up to a bound
     waiting: int = 0  # counted up to another
     connected: bool = False  # whether set-up has written something for an agent
+    model: str = ""  # the command that gets the embedding model, where it is not here
 
     def lines(self) -> list[str]:
         """Where we are, in a few words."""
+        words = [f"The embedding model is not here: recall goes by words. Get it: {self.model}"] if self.model else []
         if not self.some:
-            return ["Nothing is remembered yet."]
+            return ["Nothing is remembered yet.", *words]
         live = _number(self.live, MOST_LIVE)
         waits = "waits" if self.waiting == 1 else "wait"
         return [
@@ -43,6 +47,7 @@ class Here(NamedTuple):
             f"In use: {live}",
             f"New memories land in: {plain(self.scope)}",
             *([f"{_number(self.waiting, MOST_WAITING)} {waits} for a person."] if self.waiting else []),
+            *words,
         ]
 
     def steps(self) -> list[tuple[str, str]]:
@@ -71,13 +76,14 @@ def run(*, json: bool = False) -> int:
 
 def _look() -> Here:
     connected = bool(Journal(os.path.join(config.data_folder(os.environ), "setup")).records)
+    model = way_to_model(os.environ, working_folder())
     if not is_there():
-        return Here(connected=connected)
+        return Here(connected=connected, model=model)
     with open() as engram:
         waiting = engram.list(standing=("pending",), everywhere=True, limit=MOST_WAITING + 1).memories
         live = engram.list(everywhere=True, limit=MOST_LIVE + 1).memories
         some = bool(live or engram.list(standing=("all",), everywhere=True, limit=1).memories)
-        return Here(engram.store, str(engram.home), some, len(live), len(waiting), connected)
+        return Here(engram.store, str(engram.home), some, len(live), len(waiting), connected, model)
 
 
 def _number(counted: int, most: int) -> str:

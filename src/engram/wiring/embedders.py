@@ -3,9 +3,10 @@
 from collections.abc import Mapping, Sequence
 
 from engram import config
-from engram.errors import Invalid
+from engram.errors import Invalid, Unavailable
 from engram.inference.lazy import LazyEmbedder, Loaded
-from engram.inference.models import MODELS
+from engram.inference.models import MODELS, locate, mend
+from engram.inference.shelf import Shelf
 from engram.model.query import Space
 from engram.ports import Embedder
 
@@ -44,6 +45,18 @@ def embedder_of(
         return lean_of(name)
 
     return LazyEmbedder(Space(model.id, model.dim), latin=model.latin, floor=model.floor, load=load, lean=lean)
+
+
+def way_to_model(environment: Mapping[str, str], folder: str) -> str:
+    """The command that gets the configured model, where it is one of ours and not here; "" elsewhere."""
+    model = MODELS.get(config.read(environment, folder).get("embedder"))
+    if model is None:
+        return ""
+    try:
+        locate(model, Shelf(config.data_folder(environment)).folders)
+    except Unavailable:
+        return mend(model)
+    return ""
 
 
 def _endpoint(settings: config.Settings, environment: Mapping[str, str]) -> Embedder:
