@@ -23,6 +23,7 @@ from engram.interop import forms, streams
 from engram.interop.forms import foreign_id, known_forms
 from engram.model.memory import Memory
 from interop import foreign_stores as stores
+from recall.embedders import Concepts
 from rules.world import World
 
 Row = dict[str, Any]
@@ -696,3 +697,25 @@ def test_a_transcript_with_texts_deep_inside_is_no_plain_list(tmp_path: Path):
     path.write_text(json.dumps(line))
 
     assert not known_forms()["plain"].recognises(forms.look(str(path)))
+
+
+def test_what_has_no_time_stays_in_the_order_of_the_file(world: World, tmp_path: Path):
+    said = [f"Fact number {n}" for n in range(300)]
+    path = rows_file(tmp_path / "mine.json", [{"text": text} for text in said])
+    world.person.import_(path, trust=True)
+
+    assert [one.text for one in world.person.list(limit=300).memories] == said[::-1]  # the newest first
+    assert world.person.import_(path, trust=True).outcomes == {"known": 300}
+
+
+@pytest.mark.parametrize(("count", "told"), [(40, True), (3, False)])
+def test_an_import_says_that_vectors_are_missing_where_recall_would_not_make_them_by_the_way(
+    tmp_path: Path, count: int, told: bool
+):
+    path = rows_file(tmp_path / "mine.json", [{"text": f"Fact number {n}"} for n in range(count)])
+    world = World(embedder=Concepts({}))
+
+    assert "engram reembed" not in world.person.import_(path, dry_run=True).hint
+    assert ("engram reembed" in world.person.import_(path).hint) == told
+    assert world.person.import_(path).hint == ""  # nothing is new
+    assert World().person.import_(path).hint == ""

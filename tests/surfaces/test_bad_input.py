@@ -543,7 +543,9 @@ def test_a_model_that_is_not_here_leaves_words_and_says_how_to_get_it(
     assert DEPLOY in done.out
     assert "is not installed" in done.out
     assert "engram models install snowflake-arctic-embed-s" in done.out
-    answer, notice = used("recall", "zeppelin").out.splitlines()[:2]  # what was asked for first, apart from the rest
+    answer, notice = used("recall", "zeppelin").out.splitlines()[
+        :2
+    ]  # what was asked for first, apart from the rest
     assert answer == "Nothing is known about that here. Try other words, or --everywhere."
     assert notice.startswith("The model snowflake-arctic-embed-s is not installed.")
     assert used("reembed").code == CODES["unavailable"]

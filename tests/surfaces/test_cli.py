@@ -15,6 +15,7 @@ from engram.engines.sqlite import SqliteEngine
 from engram.model.query import Space
 from engram.service import OPERATIONS
 from engram.surfaces.overview import sections
+from engram.surfaces.paper import WIDEST_ROW
 from engram.surfaces.parsing import RENDERING, parameters
 from engram.wiring import open as open_memory
 from surfaces.driving import COMMAND, Driver, at_terminal, child, environment
@@ -649,6 +650,27 @@ class TestUpkeep:
 
         told = engram("--store", str(engram.folder / "other.db"), "--json", "session", "list", "--everywhere")
         assert [each["id"] for each in told.json["sessions"]] == ["s-1"]
+
+    def test_what_is_taken_in_from_standard_input_is_called_so(self, engram: Driver):
+        assert engram("import", "-", stdin=b"nonsense").err.startswith("engram: standard input is of no form")
+        told = engram("import", "-", "--dry-run", stdin=b'[{"text": "We deploy on Fridays"}]').out
+        assert told.startswith("✓ Would take in standard input (plain): 1 held")
+
+    def test_a_dry_run_shows_a_long_text_in_a_row_as_list_does(self, engram: Driver):
+        (engram.folder / "long.json").write_text(json.dumps([{"text": "We deploy on Fridays. " * 90}]))
+
+        lines = engram("import", "long.json", "--dry-run").out.splitlines()
+        assert max(map(len, lines)) <= WIDEST_ROW
+        assert lines[1].endswith("…")
+
+    def test_a_backup_is_no_file_to_take_in(self, engram: Driver):
+        engram.remember(DEPLOY)
+        engram("backup", "create", "whole.zip")
+        refused = engram("import", "whole.zip")
+
+        assert refused.code == 2
+        assert "whole.zip is a backup of a whole store" in refused.err
+        assert "engram backup restore whole.zip" in refused.err
 
     def test_what_is_exported_can_be_taken_in_elsewhere_and_taken_back(self, engram: Driver):
         engram.remember(DEPLOY)

@@ -82,7 +82,9 @@ def test_what_was_taken_out_by_hand_is_said_once_by_the_next_command_and_by_doct
     assert said not in engram("doctor").out
 
 
-def test_what_was_written_by_hand_waits_for_that_reason_and_says_what_puts_it_in_force(engram: Driver, registry: Path):
+def test_what_was_written_by_hand_waits_for_that_reason_and_says_what_puts_it_in_force(
+    engram: Driver, registry: Path
+):
     swap(registry, "items:\n", 'items:\n  - fact: "Deploys need two approvals"\n')
 
     for shown in (engram("review", "--list"), engram("get", "mem-0003")):

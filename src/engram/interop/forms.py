@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import NamedTuple
 from uuid import UUID, uuid5
 
-from engram.errors import Invalid
+from engram.errors import EngramError, Invalid
 from engram.interop.peers import PEERS
 from engram.model.codec import Traveller
 
@@ -129,10 +129,10 @@ def known_forms() -> dict[str, Form]:
     return {form.name: form for form in forms}
 
 
-def recognise(path: str, name: str = "", *, way: str = BY_NAME) -> tuple[Source, Form]:
+def recognise(path: str, name: str = "", *, way: str = BY_NAME, called: str = "") -> tuple[Source, Form]:
     """What lies at a path, and the form it has: by looking, unless the form is named.
 
-    `way` is what to do about one that nobody can tell.
+    `way` is what to do about one that nobody can tell, and `called` what a person calls it, if not by its path.
 
     Raises:
         Invalid: when nothing is there, or it is of no form that is known here.
@@ -146,7 +146,21 @@ def recognise(path: str, name: str = "", *, way: str = BY_NAME) -> tuple[Source,
     for form in forms.values():
         if form.recognises(source):
             return source, form
-    raise Invalid(f"{path} is of no form that is known here.", f"{listed} {way}")
+    if _is_backup(source):
+        raise Invalid(
+            f"{called or path} is a backup of a whole store, not a file of memories.",
+            f"Put it back in the store's place: engram backup restore {path}.",
+        )
+    raise Invalid(f"{called or path} is of no form that is known here.", f"{listed} {way}")
+
+
+def _is_backup(source: Source) -> bool:
+    from engram.interop.backup_file import MANIFEST, read_manifest  # noqa: PLC0415 - hardly ever one
+
+    try:
+        return MANIFEST in source.names and bool(read_manifest(source.path))
+    except EngramError:
+        return False
 
 
 def _zipped(path: str) -> tuple[str, ...]:

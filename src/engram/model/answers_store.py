@@ -205,6 +205,7 @@ class Imported(Answer):
     dropped: Mapping[str, int] = NONE
     redacted: Mapping[str, int] = NONE
     faults: Mapping[str, int] = NONE
+    hint: str = ""
 
 
 class KindRow(Answer):

@@ -38,17 +38,18 @@ def import_memories(
     goes live: for what is your own. Running it again goes on where it was stopped.
     """
     from engram.interop.forms import recognise  # noqa: PLC0415 - start-up
-    from engram.operations.intake import Taking  # noqa: PLC0415 - start-up
+    from engram.operations.intake import Taking, called  # noqa: PLC0415 - start-up
 
     with _at_hand(path) as file:
-        source, found = recognise(file, form)
+        source, found = recognise(file, form, called=called(path))
         taking = Taking(call, path, found, scope, trust=trust, dry_run=dry_run)
         try:
             for thing in found.read(source):
                 taking.take(thing)
             done = taking.finish()
         except OSError as error:
-            raise Unavailable(f"{path} cannot be read: {error.strerror or error}.", "Check the path.") from None
+            message = f"{called(path)} cannot be read: {error.strerror or error}."
+            raise Unavailable(message, "Check the path.") from None
         except Unavailable as error:
             raise taking.stopped_by(error) from None
         except KeyboardInterrupt:
@@ -65,6 +66,7 @@ def _require_fitting(file: str, form: str, done: Imported) -> None:
         Invalid: when it does, or like none.
     """
     from engram.interop.forms import recognise  # noqa: PLC0415 - start-up
+    from engram.operations.intake import called  # noqa: PLC0415 - start-up
 
     try:
         looks = recognise(file, "")[1].name
@@ -72,7 +74,7 @@ def _require_fitting(file: str, form: str, done: Imported) -> None:
         looks = ""
     if looks != form:
         hint = f"It looks like {looks}: leave --form out." if looks else "Leave --form out, or name another form."
-        raise Invalid(f"Nothing in {done.path} reads as {form}. {done.problems[0]}", hint)
+        raise Invalid(f"Nothing in {called(done.path)} reads as {form}. {done.problems[0]}", hint)
 
 
 @contextmanager

@@ -4,6 +4,7 @@ import os
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
+from datetime import timedelta
 from typing import Any, NamedTuple, cast
 
 from engram.errors import EngramError, Moved, Unavailable
@@ -21,6 +22,7 @@ from engram.model.session import Session, session_ids
 from engram.operations.base import Call
 from engram.operations.bearing import rivals_of, twins_of
 from engram.operations.scopes import scope_named
+from engram.recall.meaning import CATCH_UP
 from engram.rules import intake
 from engram.rules.admission import Known
 from engram.rules.changes import claims_of, compose, join
@@ -33,6 +35,8 @@ GROUP = 200
 
 OUTCOMES = ("new", "held", "proposed", "known", "skipped")
 """What may become of a thing, in the order in which it is told. Every problem is something skipped."""
+
+BY_WORDS = "By their words they are found at once; by their meaning once they have vectors: engram reembed."
 
 MOST_GROUPS = 100_000
 MOST_PROBLEMS = 20
@@ -49,6 +53,11 @@ class _Outcome(NamedTuple):
     intake: Intake | None = None
     change: Change | None = None
     problem: str = ""
+
+
+def called(path: str) -> str:
+    """What a person calls the place that an import reads."""
+    return "standard input" if path == "-" else path
 
 
 class Taking:
@@ -75,7 +84,7 @@ class Taking:
         self.faults: Counter[str] = Counter()
         self.problems: list[str] = []
         self.preview: list[Preview] = []
-        self.done = self.sessions = self.relations = 0
+        self.done = self.sessions = self.relations = self.undated = 0
 
     # what is found
 
@@ -114,7 +123,16 @@ class Taking:
             dropped=dict(self.dropped.most_common()),
             redacted=dict(self.redacted.most_common()),
             faults=dict(self.faults.most_common(MOST_PROBLEMS)),
+            hint=self._unembedded() if made and not self.dry_run else "",
         )
+
+    def _unembedded(self) -> str:
+        """That more lack a vector than the next recalls would make by the way."""
+        embedder = self.call.embedder
+        if embedder is None:
+            return ""
+        lacking = self.call.engine.lacking(embedder.space, self.call.access, limit=CATCH_UP + 1)
+        return BY_WORDS if len(lacking) > CATCH_UP else ""
 
     def stopped_by(self, error: Unavailable) -> Unavailable:
         """The error that a store refused a group with, and what of the groups before it is there."""
@@ -132,12 +150,15 @@ class Taking:
         if self.dry_run or not made:
             return ()
         return (
-            f"Of {self.path}, {made:,} were taken in before that, and are kept.",
+            f"Of {called(self.path)}, {made:,} were taken in before that, and are kept.",
             f"The same import again goes on there; engram undo {self.request.batch} takes them back.",
         )
 
     def _placed(self, thing: Foreign) -> Traveller:
-        """The record where it holds, with the ids it gets here, and dated now if it has no time."""
+        """The record where it holds, with the ids it gets here.
+
+        What has no time is dated now, each a microsecond after the one before: the order stays.
+        """
         record = thing.record
         if isinstance(record, Session):
             return intake.owned(record, self.request)
@@ -150,7 +171,9 @@ class Taking:
             if record.scope == GLOBAL and place != GLOBAL:
                 changes["scope"] = place
             if record.created_at == UNDATED:
-                changes |= {"created_at": self.call.now, "updated_at": self.call.now}
+                at = self.call.now + timedelta(microseconds=self.undated)
+                self.undated += 1
+                changes |= {"created_at": at, "updated_at": at}
         return replace(record, **changes) if changes else record
 
     def _local(self, thing: Foreign, id: str) -> str:

@@ -14,8 +14,8 @@ KEYS = ("project", "project_name")
 LARGEST = 64 * 1024
 
 CHOOSE = (
-    "Until then say which project you mean: ENGRAM_PROJECT=NAME, or --scope=project:NAME. What holds everywhere needs"
-    " none: --scope=global."
+    "Until then say which project you mean: ENGRAM_PROJECT=NAME, or --scope=project:NAME. What holds everywhere"
+    " needs none: --scope=global."
 )
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from engram.model import answers_store as a
-from engram.surfaces.paper import Paper, count, counts, table
+from engram.surfaces.paper import WIDEST_ROW, Paper, count, counts, table
 
 
 def _receipt(answer: a.Receipt, paper: Paper) -> Iterator[str]:
@@ -157,19 +157,21 @@ def _backup_restored(answer: a.BackupRestored, paper: Paper) -> Iterator[str]:
 
 
 def _imported(answer: a.Imported, paper: Paper) -> Iterator[str]:
+    file = "standard input" if answer.path == "-" else answer.path
     form = f" ({answer.form})" if answer.form else ""
     new = answer.sessions or answer.relations or answer.outcomes.keys() - {"known"}
     found = answer.outcomes or new
     sign, verb = paper.good("✓") if found else paper.warn("·"), "Would take in" if answer.dry_run else "Took in"
     if found and not new:
         sign, verb = paper.good("="), "Nothing is new in"
-    yield f"{sign} {verb} {answer.path}{form}: {counts(answer.outcomes) or 'no memory'}"
+    yield f"{sign} {verb} {file}{form}: {counts(answer.outcomes) or 'no memory'}"
     if not found and not answer.problems:
         yield paper.way(
             "  Nothing in it reads as that form: it is empty, or of another. Without --form it is looked at."
         )
     if answer.preview:
-        yield from table([[each.outcome, each.kind, each.text] for each in answer.preview], paper)
+        lines = [[each.outcome, each.kind, each.text] for each in answer.preview]
+        yield from table(lines, paper, last=min(paper.width, WIDEST_ROW))
     beside = {
         "session" if answer.sessions == 1 else "sessions": answer.sessions,
         "relation" if answer.relations == 1 else "relations": answer.relations,
@@ -187,6 +189,8 @@ def _imported(answer: a.Imported, paper: Paper) -> Iterator[str]:
             yield f"  {name:<13}{counts(numbers)}"
     for problem in answer.problems:
         yield paper.warn(f"  {problem}")
+    if answer.hint:
+        yield paper.dim(f"  {answer.hint}")
     if answer.batch:
         yield paper.way(f"  Take it all back: engram undo {answer.batch}")
 

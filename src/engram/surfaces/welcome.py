@@ -37,7 +37,9 @@ class Here(NamedTuple):
 
     def lines(self) -> list[str]:
         """Where we are, in a few words."""
-        words = [f"The embedding model is not here: recall goes by words. Get it: {self.model}"] if self.model else []
+        words = (
+            [f"The embedding model is not here: recall goes by words. Get it: {self.model}"] if self.model else []
+        )
         if not self.some:
             return ["Nothing is remembered yet.", *words]
         live = _number(self.live, MOST_LIVE)
