@@ -881,7 +881,9 @@ def test_a_short_name_of_two_projects_lists_both(tmp_path, clock):
         assert ids(call(memory, "mem_search", query="deploy", project="api")) == [1]
 
 
-def test_a_folder_with_two_projects_asks_which_one_and_takes_the_answer(tmp_path, clock):
+@pytest.fixture
+def between(tmp_path, clock):
+    """The memory as an agent has it in a folder that holds two projects, api and web."""
     folder = tmp_path / "work"
     for name in ("api", "web"):
         (folder / name / ".git").mkdir(parents=True)
@@ -892,18 +894,63 @@ def test_a_folder_with_two_projects_asks_which_one_and_takes_the_answer(tmp_path
         environment={"HOME": str(tmp_path / "home"), "ENGRAM_EMBEDDER": "none"},
         clock=clock,
     ) as memory:
-        error = refusal(memory, "mem_save", title="Deploy day", content="We deploy on Fridays.")
-        assert error["error_code"] == "ambiguous_project"
-        assert sorted(error["available_projects"]) == ["api", "web"]
-        chosen = {"project": "web", "project_choice_reason": "user_selected_after_ambiguous_project"}
-        assert save(memory, "Deploy day", "We deploy on Fridays.", **chosen)["project"] == "web"
-        shown = call(memory, "mem_get_observation", id=1)
-        assert (shown["project"], shown["project_source"]) == ("web", "stored_project")
-        here = call(memory, "mem_current_project")
-        assert (here["project"], here["project_source"]) == ("", "ambiguous")
-        assert sorted(here["available_projects"]) == ["api", "web"]
-        assert here["warning"]
-        assert here["error_hint"]
+        yield memory
+
+
+def test_a_folder_with_two_projects_asks_which_one_and_takes_the_answer(between):
+    error = refusal(between, "mem_save", title="Deploy day", content="We deploy on Fridays.")
+    assert error["error_code"] == "ambiguous_project"
+    assert sorted(error["available_projects"]) == ["api", "web"]
+    assert "project set to one of available_projects" in error["hint"]
+    assert "ENGRAM_PROJECT" not in error["hint"]
+    chosen = {"project": "web", "project_choice_reason": "user_selected_after_ambiguous_project"}
+    assert save(between, "Deploy day", "We deploy on Fridays.", **chosen)["project"] == "web"
+    shown = call(between, "mem_get_observation", id=1)
+    assert (shown["project"], shown["project_source"]) == ("web", "stored_project")
+    here = call(between, "mem_current_project")
+    assert (here["project"], here["project_source"]) == ("", "ambiguous")
+    assert sorted(here["available_projects"]) == ["api", "web"]
+    assert here["warning"]
+    assert here["error_hint"]
+
+
+def test_what_is_personal_needs_no_project(between):
+    saved = save(between, "Editor", "I use helix.", scope="personal")
+    assert (saved["project"], saved["project_source"]) == ("", "ambiguous")
+    assert "warning" not in saved
+    assert call(between, "mem_search", query="helix", scope="personal")["results"][0]["scope"] == "personal"
+
+
+def test_between_two_projects_a_read_shows_what_holds_everywhere_and_says_so(between):
+    save(between, "Deploy day", "We deploy on Fridays.", project="web")
+    save(between, "Editor", "I use helix.", scope="personal")
+
+    found, context = call(between, "mem_search", query="helix Fridays"), call(between, "mem_context")
+    assert ids(found) == [2]
+    assert "I use helix" in context["result"]
+    assert "Fridays" not in context["result"]
+    for answer in (found, context):
+        assert (answer["project"], answer["project_source"]) == ("", "ambiguous")
+        assert "holds several projects: api, web." in answer["warning"]
+    assert ids(call(between, "mem_search", query="helix Fridays", project="web")) == [1]
+    assert refusal(between, "mem_search", query="helix", project="nowhere")["error_code"] == "unknown_project"
+
+
+def test_between_two_projects_a_session_begins_in_the_one_that_is_named(between):
+    assert refusal(between, "mem_session_start", id="s-1")["error_code"] == "ambiguous_project"
+    assert call(between, "mem_session_start", id="s-1", project="web")["project"] == "web"
+    assert call(between, "mem_session_summary", content="Made it fast.", session_id="s-1")["project"] == "web"
+    assert call(between, "mem_session_end", id="s-1", summary="Done.")["project"] == "web"
+
+
+def test_a_session_begins_in_the_current_project_whatever_name_an_older_client_gives(memory):
+    assert call(memory, "mem_session_start", id="s-1", project="nowhere")["project"] == PROJECT
+
+
+def test_a_save_outside_of_any_project_says_where_it_holds(tmp_path, clock):
+    with opened(tmp_path, clock, ENGRAM_PROJECT="") as memory:
+        assert "belongs to no project" in save(memory, "Deploy day", "We deploy on Fridays.")["warning"]
+        assert "warning" not in save(memory, "Editor", "I use helix.", scope="personal")
 
 
 def test_a_reason_for_a_choice_is_the_one_that_is_known(memory):

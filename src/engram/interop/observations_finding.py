@@ -82,7 +82,7 @@ def mem_search(
     words.require_said(query=query)
     within = words.asked_scope(scope)
     everywhere = all_projects or (within == "personal" and not project.strip())
-    place = words.ALL if everywhere else words.place_of(asks, project)
+    place = words.ALL if everywhere else words.place_or_everywhere(asks, project)
     wanted = _Wanted(words.word_of(type) if type.strip() else "", within if scope.strip() else "")
     asked = _where(asks, place, wanted) | {"weak": match_mode == "any", "limit": ASKED}
     found = asks.ask("recall", query, **asked)
@@ -325,7 +325,7 @@ def mem_context(
 ) -> Answer:
     """What a session should start with: pinned memories, rules, the last sessions, what is recent."""
     del compact
-    place = words.place_of(asks, project)
+    place = words.place_or_everywhere(asks, project)
     most, stats = words.count(max_bytes, 16384, 65536), _stats_line(asks)
     left = most - size(stats) - 2
     # What holds everywhere comes with every project, so of the scopes only the project narrows anything.

@@ -106,7 +106,11 @@ def mem_save(
     del recovery_token, capture_prompt
     text = content if content.strip() else observation
     words.require_said(title=title, content=text)
-    place = words.place_of(asks, project, session_id, project_choice_reason)
+    if words.asked_scope(scope) == "project":
+        place = words.place_of(asks, project, session_id, project_choice_reason)
+        place = place._replace(warning="" if place.name else words.NO_PROJECT)
+    else:  # what holds everywhere needs no project
+        place = words.place_or_everywhere(asks, project, session_id, project_choice_reason)._replace(warning="")
     word, key = words.word_of(type), words.topic(topic_key)
     more: dict[str, Any] = {"decay": words.REVIEWED[word]} if word in words.REVIEWED else {}
     if key and words.kind_of(word) == "summary":

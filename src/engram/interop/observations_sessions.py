@@ -19,13 +19,15 @@ def mem_session_start(
     *,
     id: Annotated[str, "The session's id, chosen by the client."],
     directory: Annotated[str, "The folder it works in."] = "",
-    project: Annotated[str, "Accepted: a session belongs to the current project."] = "",
+    project: p.Project = "",
 ) -> Answer:
     """Begin a session, or take one up again."""
-    del project
     words.require_said(id=id)
-    place = words.current(asks)
-    began = asks.ask("session_begin", id, folder=directory or words.working_folder())
+    try:
+        place = words.place_of(asks, project)
+    except Refused:  # a name that nobody knows keeps no session from beginning
+        place = words.current(asks)
+    began = asks.ask("session_begin", id, scope=str(place.scope), folder=directory or words.working_folder())
     said = "taken up again" if began.resumed else "started"
     return words.enveloped(place, f"Session {began.session.name} {said}.", session_id=began.session.name)
 

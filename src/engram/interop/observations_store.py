@@ -86,9 +86,7 @@ def mem_current_project(asks: Asks) -> Answer:
         body |= {"project": place.name, "project_source": place.source}
         choices = words.known_projects(asks)
         if not place.name:
-            more["warning"] = (
-                "This folder belongs to no project: what is saved here holds everywhere, and is private."
-            )
+            more["warning"] = words.NO_PROJECT
     except Refused as error:
         body["project_source"] = "ambiguous"
         choices = list(error.details["available_projects"])  # type: ignore[call-overload] # ours, a list of names

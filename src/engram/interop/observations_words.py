@@ -17,7 +17,7 @@ from engram.interop.tools import Answer, Asks, Refused
 from engram.model.memory import Context, Memory, Visibility, check_kind, standing
 from engram.model.refs import handle_number, print_handle
 from engram.model.relation import Relation
-from engram.model.scope import Scope
+from engram.model.scope import GLOBAL, Scope
 
 KINDS: Mapping[str, str] = {
     "manual": "fact",
@@ -52,6 +52,8 @@ STATES: Mapping[str, str] = {"live": "active", "stale": "needs_review"}
 
 STATUSES: Mapping[str, str] = {"proposed": "pending"}
 CHOSEN = "user_selected_after_ambiguous_project"
+CHOOSE = "Ask the person which one is meant, and call again with project set to one of available_projects."
+NO_PROJECT = "This folder belongs to no project: what is saved here holds everywhere, and is private."
 LONGEST_TITLE = 60
 
 
@@ -61,6 +63,7 @@ class Place(NamedTuple):
     name: str
     scope: Scope
     source: str
+    warning: str = ""
 
 
 ALL = Place("", Scope(), "all_projects")
@@ -212,6 +215,21 @@ def place_of(asks: Asks, project: str = "", session: str = "", reason: str = "")
     return current(asks)
 
 
+def place_or_everywhere(asks: Asks, project: str = "", session: str = "", reason: str = "") -> Place:
+    """As `place_of`; where the folder may be several projects and none is named, what holds everywhere.
+
+    Raises:
+        Refused: when none goes by the name.
+    """
+    try:
+        return place_of(asks, project, session, reason)
+    except Refused as error:
+        if project.strip() or not isinstance(error.__cause__, Conflict):
+            raise
+        way = "Only what holds everywhere is shown: for one project, call again with project."
+        return Place("", GLOBAL, "ambiguous", f"{error.message} {way}")
+
+
 def current(asks: Asks) -> Place:
     """The project this server stands in.
 
@@ -221,7 +239,9 @@ def current(asks: Asks) -> Place:
     try:
         home = asks.home
     except Conflict as error:
-        raise _ambiguous(error.message, choices_of(error) or known_projects(asks), error.hint) from error
+        choices = choices_of(error)
+        hint = CHOOSE if choices else f"{CHOOSE} {asks.says(error.hint)}"
+        raise _ambiguous(error.message, choices or known_projects(asks), hint) from error
     if home.level != "project":
         return Place("", home, "none")
     return Place(home.name, home, "git_remote" if "/" in home.name else "detected")
@@ -266,7 +286,7 @@ def _named(asks: Asks, project: str) -> Place:
     fits = [name for name in names if _compared(name) == wanted]
     fits = fits or [name for name in names if _compared(_short(name)) == wanted]
     if len(fits) > 1:
-        raise _ambiguous(f"{project!r} may mean {len(fits)} projects.", fits, "Give the whole name of one of them.")
+        raise _ambiguous(f"{project!r} may mean {len(fits)} projects.", fits, f"{CHOOSE} Give its whole name.")
     if not fits:
         raise Refused(
             f"There is no project {project!r}, and none was made.",
@@ -278,8 +298,7 @@ def _named(asks: Asks, project: str) -> Place:
 
 
 def _ambiguous(message: str, choices: list[str], hint: str) -> Refused:
-    how = "Ask the person which one is meant, and call again with project set to one of available_projects."
-    return Refused(message, f"{how} {hint}".strip(), error_code="ambiguous_project", available_projects=choices)
+    return Refused(message, hint, error_code="ambiguous_project", available_projects=choices)
 
 
 def _scope_of_session(asks: Asks, session: str) -> Scope | None:
@@ -371,7 +390,8 @@ def enveloped(place: Place, lines: str | Iterable[str], warning: str = "", **mor
         "project_path": working_folder(),
         "result": result,
     }
-    return told(body | ({"warning": warning} if warning else {}) | more)
+    warned = " ".join(each for each in (warning, place.warning) if each)
+    return told(body | ({"warning": warned} if warned else {}) | more)
 
 
 def working_folder() -> str:
