@@ -347,9 +347,10 @@ def test_what_is_saved_outside_of_any_project_stays_private(tmp_path, clock):
 
 
 def test_a_private_span_is_taken_out_and_reported(memory):
-    answer = save(memory, "Host", "The host is <private>10.0.0.7</private> in Frankfurt.")
+    answer = save(memory, "Host <private>alpha</private>", "The host is <private>10.0.0.7</private> in Frankfurt.")
     assert "10.0.0.7" not in memory.get("mem-0001").memories[0].text
     assert "Taken out" in answer["result"]
+    assert "alpha" not in answer["result"]
 
 
 # judging

@@ -44,6 +44,14 @@ def test_a_repository_gets_the_name_it_is_given_at_its_root(home: Path, api: Pat
     assert f"This project is acme-api now: {api}/.engram/config.json" in told
     assert "Until now it was github.com/acme/api." in told
     assert "engram projects rename github.com/acme/api acme-api" in told
+    assert "engram setup" not in told
+
+
+def test_whoever_names_an_agent_is_told_how_one_is_connected(api: Path, capsys):
+    assert run(["claude-code"], json=False) == 0
+
+    assert word(api) == {"project": "claude-code"}
+    assert "engram setup claude-code" in capsys.readouterr().out
 
 
 def test_without_a_name_it_takes_the_short_one(api: Path, capsys):

@@ -4,6 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from engram.service import OPERATIONS
+from engram.surfaces.cli import EXTRA
+from engram.surfaces.synonyms import OURS
 from surfaces.driving import Driver
 
 
@@ -87,6 +90,11 @@ def test_a_machine_is_told_the_same_as_json(engram: Driver):
         (("--verison",), "Did you mean --version?"),
         (("-v",), "Did you mean --version?"),
         (("serve", "--prot", "1"), "Did you mean --port?"),
+        (("remember", "Use uv", "-k", "tooling"), "Did you mean --kind or --key?"),
+        (("recall", "uv", "-n", "3"), "Did you mean --limit?"),
+        (("save", "Use uv"), "Here it is: engram remember TEXT."),
+        (("delete", "mem-0001"), "Here it is: engram forget MEMORY."),
+        (("gen-context",), "Here it is: engram views AGENTS.md."),
     ],
     ids=str,
 )
@@ -95,6 +103,13 @@ def test_words_that_no_command_takes_get_the_hint_that_fits(engram: Driver, word
 
     assert done.code == 2
     assert hint in done.err
+
+
+def test_what_other_programs_call_a_command_leads_to_one_of_ours():
+    known = {*(each.command for each in OPERATIONS.values()), *EXTRA}
+    for word, ours in OURS.items():
+        assert word not in known
+        assert any(f"{ours} ".startswith(f"engram {command} ") for command in known)
 
 
 def test_a_command_without_a_text_is_not_told_to_quote_one(engram: Driver):

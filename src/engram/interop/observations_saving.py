@@ -127,13 +127,13 @@ def mem_save(
         session=session_for(asks, place, session_id),
         **more,
     )
-    return _saved(asks, place, saved, one_line(title, "summary"), word)
+    return _saved(asks, place, saved, word)
 
 
-def _saved(asks: Asks, place: words.Place, saved: Remembered, title: str, type: str) -> Answer:
+def _saved(asks: Asks, place: words.Place, saved: Remembered, type: str) -> Answer:
     memory = saved.memory
     candidates = list(_candidates(saved))
-    kept_as = words.type_of(memory)
+    title, kept_as = words.title_of(memory), words.type_of(memory)  # as it is kept: what is private was taken out
     lines = [f'Memory saved: "{title}" ({kept_as}) as #{words.number_of(memory)}, {saved.outcome}.']
     if not memory.key:
         with suppress(EngramError):  # a suggestion is no part of the saving

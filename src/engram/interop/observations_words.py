@@ -330,7 +330,7 @@ def require_said(**texts: str) -> None:
     """
     for name, text in texts.items():
         if not text.strip():
-            raise Refused(f"{name} is required.", f"Say it in {name}; nothing was saved.")
+            raise Refused(f"{name} is required.", f"Say it in {name}.")
 
 
 def row(memory: Memory, at: datetime) -> dict[str, Any]:

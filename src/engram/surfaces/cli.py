@@ -348,6 +348,7 @@ def _help(words: list[str]) -> int:
 def _unknown(name: str, second: str, operations: Iterable[str]) -> Invalid:
     """What is wrong with the first words of a command line, and what was probably meant."""
     from engram.surfaces.parsing import did_you_mean  # noqa: PLC0415 - start-up
+    from engram.surfaces.synonyms import OURS  # noqa: PLC0415 - start-up
 
     if name.startswith("-"):
         if name == "--store":
@@ -363,7 +364,8 @@ def _unknown(name: str, second: str, operations: Iterable[str]) -> Invalid:
             return Invalid(f"engram {name} says too little.", one_of)
         near = did_you_mean(second, [each.partition(" ")[2] for each in several])
         return Invalid(f"There is no command 'engram {name} {second}'.", f"{near}{one_of}")
-    return Invalid(f"There is no command {name!r}.", f"{did_you_mean(name, known)}See engram --help.")
+    meant = f"Here it is: {OURS[name]}. " if name in OURS else did_you_mean(name, known)
+    return Invalid(f"There is no command {name!r}.", f"{meant}See engram --help.")
 
 
 def _speak_utf8() -> None:

@@ -90,9 +90,18 @@ def _show(told: dict[str, str | bool | list[str]], *, json: bool) -> None:
         print("  Commit the file, and everybody who works here means the same project. It holds the name alone.")
     else:
         print(f"= {told['path']} says {name} already; nothing was changed.")
+    if told["changed"] and _is_agent(str(name)):
+        print(f"  If you meant to connect the agent of that name: remove the file, and run engram setup {name}")
     if isinstance(others, list) and others:
         print(f"  {', '.join(others)} goes by that name too: they share their memories.")
     if before and before != name:
         print(f"  Until now it was {before}. To bring its memories along: engram projects rename {before} {name}")
     if os.environ.get("ENGRAM_PROJECT"):
         print("  ENGRAM_PROJECT is set here, and goes before it.")
+
+
+def _is_agent(name: str) -> bool:
+    """Whether an agent goes by a name: `init` connects one in other programs."""
+    from engram.projects.agents import BY_NAME  # noqa: PLC0415 - start-up
+
+    return name in BY_NAME

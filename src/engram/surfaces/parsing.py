@@ -90,12 +90,19 @@ class _Parser(argparse.ArgumentParser):
         flags = [flag for action in self._actions for flag in action.option_strings]
         if words.startswith("-"):
             word = words.split(maxsplit=1)[0].partition("=")[0]
-            return did_you_mean(word, flags, NEAR_OPTION) or _elsewhere(word)
+            return _by_letter(word, flags) or did_you_mean(word, flags, NEAR_OPTION) or _elsewhere(word)
         if "--text" in flags:
             return f'Say it with an option: --text "{words}". '
         if any(each.positional and each.name in FREE_TEXT for each in self.taken):
             return "Put a text of several words in quotes. "
         return f"For example: {self.example}. " if self.example else ""
+
+
+def _by_letter(flag: str, flags: Iterable[str]) -> str:
+    """The options that a letter may stand for, as a question: -n is a number of things everywhere."""
+    begins = {"-n": "--limit"}.get(flag, f"-{flag}")
+    fits = [each for each in flags if len(flag) == len("-x") and each.startswith(begins)]
+    return f"Did you mean {' or '.join(fits)}? " if fits else ""
 
 
 def _elsewhere(flag: str) -> str:
