@@ -181,6 +181,21 @@ def test_the_answer_counts_by_kind_and_scope_and_says_what_was_taken_out(world: 
     assert all("AKIAABCD" not in one.text for one in world.everything().values())
 
 
+@pytest.mark.parametrize("made", [rows_file, stores.keyed_csv])
+def test_columns_as_a_database_writes_them_are_read(world: World, tmp_path: Path, made: Any):
+    times = {"expires_at": "2026-02-01", "created_at": "2025-12-01", "updated_at": "2025-12-02"}
+    ids = {"project_id": "acme/api", "agent_id": "", "session_id": "s-1", "workspace_id": "red", "org_id": "o"}
+    row = {"id": "row-1", "key": "day", "value": "We deploy on Fridays", "scope": "project", **ids}
+    row |= {name: f"{day} 00:00:00+00" for name, day in times.items()}
+    agents = {"id": "row-2", "key": "a", "value": "Be brief", "scope": "agent", "agent_id": "bot"}
+    made(tmp_path / "rows.any", [row, agents])
+    assert world.person.import_(str(tmp_path / "rows.any"), form="keyed", trust=True).outcomes == {"new": 2}
+    one, two = (world.now(foreign_id("keyed", id)) for id in ("row-1", "row-2"))
+    assert (str(one.scope), one.session, str(two.scope)) == ("red/project:acme/api", "s-1", "agent:bot")
+    told = (one.valid_until, one.created_at, one.updated_at)
+    assert [f"{time:%Y-%m-%d}" for time in told if time] == [*times.values()]
+
+
 def test_what_names_no_place_holds_where_it_is_asked_to(world: World, tmp_path: Path):
     rows = [record(1, scope="global"), record(2)]
     world.person.import_(rows_file(tmp_path / "a.json", rows), scope="project:new")

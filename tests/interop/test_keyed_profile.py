@@ -383,6 +383,15 @@ def test_a_memory_is_got_by_id_or_by_key_and_scope(alex):
     assert json.loads(alex.refusal("get", key="deploy-day", scope="agent"))["error"]["code"] == "NOT_FOUND"
 
 
+def test_a_row_that_was_imported_is_got_and_changed_by_the_id_it_had(alex, world, tmp_path):
+    rows = [{"id": "row-1", "key": "deploy-day", "value": "We deploy on Fridays", "category": "habit"}]
+    (tmp_path / "rows.json").write_text(json.dumps(rows))
+    world.person.import_(str(tmp_path / "rows.json"), trust=True)
+    assert alex("update", id="row-1", value="We deploy on Mondays")["outcome"] == "updated"
+    assert alex("get", id="row-1")["memory"]["value"] == "We deploy on Mondays"
+    assert json.loads(alex.refusal("get", id="row-2"))["error"]["code"] == "NOT_FOUND"
+
+
 def test_an_update_changes_what_is_given_and_clears_what_is_empty(alex):
     id = saved(alex, summary="Fridays", tags=["a"], importance=3)["id"]
     row = alex("update", id=id, value="We deploy daily", importance=8, pinned=True, category="habit")["memory"]

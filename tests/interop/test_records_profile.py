@@ -120,6 +120,17 @@ def test_a_short_id_names_a_record_as_well(alex):
     assert alex("get_memory", id="mem-0001")["id"] == id
 
 
+def test_a_record_that_was_imported_is_named_by_the_id_it_had(alex, kim, world, tmp_path):
+    id = "6D0D0B1C-0000-4000-8000-000000000001"
+    row = {**STORE, "id": id.lower(), "visibility": "shared", "created_at": "2026-01-01T00:00:00Z"}
+    (tmp_path / "records.json").write_text(json.dumps([row]))
+    world.person.import_(str(tmp_path / "records.json"), trust=True)
+    alex("update_memory", id=id, content="We deploy on Mondays")
+    assert kim("get_memory", id=id)["content"] == "We deploy on Mondays"
+    found = {"content": "Hacked", "kind": "map", "scope": DISCOVERY, "citations": CITED, "id": id}
+    assert kim.refusal("store_discovery", **found).startswith("field=id hint=not_found")
+
+
 def test_a_writing_tool_confirms_in_a_sentence_with_the_ids(alex):
     answer = alex.answer("store_memory", content="x y", scope=SCOPE, source="user-said", category="gotcha")
     assert answer.text == f"Stored: id={answer.structured['id']} short_id=mem-0001."

@@ -14,6 +14,7 @@ from typing import Annotated, Any, Literal, cast
 
 from engram.errors import EngramError, Invalid, NotFound
 from engram.interop import prompts
+from engram.interop.forms import foreign_id
 from engram.interop.keyed_rank import density
 from engram.interop.keyed_rows import Categories, insight_row, row
 from engram.interop.tools import Answer, Asks, Profile, Refused, Shelf
@@ -386,12 +387,18 @@ def settled(asks: Asks, memory: Memory, said: str) -> Answer:
 
 
 def _readable(asks: Asks, id: str, *, expired: bool = False) -> Memory:
-    """The memory of this id; what was deleted is not there, nor is what has expired unless it is asked for."""
+    """The memory of this id, or of the one it had where it was imported from.
+
+    What was deleted is not there, nor is what has expired unless it is asked for.
+    """
     absent = NotFound(f"There is no memory {id!r}.", "See what there is with list.")
     try:
         answer = asks.ask("get", id)
     except NotFound:
-        raise absent from None
+        try:
+            answer = asks.ask("get", foreign_id(PROFILE.name, id))
+        except NotFound:
+            raise absent from None
     memory = cast("Memory", answer.memories[0])
     gone = {"forgotten", "rejected"} | (set() if expired else {"expired"})
     if standing(memory, answer.at, asks.caller.view) in gone:

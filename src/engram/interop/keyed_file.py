@@ -1,11 +1,13 @@
 """Rows of memories by key, as JSON or CSV: read and written.
 
 A row has key, value, summary, category, tags, importance, pinned, expiresAt, source, scope with projectId or
-agentId, createdAt and updatedAt. It says nothing about review: what is there counts.
+agentId, createdAt and updatedAt, or the same as columns of a database write it: expires_at, project_id. It says
+nothing about review: what is there counts.
 """
 
 import csv
 import json
+import re
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any
@@ -32,6 +34,12 @@ CARRIED = frozenset(
     }
 )
 """Fields of a memory that a row tells, or that follow from its being there."""
+
+SPELT = {
+    re.sub("[A-Z]", lambda found: f"_{found[0].lower()}", name): name
+    for name in (*COLUMNS, "workspaceId", "orgId", "userId")
+}
+"""Names of columns as databases write them → as they are known."""
 
 LISTS = ("memories", "data", "rows", "items")
 LARGEST_CELL = 1024 * 1024
@@ -70,7 +78,7 @@ def _memory(row: Mapping[str, Any]) -> tuple[Memory, list[str]]:
     category = text_of(row.get("category")).strip() or "fact"
     kind = kind_of_category(category)
     id = text_of(row.get("id")) or f"{scope} {text_of(row.get('sessionId'))} {key}"
-    created = moment(row.get("createdAt"), row.get("created_at"), row.get("updatedAt"))
+    created = moment(row.get("createdAt"), row.get("updatedAt"))
     made = Memory(
         id=foreign_id(NAME, id),
         key=key,
@@ -92,7 +100,7 @@ def _memory(row: Mapping[str, Any]) -> tuple[Memory, list[str]]:
         status="promoted",
         owner="",
         created_at=created,
-        updated_at=moment(row.get("updatedAt"), row.get("createdAt"), row.get("created_at")),
+        updated_at=moment(row.get("updatedAt"), row.get("createdAt")),
     )
     return theirs.keep(made, NAME, id, row, row_of(made))
 
@@ -135,7 +143,8 @@ def _read(source: Source) -> Iterator[Foreign | Problem]:
         yield Problem("the rest", f"It cannot be read: {error}.")
 
 
-def _foreign(name: str, row: Mapping[str, Any]) -> Foreign | Problem:
+def _foreign(name: str, said: Mapping[str, Any]) -> Foreign | Problem:
+    row = {SPELT.get(column, column): value for column, value in said.items()}
     try:
         memory, dropped = _memory({column: value for column, value in row.items() if column != "embedding"})
     except EngramError as error:

@@ -7,6 +7,7 @@ from typing import Annotated, Any, cast
 
 from engram.errors import NotFound
 from engram.interop import records_parameters as p
+from engram.interop.forms import foreign_id
 from engram.interop.records_checks import check_count, check_cursor, check_scope, refuse, require, time_of
 from engram.interop.records_rows import (
     DISCOVERIES,
@@ -37,6 +38,9 @@ MANY_RULES = 50
 
 HIDDEN = {"forgotten": "archived", "replaced": "superseded", "expired": "expired", "scheduled": "scheduled"}
 """Standing → the state of the other system that hides a record from a search."""
+
+FORM = "records"
+"""The form in which records are taken in from where they were before."""
 
 UUID = re.compile("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 
@@ -225,15 +229,16 @@ def list_rules(
 
 
 def got(asks: Asks, ref: str) -> Memory | None:
-    """The readable record of this id, whatever became of it; a UUID that its owner chose is its key.
+    """The readable record of this id, whatever became of it: its id here, or the one it had where it came from.
 
-    Where several owners chose the same one, it is the caller's own first.
+    A UUID that its owner chose is its key. Where several owners chose the same one, it is the caller's own first.
     """
-    try:
-        return cast("Memory", asks.ask("get", ref).memories[0])
-    except NotFound:
-        if not UUID.fullmatch(ref):
-            return None
+    for id in (ref, foreign_id(FORM, ref.lower())):
+        try:
+            return cast("Memory", asks.ask("get", id).memories[0])
+        except NotFound:
+            if not UUID.fullmatch(ref):
+                return None
     named = asks.ask("list", key=ref.lower(), everywhere=True, standing=["all"]).memories
     return min(named, key=lambda memory: memory.owner != asks.caller.owner, default=None)
 

@@ -273,7 +273,7 @@ def _replaced(asks: Asks, id: str) -> Memory | None:
     """The record to be replaced; None where a new one is stored, be it under a UUID that its owner chose."""
     if id and (known := own_or_none(asks, id)) is not None:
         return known
-    if id and (not UUID.fullmatch(id) or ((found := got(asks, id)) is not None and found.id == id.lower())):
+    if id and (not UUID.fullmatch(id) or ((found := got(asks, id)) is not None and found.key != id.lower())):
         raise missing(id)  # nor is another's replaced by one of the caller's own that goes by its id
     return None
 
