@@ -105,6 +105,15 @@ def test_a_span_is_counted_from_now_in_the_direction_of_its_type(
     assert print_time(at_moment("x", said, marks, NOON)) == meant
 
 
+def test_a_time_of_another_zone_is_the_same_moment_and_one_of_no_zone_is_none():
+    there = NOON.astimezone(timezone(timedelta(hours=5, minutes=30)))
+
+    assert at_moment("x", there, (AGO,), NOON).isoformat() == NOON.isoformat()
+    for wrong in (NOON.replace(tzinfo=None), datetime(1, 1, 1, tzinfo=timezone(timedelta(hours=9)))):
+        with pytest.raises(Invalid, match=r"^x "):
+            at_moment("x", wrong, (AGO,), NOON)
+
+
 def test_a_span_stays_a_text_until_it_is_known_when_it_is_asked():
     assert parse_moment("x", " 7d ", (AGO,)) == "7d"
     assert parse_moment("x", "2026-05-01", (AGO,)) == parse_time("x", "2026-05-01")

@@ -1,7 +1,7 @@
 """Looking through memories as a person does: filters, standings, what was never used, and what is cited."""
 
 from collections.abc import Iterator
-from datetime import timedelta
+from datetime import timedelta, timezone
 from pathlib import Path
 
 import pytest
@@ -174,3 +174,13 @@ def test_a_tag_keeps_a_memory_out_of_every_context_and_nothing_else(memory: Engr
     assert "Tests run" in memory.context().text
     assert texts(memory.search("deploy")) == ["We deploy on Fridays"]
     assert memory.recall("deploy").hits
+
+
+@pytest.mark.parametrize("hours", [-9, 0, 5.5])
+def test_a_time_of_any_zone_bounds_a_list_by_the_same_moment(memory: Engram, hours: float):
+    memory.remember("We deploy on Fridays")
+    zone = timezone(timedelta(hours=hours))
+    before, after = ((memory.now + timedelta(minutes=by)).astimezone(zone) for by in (-1, 1))
+
+    assert [len(memory.list(since=at).memories) for at in (before, after)] == [1, 0]
+    assert [len(memory.list(until=at).memories) for at in (before, after)] == [0, 1]

@@ -216,13 +216,15 @@ def at_moment(field: str, said: datetime | str, marks: Collection[str], now: dat
     """The time that a moment means when it is asked for now.
 
     Raises:
-        Invalid: when it is a text that means none, or absurd.
+        Invalid: when it is a text that means none, a time without a time zone, or absurd.
     """
     read = parse_moment(field, said, marks) if isinstance(said, str) else said
     if isinstance(read, str):
         span = timedelta(hours=_hours(read) or 0)
         read = now - span if AGO in marks else now + span
-        check_time(field, read)
+    elif isinstance(read, datetime) and read.tzinfo is not None:
+        read = _in_utc(field, read)
+    check_time(field, read)
     return read
 
 
@@ -241,12 +243,16 @@ def parse_time(field: str, value: str, *, whole_day: bool = False, other: str = 
     except ValueError:
         hint = f"Write 2026-05-01 or 2026-05-01T12:00:00Z{other}."
         raise Invalid(f"{field} cannot be {value!r}.", hint) from None
-    try:
-        time = time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
-    except OverflowError:
-        raise Invalid(f"{field} is {value!r}, outside 1970 to 2199.", "Leave it empty for no bound.") from None
+    time = time.replace(tzinfo=UTC) if time.tzinfo is None else _in_utc(field, time)
     check_time(field, time)
     return time
+
+
+def _in_utc(field: str, time: datetime) -> datetime:
+    try:
+        return time.astimezone(UTC)
+    except OverflowError:
+        raise Invalid(f"{field} is {time}, outside 1970 to 2199.", "Leave it empty for no bound.") from None
 
 
 @functools.lru_cache(maxsize=1024)
