@@ -8,8 +8,9 @@ import pytest
 import engram
 from engram.errors import Invalid, NotFound
 from engram.model.answers_look import Graph
+from engram.model.scope import Scope
 from engram.service import Engram
-from rules.world import World
+from rules.world import PERSON, World
 
 
 @pytest.fixture
@@ -143,6 +144,15 @@ def test_trends_are_counted_anew_when_something_was_done(memory: Engram):
     assert memory.trends().memories == 1
     memory.remember("Tests run on pushes")
     assert memory.trends().memories == 2
+
+
+def test_trends_are_those_of_the_branch_that_is_looked_from():
+    world = World(home=Scope("project", "api"))
+    there = world.as_(PERSON._replace(view="repo#feature"))
+    assert there.remember("We deploy on Fridays").outcome == "staged"
+
+    assert there.trends().standings == {"live": 1}
+    assert world.person.trends().standings == {"staged": 1}
 
 
 def test_the_same_text_in_two_places_is_told(memory: Engram):

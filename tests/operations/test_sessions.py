@@ -201,6 +201,24 @@ def test_sessions_are_listed_newest_first_page_by_page(world):
     assert [one.name for one in world.agent.session_list(open=False).sessions] == ["s-3"]
 
 
+def test_pages_of_open_sessions_are_full_however_many_ended_ones_lie_between(world):
+    for number in range(260):
+        world.agent.session_begin(f"s-{number}")
+        if number % 20:
+            world.agent.session_end(f"s-{number}")
+        world.clock.pass_by(minutes=1)
+    sizes, names, after = [], [], None
+    while True:
+        page = world.agent.session_list(open=True, limit=4, after=after)
+        sizes.append(len(page.sessions))
+        names += [one.name for one in page.sessions]
+        if (after := page.next) is None:
+            break
+
+    assert names == [f"s-{number}" for number in range(240, -1, -20)]
+    assert sizes == [4, 4, 4, 1]
+
+
 def test_what_an_agent_remembers_belongs_to_the_session_it_has_under_way(world):
     before = world.agent.remember("The port of the api is 8080").memory
     world.agent.session_begin("s-1")
@@ -306,10 +324,16 @@ def test_a_timeline_leaves_out_what_is_not_live_and_what_is_not_readable(world):
 
 
 def test_memories_made_in_the_same_moment_are_each_others_neighbours(world):
-    one = world.agent.remember("The first of two").memory
-    two = world.agent.remember("The second at once").memory
+    for number in range(6):
+        world.agent.remember(f"Step number {number} was taken")
+    line = [one.id for one in reversed(world.agent.list(limit=10).memories)]
+    told = world.agent.timeline(line[3], before=2, after=1)
 
-    assert texts(world.agent.timeline(two.id).after) == [one.text]
+    assert [one.id for one in told.before] == line[1:3]
+    assert [one.id for one in told.after] == line[4:5]
+    for at, id in enumerate(line):
+        around = world.agent.timeline(id)
+        assert [one.id for one in (*around.before, *around.after)] == [*line[:at], *line[at + 1 :]]
 
 
 def test_get_shows_what_is_around(world):

@@ -6,7 +6,7 @@ from binascii import Error as Base64Error
 from collections.abc import Sequence
 
 from engram.errors import Conflict, Invalid
-from engram.model.codec import RecordType
+from engram.model.codec import Record, RecordType, index
 
 SHORTEST_PREFIX = 4
 """Fewer characters of an id are a slip, not a name."""
@@ -36,6 +36,11 @@ def ambiguous(ref: str, ids: Sequence[str]) -> Conflict:
 def write_cursor(created_at: str, id: str) -> str:
     """An opaque mark after the record with this creation time and id."""
     return urlsafe_b64encode(json.dumps([created_at, id]).encode()).decode().rstrip("=")
+
+
+def cursor_of(record: Record) -> str:
+    """The mark after a record, as pages have it: they go by creation, and then by id."""
+    return write_cursor(str(index(record)["created_at"]), record.id)
 
 
 def read_cursor(cursor: str) -> tuple[str, str]:

@@ -16,6 +16,7 @@ from engram.model.hashing import sha256
 from engram.model.limits import AGO, AHEAD, at_moment, check_text
 from engram.model.memory import NOWHERE, Context, Memory
 from engram.model.query import Page
+from engram.model.refs import cursor_of
 from engram.model.scope import GLOBAL, Scope
 from engram.operations.absent import Nowhere, Unwatched
 from engram.ports import (
@@ -45,6 +46,9 @@ MOST_KINDS = 1_000
 """How many kinds one call may ask for."""
 
 PAGE = 500
+LEAST_SIFTED = 100
+"""How many records are read at a time at least, where only some of them are kept."""
+
 PURGED = "purge"
 PLACED: tuple[RecordType, ...] = ("memory", "session")
 """The types of record that stand in a workspace."""
@@ -277,13 +281,15 @@ def sifted(
 ) -> Page:
     """A page of the readable records that match and that are kept: it is full, however many are passed over."""
     found: list[Record] = []
-    access = call.access_to(type)
+    access, step = call.access_to(type), max(limit, LEAST_SIFTED)
     while len(found) < limit:
-        page = call.engine.scan(type, where, access, after=after, limit=limit - len(found), oldest=oldest)
+        page = call.engine.scan(type, where, access, after=after, limit=step, oldest=oldest)
         found += filter(keep, page.records)
         if (after := page.next) is None:
             break
-    return Page(tuple(found), after)
+    if len(found) > limit:
+        after = cursor_of(found[limit - 1])
+    return Page(tuple(found[:limit]), after)
 
 
 class Operation(NamedTuple):

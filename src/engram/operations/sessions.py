@@ -13,6 +13,7 @@ from engram.model.event import Event
 from engram.model.filter import Filter
 from engram.model.limits import check_text
 from engram.model.memory import NOWHERE, Context, Memory
+from engram.model.refs import cursor_of
 from engram.model.session import Session, session_ids
 from engram.operations import parameters as p
 from engram.operations.base import Call, no_longer_there, operation, require_between, sifted
@@ -234,19 +235,17 @@ def timeline(call: Call, memory: p.Ref, *, before: p.Before = 5, after: p.Afterw
     others = () if focus.kind in others else others
     live = place._replace(standings=("live",), now=call.now, view=call.caller.view, except_kinds=others)
 
-    def around(where: Filter, count: int, *, oldest: bool) -> list[Memory]:
-        # One more than asked for: the moment of the memory itself may hold others too.
-        page = call.engine.scan("memory", where, call.access, limit=count + 1, oldest=oldest)
-        others = [one for one in cast("tuple[Memory, ...]", page.records) if one.id != focus.id]
-        return others[:count]
+    def around(count: int, *, oldest: bool) -> tuple[Memory, ...]:
+        # From the memory itself on, in the order of every list: many are made in one moment.
+        here = cursor_of(focus)
+        page = call.engine.scan("memory", live, call.access, after=here, limit=count, oldest=oldest)
+        return cast("tuple[Memory, ...]", page.records)
 
-    earlier = around(live._replace(until=focus.created_at), before, oldest=False) if before else []
-    later = around(live._replace(since=focus.created_at), after, oldest=True) if after else []
     return Timeline(
         at=call.now,
         memory=focus,
-        before=tuple(reversed(earlier)),
-        after=tuple(later),
+        before=tuple(reversed(around(before, oldest=False))) if before else (),
+        after=around(after, oldest=True) if after else (),
         session=_named(call, focus.session) if own else None,
     )
 

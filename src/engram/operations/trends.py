@@ -22,8 +22,8 @@ BECAME = ("approved", "rejected", "waiting", "by_itself")
 
 SHARES = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
 
-_KNOWN: WeakKeyDictionary[Engine, tuple[tuple[Access, int, str], Trends]] = WeakKeyDictionary()
-"""Each engine's last answer, with whose it is and for which event and day: counting reads every memory."""
+_KNOWN: WeakKeyDictionary[Engine, tuple[tuple[Access, str, int, str], Trends]] = WeakKeyDictionary()
+"""Each engine's last answer, with whose it is and for which branch, event and day: counting reads every memory."""
 
 
 @operation("GET /v1/trends", "engram trends", "engram trends --json")
@@ -32,7 +32,7 @@ def trends(call: Call) -> Trends:
 
     By day, kind and agent, with how long recalls took. What was recalled is counted on this machine only.
     """
-    stamp = (call.access, last_event(call), f"{call.now:%Y-%m-%d}")
+    stamp = (call.access, call.caller.view, last_event(call), f"{call.now:%Y-%m-%d}")
     known = _KNOWN.get(call.engine)
     if known is None or known[0] != stamp:
         known = (stamp, _counted(call))

@@ -8,7 +8,7 @@ from engram.model.filter import Access, Filter
 from engram.model.limits import print_time
 from engram.model.memory import Memory
 from engram.model.query import Page, Query
-from engram.model.refs import read_cursor, write_cursor
+from engram.model.refs import cursor_of, read_cursor
 from engram.model.text import STOP_WORDS, cjk, query_terms
 from engram.ports import Engine
 from engram.recall.lexical import MOST_TERMS, MOST_UNKNOWN, asked_terms, otherwise, quoted
@@ -36,7 +36,7 @@ def saying(
         last = read_cursor(after)
         found = [memory for memory in found if _place(memory) < last]
     page = tuple(found[:limit])
-    return Page(page, write_cursor(*_place(page[-1])) if page and len(found) > limit else None)
+    return Page(page, cursor_of(page[-1]) if page and len(found) > limit else None)
 
 
 def _who_say(engine: Engine, words: str, where: Filter, access: Access) -> Iterator[Memory]:
