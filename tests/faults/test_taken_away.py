@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -84,10 +85,15 @@ def test_a_store_replaced_under_a_server_is_the_one_that_is_written_to(tmp_path,
     tell("the store replaced by another under a server: the new one is written to", engine, 1)
 
 
-def test_a_log_of_sqlite_deleted_under_two_servers_loses_nothing(tmp_path):
+@pytest.mark.parametrize("by_a_link", [False, True])
+def test_a_log_of_sqlite_deleted_under_two_servers_loses_nothing(tmp_path, by_a_link):
     place, kept = place_of("sqlite", tmp_path), set()
+    name = f"{tmp_path}/linked.db" if by_a_link else place
+    if by_a_link:
+        opened(place, tmp_path).close()
+        Path(name).symlink_to(place)
     for n in range(2 * TIMES):
-        with serving(tmp_path, place) as one, serving(tmp_path, place) as other:
+        with serving(tmp_path, name) as one, serving(tmp_path, name) as other:
             for server, text in ((one, f"One before {n}"), (other, f"Other before {n}")):
                 assert not server.call("remember", text=text).get("isError")
                 kept.add(text)
@@ -102,6 +108,80 @@ def test_a_log_of_sqlite_deleted_under_two_servers_loses_nothing(tmp_path):
             assert texts(memory) == kept
             assert memory.doctor().healthy
     tell("the `-wal` deleted under two servers, which are killed then", "sqlite", 2 * TIMES)
+
+
+@pytest.mark.parametrize("gone", [("-shm",), ("-wal", "-shm"), ("-wal",)])
+def test_what_lies_beside_a_file_of_sqlite_may_be_deleted_under_servers_and_a_third_comes(tmp_path, gone):
+    """The third would begin a log or an index of its own, and each side would write over what the other did."""
+    place, kept, tries = place_of("sqlite", tmp_path), set(), TIMES
+    for n in range(tries):
+        with serving(tmp_path, place) as one, serving(tmp_path, place) as other, serving(tmp_path, place) as third:
+            for server, name in ((one, "One"), (other, "Other")):
+                kept.add(told(server, f"{name} before {n}"))
+            for suffix in gone:
+                Path(f"{place}{suffix}").unlink()
+            refused = third.call("remember", text=f"Third too early {n}")
+            assert refused["isError"]
+            assert "was deleted while it was in use" in said(refused)
+            assert str(one.process.pid) in said(refused)
+            kept |= {told(one, f"One after {n}"), told(third, f"Third after {n}"), told(other, f"Other after {n}")}
+            for m in range(5):
+                with ThreadPoolExecutor(3) as at_once:
+                    rounds = [(one, f"One {m} of {n}"), (other, f"Other {m} of {n}"), (third, f"Third {m} of {n}")]
+                    kept |= set(at_once.map(lambda each: told(*each), rounds))
+            if n % 2:
+                for server in (one, other, third):
+                    server.process.send_signal(signal.SIGKILL)
+                    server.process.wait()
+        with opened(place, tmp_path) as memory:
+            assert texts(memory) == kept
+            assert memory.doctor().healthy
+    tell("the `-shm`, the `-wal` or both deleted under two servers, then a third comes", "sqlite", tries)
+
+
+def told(server: Bare, text: str) -> str:
+    """A text that a server has acknowledged."""
+    answer = server.call("remember", text=text)
+    assert not answer.get("isError"), said(answer)
+    return text
+
+
+@pytest.mark.parametrize("moved", [("",), ("", "-wal", "-shm")])
+def test_a_store_moved_under_a_server_with_a_link_left_in_its_place_is_used_where_it_is(tmp_path, moved):
+    place, elsewhere = place_of("sqlite", tmp_path), tmp_path / "elsewhere"
+    elsewhere.mkdir(mode=0o700)
+    with serving(tmp_path, place) as server:
+        kept = {told(server, "Before the move")}
+        for suffix in moved:
+            Path(f"{place}{suffix}").rename(elsewhere / f"engram.db{suffix}")
+        Path(place).symlink_to(elsewhere / "engram.db")
+        kept.add(told(server, "After the move"))
+        with opened(place, tmp_path) as memory:
+            kept.add(memory.remember("By another process, which follows the link").memory.text)
+        kept.add(told(server, "After another one"))
+        server.process.send_signal(signal.SIGKILL)
+        server.process.wait()
+    with opened(str(elsewhere / "engram.db"), tmp_path) as memory:
+        assert texts(memory) == kept
+        assert memory.doctor().healthy
+    tell("the store moved under a server, with a link left in its place: used where it is", "sqlite", 1)
+
+
+def test_a_file_put_over_the_store_under_two_servers_is_the_one_that_is_written_to(tmp_path):
+    """Without what lay beside it: the log of the file before is not taken for one of the new file."""
+    place, other = place_of("sqlite", tmp_path), tmp_path / "other"
+    with opened(place_of("sqlite", other), other) as memory:
+        kept = {memory.remember("From the other store").memory.text}
+    with serving(tmp_path, place) as one, serving(tmp_path, place) as two:
+        told(one, "From the first store")
+        told(two, "From the first store, too")
+        Path(place_of("sqlite", other)).rename(place)
+        kept |= {told(one, "One after it was replaced"), told(two, "Two after it was replaced")}
+        kept.add(told(one, "One again"))
+    with opened(place, tmp_path) as memory:
+        assert texts(memory) == kept
+        assert memory.doctor().healthy
+    tell("another file put over the store under two servers: the new one is written to", "sqlite", 1)
 
 
 def test_a_cache_deleted_under_a_server_is_made_anew(tmp_path):

@@ -4,14 +4,14 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
-from typing import NamedTuple
+from contextlib import contextmanager
 from weakref import WeakSet
 
 import apsw
 
 from engram.engines import sqlite_file
 from engram.engines.sqlite_errors import AGAIN, StrPath
+from engram.engines.sqlite_log import Mark, alone, drop, is_succeeded, mark, save
 from engram.errors import Unavailable
 
 CACHE, LEAST_CACHE = 32_768, 2_000
@@ -21,13 +21,6 @@ forty threads keep 155 megabytes at the most."""
 
 PATIENCE = 1.0
 """Seconds that a close or a fork waits for another thread to end what it reads."""
-
-
-class Held(NamedTuple):
-    """A connection, and by what its file and the log of it are known."""
-
-    db: apsw.Connection
-    file: tuple[tuple[int, int], int]
 
 
 class Connections:
@@ -41,7 +34,10 @@ class Connections:
         renewed: Callable[[], None] = lambda: None,
         losable: bool = False,
     ) -> None:
-        """Nothing is opened yet. Another file that takes the name must be `usable`, and is `renewed` then."""
+        """Nothing is opened yet. Another file that takes the name must be `usable`, and is `renewed` then.
+
+        What is `losable` can be made again from something else: whoever has it open goes on when it is deleted.
+        """
         self.home = 0
         """The number of the file: a copied or restored one is another, and begins its own chain."""
         self._path, self._losable = path, losable
@@ -49,6 +45,8 @@ class Connections:
         self._writing, self._opening = threading.RLock(), threading.RLock()
         self._local = threading.local()
         self._open: WeakSet[apsw.Connection] = WeakSet()  # those of ended threads close by themselves
+        self._log, self._mark = "", Mark((0, 0), 0, 0, 0)  # of all that are open
+        self._due = False  # whether another file still has to be made ours
         _KNOWN.add(self)
 
     def mine(self) -> apsw.Connection:
@@ -57,46 +55,78 @@ class Connections:
         Raises:
             Unavailable: when the file is gone: nobody would ever see what is written to it now.
         """
-        held: Held | None = getattr(self._local, "held", None)
-        if held is None:
-            return self._connect().db
-        if held.db.in_transaction or self._is_in_place(held):
-            return held.db
-        return self._connect_anew(held)
+        db: apsw.Connection | None = getattr(self._local, "db", None)
+        if db is not None and db.in_transaction:
+            return db
+        if not self._is_in_place():
+            return self._connect_anew()
+        return db or self._connect()
 
-    def _connect(self) -> Held:
+    def _connect(self, *, anew: bool = False) -> apsw.Connection:
         with self._opening:
-            db = sqlite_file.connect(self._path)
+            db = sqlite_file.connect(self._path, anew=anew or self._losable)
+            first = not self._open
             self._open.add(db)
             pages = max(CACHE // len(self._open), LEAST_CACHE)
             db.execute(f"PRAGMA cache_size = -{pages}").fetchall()
             sqlite_file.schema_of(db)  # the first read: from then on there is a log, which stays while this is open
-            held = self._local.held = Held(db, sqlite_file.mark(self._path))
-            self.home = held.file[0][1]
-        return held
+            if first:  # the others keep their mark: what was deleted just now is seen by it
+                self._log = db.filename_wal
+                self._mark = mark(self._path, self._log)
+                self.home = self._mark.file[1]
+            self._local.db = db
+        return db
 
-    def _is_in_place(self, held: Held) -> bool:
-        """Whether the name still leads to the file of a connection, and to its log.
+    def _is_in_place(self) -> bool:
+        """Whether the name still leads to the file of the connections, to its log and to the index of that."""
+        if self._losable or self._due:
+            return self._losable
+        return not self._open or self._mark == mark(self._path, self._log)
 
-        What is losable can be made again from something else: whoever has it open goes on when it is deleted.
+    def _connect_anew(self) -> apsw.Connection:
+        """A connection to the file that has the name now; without one, the old stay, and are looked at again.
+
+        Raises:
+            Unavailable: when it is gone, or when somebody still reads by the log that was deleted.
         """
-        return self._losable or held.file == sqlite_file.mark(self._path)
+        with self._writing, self._opening:
+            if self._is_in_place():  # another thread was faster
+                return self._connect()
+            self._usable()
+            with alone(self._path):
+                if not self._is_saved():
+                    raise self._in_use()
+                if left := self._close_open(leaving=True):
+                    self._open.update(left)
+                    raise self._in_use()
+                before, db = self._mark, self._connect(anew=True)
+                if before.shm and not self._mark.shm:  # another part of this process has it open by the old one
+                    self._close_open(leaving=True)
+                    raise self._in_use()
+            try:
+                self._due = False
+                self._renewed()
+            except BaseException:
+                self._due = True
+                raise
+        return db
 
-    def _connect_anew(self, old: Held) -> apsw.Connection:
-        """A connection to the file that has the name now; without one, the old stays, and is looked at again."""
-        if (
-            old.file[0] == sqlite_file.mark(self._path)[0]
-        ):  # only its log was deleted: what that held is saved first
-            with suppress(apsw.Error):
-                old.db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
-        self._usable()
-        try:
-            new = self._connect()
-            self._renewed()
-        except BaseException:
-            self._local.held = old
-            raise
-        return new.db
+    def _is_saved(self) -> bool:
+        """Whether all that our log holds is in its file or in a log that others go on with, or moved with it."""
+        old, new, every = self._mark, mark(self._path, self._log), list(self._open)
+        if old.file == new.file:
+            return (
+                is_succeeded(self._log, old, new)
+                or save(every)
+                or is_succeeded(self._log, old, mark(self._path, self._log))
+            )
+        done = save(every)
+        if old.log == new.log and done:
+            drop(self._log)
+        return done or old.log != new.log
+
+    def _in_use(self) -> Unavailable:
+        return Unavailable(f"The store {self._path} has just been replaced, or its log was.", AGAIN)
 
     @contextmanager
     def fresh(self) -> Iterator[apsw.Connection]:
@@ -118,13 +148,11 @@ class Connections:
             Unavailable: when the file is gone, or was replaced once more while others were waited for.
         """
         with self._writing:
-            held: Held = getattr(self._local, "held", None) or self._connect()
-            if not self._begins(held, patience):
-                self._connect_anew(held)
-                held = self._local.held
-                if not self._begins(held, patience):
-                    raise Unavailable(f"The store {self._path} has just been replaced.", AGAIN)
-            db = held.db
+            db: apsw.Connection = getattr(self._local, "db", None) or self.mine()
+            if not self._begins(db, patience):
+                db = self._connect_anew()
+                if not self._begins(db, patience):
+                    raise self._in_use()
             try:
                 if not self._losable:
                     sqlite_file.require_known(db, self._path)
@@ -135,19 +163,18 @@ class Connections:
                     db.execute("ROLLBACK")
                 raise
 
-    def _begins(self, held: Held, patience: int) -> bool:
+    def _begins(self, db: apsw.Connection, patience: int) -> bool:
         """Begin to write, if the name still leads to the file. It is looked at under the lock, and so only once.
 
         Raises:
             Unavailable: when the name leads nowhere.
         """
-        db = held.db
         try:
             if patience:
                 db.set_busy_timeout(patience)
             db.execute("BEGIN IMMEDIATE")
         except apsw.Error:
-            if self._is_in_place(held):
+            if self._is_in_place():
                 raise
             return False
         finally:
@@ -155,7 +182,7 @@ class Connections:
                 db.set_busy_timeout(sqlite_file.BUSY_MS)
         in_place = False
         try:
-            in_place = self._is_in_place(held)
+            in_place = self._is_in_place()
         finally:
             if not in_place:
                 db.execute("ROLLBACK")
@@ -167,7 +194,17 @@ class Connections:
         What another thread reads is waited for, but not long: its connection then ends with its thread.
         """
         with self._writing, self._opening:
-            self._close_open()
+            self._close_open(leaving=self._is_left())
+
+    def _is_left(self) -> bool:
+        """Whether what has the names now is not ours: it is not touched then, and what our log holds is saved."""
+        try:
+            if self._is_in_place():
+                return False
+            self._is_saved()
+        except Unavailable:  # moved, with what lay beside it
+            save(list(self._open))
+        return True
 
     def pause(self) -> None:
         """Close all of them before a fork, and open none until it is over.
@@ -177,15 +214,17 @@ class Connections:
         """
         self._writing.acquire()
         self._opening.acquire()
-        self._close_open()
+        self._close_open(leaving=self._is_left())
 
-    def _close_open(self) -> None:
+    def _close_open(self, *, leaving: bool) -> list[apsw.Connection]:
+        """Close all; answers with those that others are using still. Who is `leaving` takes no name along."""
         until, held = time.monotonic() + PATIENCE, list(self._open)
         self._open.clear()  # first: who asks from now on waits for a new one, and gets none that is closed
         self._local = threading.local()
         for db in held:
-            while not _closed(db) and time.monotonic() < until:
+            while not _closed(db, leaving=leaving) and time.monotonic() < until:
                 time.sleep(0.001)
+        return [db for db in held if not _closed(db, leaving=leaving)]
 
     def resume(self) -> None:
         """Go on after a fork, in the parent and in the child."""
@@ -193,10 +232,17 @@ class Connections:
         self._writing.release()
 
 
-def _closed(db: apsw.Connection) -> bool:
-    """Close a connection, unless another thread is using it at this moment."""
+def _closed(db: apsw.Connection, *, leaving: bool) -> bool:
+    """Close a connection, unless another thread is using it at this moment.
+
+    The last one to close a file deletes what is called like its log; `leaving`, that is another's.
+    """
     try:
+        if leaving:
+            db.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
         db.close()
+    except apsw.ConnectionClosedError:
+        return True
     except apsw.Error:
         return False
     return True

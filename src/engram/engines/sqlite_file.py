@@ -10,6 +10,7 @@ import apsw
 
 from engram.engines.folders import Loose, loosened, make_folder, sync_folder
 from engram.engines.sqlite_errors import StrPath, mapped
+from engram.engines.sqlite_log import mark, require_log
 from engram.errors import Corrupt, Invalid, Unavailable
 from engram.model.change import UPGRADE
 
@@ -201,26 +202,6 @@ def open_file(
         _require_private(path, found, private_folder=private_folder)
 
 
-def mark(path: StrPath) -> tuple[tuple[int, int], int]:
-    """By what it is seen that a store in use is still the one of its name: its file, and that of its log.
-
-    Raises:
-        Unavailable: when there is no file of that name any more.
-    """
-    try:
-        found = os.stat(path)
-    except OSError as error:
-        raise Unavailable(
-            f"The store {path} is not there any more: {error.strerror}. Nothing was written.",
-            "Put it back in its place, or restore a backup. Whoever starts anew begins with an empty one.",
-        ) from None
-    try:
-        log = os.stat(f"{path}-wal").st_ino
-    except OSError:  # where nothing can be written, there is none
-        log = 0
-    return (found.st_dev, found.st_ino), log
-
-
 def create(path: StrPath) -> None:
     """Make a new, complete store under a name of its own, then give it its name in one step.
 
@@ -260,17 +241,19 @@ def create(path: StrPath) -> None:
             _remove(f"{draft}{suffix}")
 
 
-def connect(path: StrPath) -> apsw.Connection:
+def connect(path: StrPath, *, anew: bool = False) -> apsw.Connection:
     """A connection with our settings: durable, patient with other writers, erasing what it frees.
 
-    Where the folder can only be read, so can the store.
+    Where the folder can only be read, so can the store. `anew` says that its log was deleted, and is made again.
 
     Raises:
-        Unavailable: when there is no file any more.
+        Unavailable: when there is no file any more, or others have it open without its log.
     """
-    mark(path)
+    mark(path, "")
     with mapped(path):
         if os.access(os.path.dirname(os.path.abspath(path)), os.W_OK):
+            if not anew:
+                require_log(path)
             db = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
         else:
             db = _connect_to_read(os.path.abspath(path))
