@@ -239,6 +239,7 @@ def test_pages_leave_out_what_comes_on_demand_and_say_where_they_end(agent, monk
         (["--tools=agent, admin"], 23),
         (["--tools=all,mem_save"], 23),
         (["--tools="], 12),
+        (["--tools=remember,recall"], 2),
         (["--profile", "observations", "--tools=mem_save,mem_search"], 2),
         (["--profile=observations,native", "--tools=agent,recall"], 20),
         (["--profile=records", "--tools=get_memory"], 1),
@@ -250,7 +251,9 @@ def test_only_the_tools_that_are_named_are_served(words, count):
     assert len(registered(profiles or [native()])) == count
 
 
-@pytest.mark.parametrize("words", [["--tools=nope"], ["--profile=records", "--tools=agent"]])
+@pytest.mark.parametrize(
+    "words", [["--tools=nope"], ["--tools=recall,rember"], ["--profile=records", "--tools=agent"]]
+)
 def test_a_tool_that_is_not_there_is_refused_at_the_start(words):
     with pytest.raises(Invalid, match="There is no tool"):
         read(words)

@@ -495,10 +495,29 @@ def test_a_removal_asks_first_too(setup: Driver):
     once = picture(setup.folder)
 
     assert (
-        "Nothing was written. To write 2 files: engram setup --remove zed --yes"
+        "Nothing was written. To remove 2 files: engram setup --remove zed --yes"
         in setup("setup", "--remove", "zed").out
     )
     assert picture(setup.folder) == once
+
+
+def test_a_removal_for_all_names_only_who_was_set_up_and_what_would_be_done(setup: Driver):
+    furnish(setup.folder, "cursor")
+    setup("setup", "cursor", "--yes")
+    done = setup("setup", "--remove")
+
+    assert re.search(
+        r"To restore \d files?( and remove \d files?)?: engram setup --remove cursor --yes\n$", done.out
+    )
+
+
+def test_a_file_that_is_broken_does_not_hide_that_the_rest_is_set_up(setup: Driver):
+    setup("setup", "zed", "cursor", "--yes")
+    (setup.folder / ".cursor" / "mcp.json").write_text("{")
+    done = setup("setup", "zed", "cursor")
+
+    assert "mcp.json is left as it is" in done.err
+    assert done.out == "Nothing else to change: the rest is set up.\n"
 
 
 # --- what spoke of Engram before the first set-up ---
@@ -637,6 +656,21 @@ def test_of_a_long_line_what_changes_is_shown(setup: Driver):
         row["diff"] for row in setup("setup", "claude-code", "--json").json["files"] if row["path"] == str(file)
     )
     assert "secret-1" in exact
+
+
+def test_a_program_that_lies_in_a_checkout_is_said_with_what_makes_it_last(
+    setup: Driver, monkeypatch: pytest.MonkeyPatch
+):
+    checkout = setup.folder / "clone"
+    program = checkout / ".venv" / "bin" / "engram"
+    write_plain(str(program), b"#!/bin/sh\n", 0o700)
+    monkeypatch.setattr(sys, "argv", [str(program)])
+    assert "checkout" not in setup("setup", "zed").out
+
+    (checkout / ".venv" / "pyvenv.cfg").touch()
+    (checkout / "pyproject.toml").touch()
+    assert f"install it first (pipx install {checkout})" in setup("setup", "zed").out
+    assert "goes with it" in setup("setup", "zed", "--json").json["remark"]
 
 
 def test_a_store_that_only_this_shell_knows_is_said(setup: Driver):

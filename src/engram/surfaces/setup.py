@@ -77,7 +77,8 @@ def run(words: list[str], *, json: bool) -> int:
     chosen = [named(word) for word in words if not word.startswith("-")]
     agents = _in_order(chosen) or (list(AGENTS) if removing else [one for one in AGENTS if one.found(home)])
     changes = (_removals if removing else _additions)(agents, home, journal)
-    screen = _Screen(home, agents, changes, removing, "" if removing else _store_remark())
+    remark = "" if removing else "\n".join(filter(None, (_place_remark(), _store_remark())))
+    screen = _Screen(home, agents, changes, removing, remark)
     written = False
     if not json:
         screen.show()
@@ -91,6 +92,21 @@ def run(words: list[str], *, json: bool) -> int:
     else:
         screen.conclude(written=written)
     return next((change.error.exit_code for change in changes if change.error), 0)
+
+
+def _place_remark() -> str:
+    """What to know where agents would start a program that lies in a checkout: it goes when the checkout does."""
+    program = launch().program
+    environment = os.path.dirname(os.path.dirname(program))
+    checkout = os.path.dirname(environment)
+    if not os.path.exists(os.path.join(environment, "pyvenv.cfg")):
+        return ""
+    if not any(os.path.exists(os.path.join(checkout, name)) for name in (".git", "pyproject.toml")):
+        return ""
+    return (
+        f"Agents would start {program}, which lies in a checkout and goes with it.\n"
+        f"To let them start one that stays, install it first (pipx install {checkout}), and run its engram setup."
+    )
 
 
 def _store_remark() -> str:
@@ -318,10 +334,15 @@ class _Screen(NamedTuple):
                 print(f"{self._done(change)} {self._short(change.path)}")
             print("\n".join([*([""] if needed else []), *self._left_alone(), *self._next(needed)]))
         elif needed:
-            words = " ".join([*(["--remove"] if self.removing else []), *(agent.name for agent in self.agents)])
-            print(f"Nothing was written. To write {count(len(needed), 'file')}: engram setup {words} --yes")
-        elif self.agents and not any(change.error for change in self.changes):
-            print("Nothing to take out." if self.removing else "Nothing to change: all is set up.")
+            names = (agent.name for agent in self._touched(needed))
+            words = " ".join([*(["--remove"] if self.removing else []), *names])
+            print(f"Nothing was written. To {self._to_do(needed)}: engram setup {words} --yes")
+        elif self.agents:
+            else_ = " else" if any(change.error for change in self.changes) else ""
+            all_ = "the rest" if else_ else "all"
+            print(
+                f"Nothing{else_} to take out." if self.removing else f"Nothing{else_} to change: {all_} is set up."
+            )
 
     def tell(self, *, written: bool) -> None:
         """The same as JSON."""
@@ -349,8 +370,20 @@ class _Screen(NamedTuple):
         without = [f"Not connected: {', '.join(titles)}. Without its server nothing else is written."]
         return [f"{were} left alone:", *lines, *(without if titles else [])]
 
+    def _touched(self, needed: Sequence[Change]) -> list[Agent]:
+        """The agents that a change is for."""
+        return [agent for agent in self.agents if any(agent.name in change.agents for change in needed)]
+
+    def _to_do(self, needed: Sequence[Change]) -> str:
+        """What a yes would do to how many files."""
+        gone = sum(change.after is None for change in needed)
+        kept = len(needed) - gone
+        verb = "restore" if self.removing else "write"
+        parts = [f"{verb} {count(kept, 'file')}"] * bool(kept) + [f"remove {count(gone, 'file')}"] * bool(gone)
+        return " and ".join(parts)
+
     def _next(self, needed: Sequence[Change]) -> list[str]:
-        touched = [agent for agent in self.agents if any(agent.name in change.agents for change in needed)]
+        touched = self._touched(needed)
         if not touched:
             return []
         lines = [f"Next: restart {', '.join(agent.title for agent in touched)}."]

@@ -21,12 +21,14 @@ def run(words: list[str], *, json: bool = False) -> int:
     Options:
       --profile NAME   Serve the tools of another system instead of our own: observations, records, memory-v1,
                        keyed. Repeat for more; native adds our own.
-      --tools LIST     Serve only these tools, by name, with commas between them; observations has agent and admin
-                       as words for several, and is meant where no profile is named. all means every tool.
+      --tools LIST     Serve only these tools, by name, with commas between them. Where no profile is named, names
+                       of our own are taken as such, and all others as those of observations, which has agent and
+                       admin as words for several. all means every tool.
       --store PATH     Use this store instead of the configured one.
 
     Examples:
       engram mcp
+      engram mcp --tools remember,recall
       engram mcp --profile observations
       engram mcp --tools agent
     """  # noqa: D415 - it is the command's help
@@ -60,10 +62,14 @@ def read(words: list[str]) -> tuple[list[Profile], str]:
     Raises:
         Invalid: when it says something else, or a profile or a tool does not exist.
     """
+    from engram.surfaces.mcp.tools import SHOWN  # noqa: PLC0415 - beside the server itself
+
     said = valued("mcp", words, ("--profile", "--tools", "--store"))
     tools = listed(said["--tools"])
-    # Agents of another system are started with its option alone, and by the same name of the command.
-    names = listed(said["--profile"]) or (["observations"] if tools else [])
+    names = listed(said["--profile"])
+    if tools and not names:
+        # Agents of another system are started with its option alone, and by the same name of the command.
+        names = ["observations" if SHOWN.keys().isdisjoint(tools) else "native"]
     return narrowed([profile(each) for each in names], tools), (said["--store"] or [""])[-1]
 
 
