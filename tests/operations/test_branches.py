@@ -199,6 +199,9 @@ def test_a_branch_that_was_deleted_unmerged_leaves_it_to_a_person(two: Two, *, w
     with two.open() as memory:
         (waiting,) = memory.review().candidates
         assert waiting.memory.held_for == "deleted_branch"
+        assert memory.history(limit=1).events[0].payload.note["reason"] == (
+            "its branch was deleted, and no commit of its own was merged"  # also where there was none
+        )
         assert memory.sync(apply=True).counts["append"] == 0, "only a person brings it back"
         memory.promote(waiting.memory.id)
 

@@ -64,7 +64,7 @@ def _fate(
         return Fate("renamed", "its branch has another name now", line.renamed)
     if line.alive or not ours or shallow:
         return Fate("open")
-    return Fate("lost", "its branch was deleted without being merged")
+    return Fate("lost", "its branch was deleted, and no commit of its own was merged")
 
 
 def _is_own(commit: str, made_at: str, line: Line, trunk: frozenset[str]) -> bool:

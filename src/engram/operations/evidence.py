@@ -97,8 +97,9 @@ def cited(call: Call, file: p.FilePlace, *, scope: p.InScope = "", everywhere: p
 def settle(call: Call, *, dry_run: p.DryRun = False) -> Settled:
     """Bring in what was learned on branches that are merged now.
 
-    What was made on a branch is live there only, until its commits or the text it cites are in the default branch.
-    Where the branch was deleted without that, a person decides. Nothing that reads does this by itself.
+    What was made on a branch is live there only, until a commit of the branch, or the text that it cites, is in the
+    default branch. Where the branch was deleted without that, a person decides. Nothing that reads does this by
+    itself.
     """
     return settled(call, dry_run=dry_run)
 

@@ -20,7 +20,7 @@ HELD = {
     "unmerged_branch": "it was made on a branch that is not merged",
     "untrusted_origin": "nobody vouches for where it comes from",
     "review_all": "every memory is reviewed here",
-    "deleted_branch": "its branch was deleted without being merged",
+    "deleted_branch": "its branch was deleted, and no commit of its own was merged",
 }
 """The reason why a memory is held → what a person reads."""
 
@@ -355,9 +355,8 @@ def _settled(answer: a.Settled, paper: Paper) -> Iterator[str]:
     if not answer.promoted and not answer.held:
         yield "Nothing to settle."
     if answer.waiting:
-        yield paper.dim(
-            f"  {count(answer.waiting, 'memory waits', 'memories wait')} on branches that are not merged"
-        )
+        waits = count(answer.waiting, "memory waits", "memories wait")
+        yield paper.dim(f"  {waits} on branches of which no commit is merged")
     if answer.elsewhere:
         yield paper.dim(f"  {count(answer.elsewhere, 'memory is', 'memories are')} staged in other repositories")
     if answer.event:
