@@ -20,7 +20,7 @@ BOUNDED = {
     "engram.interop.markdown": "one line of a page that a person imports",
     "engram.interop.memory_v1_folder": "one line of a folder that a person imports",
     "engram.interop.obsidian_page": "one line of a page, of at most 4,096 characters",
-    "engram.interop.peers": "one line or name of an export that a person imports",
+    "engram.interop.peers.claude_ai": "the name of a file in an export that a person imports",
     "engram.rules.capture._numbered": "asked at the beginning of one line",
     "engram.rules.capture._bulleted": "asked at the beginning of one line",
     "engram.rules.harvest_words": "one sentence of a talk, of at most 400 characters",

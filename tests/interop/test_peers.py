@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 import sqlite3
+import time
 import zipfile
 from datetime import UTC, datetime
 from pathlib import Path
@@ -742,3 +743,40 @@ def test_what_would_put_a_memory_out_of_use_is_only_proposed(tmp_path):
     [tie] = relations(read("server-memory", path))
     assert (tie.kind, tie.status, tie.reason) == ("supersedes", "proposed", "replaces")
     assert tie.from_id == foreign_id("server-memory", "A")
+
+
+# --- what is made to take long ---
+
+
+LONG = 100_000
+SLOW = {
+    "what begins a comment": "<!--" * LONG,
+    "a heading of blanks": f"# a{' ' * LONG}b",
+    "an item of blanks": f"- a{' ' * LONG}b",
+    "blanks before brackets": f"- [fact] a{' ' * LONG}b",
+    "tags that are not the last words": f"- [fact] a{' #t' * LONG} b",
+}
+
+
+@pytest.mark.parametrize("body", SLOW.values(), ids=SLOW)
+@pytest.mark.parametrize("form", ["obsidian", "basic-memory"])
+def test_no_note_takes_longer_than_in_proportion_to_its_size(tmp_path: Path, form: str, body: str):
+    (tmp_path / "note.md").write_text(f"---\npermalink: note\n---\n{body}\n", "utf-8")
+    began = time.process_time()
+    found = read(form, tmp_path)
+
+    assert found
+    assert time.process_time() - began < 10  # it is a second; out of proportion it is minutes
+
+
+def test_no_list_of_chatgpt_takes_longer_than_in_proportion_to_its_size(tmp_path: Path):
+    content = {
+        "content_type": "model_editable_context",
+        "model_set_context": "1. [2024-05-01]. Tea" + "\n" * LONG + "x",
+    }
+    talk = {"mapping": {"a": {"message": {"content": content}}}, "create_time": 1714550000}
+    (tmp_path / "conversations.json").write_text(json.dumps([talk]), "utf-8")
+    began = time.process_time()
+
+    assert list(memories(read("chatgpt", tmp_path / "conversations.json"))) == ["Tea x"]
+    assert time.process_time() - began < 10

@@ -142,12 +142,10 @@ def cut(text: str, width: int) -> str:
     line = plain(" ".join(text.split()))
     if width_of(line) <= width:
         return line
-    kept = ""
-    for mark in line:
-        if width_of(kept + mark) > max(width - 1, 1):
-            break
-        kept += mark
-    return f"{kept}…"
+    room, end = max(width - 1, 1), 0
+    while end < len(line) and (room := room - width_of(line[end])) >= 0:
+        end += 1
+    return f"{line[:end]}…"
 
 
 def table(rows: list[list[str]], paper: Paper, *, last: int | None = None) -> Iterator[str]:

@@ -15,15 +15,15 @@ from engram.interop.peers.reading import Row, tied, told
 from engram.model.limits import LIMITS, size
 
 STORE, LINK = "basic-memory", "links to"
-_ITEM = re.compile(r"^[ \t]*[-*+][ \t]+(.+?)[ \t]*$")
+_ITEM = re.compile(r"^[ \t]*[-*+][ \t]+(.+)")
 _OBSERVATION = re.compile(r"\[([^\[\]()]+)\]\s+(.+)")
 _NO_CATEGORY = re.compile(r"[xX]|[^\w]|\d{1,3}:\d\d.*")
 """What stands in brackets before a task, or in a transcript."""
 
 _RELATION = re.compile(r"""(?:"([^"]+)"|'([^']+)'|([^\s\["']+))\s+\[\[([^\[\]]+)\]\](?:\s+\(([^()]*)\))?""")
-_CONTEXT = re.compile(r"\s*\(([^()]*)\)$")
+_CONTEXT = re.compile(r"\(([^()]*)\)$")
 _TAG = re.compile(r"(?<!\S)#([^\s#]+)")
-_LAST_TAGS = re.compile(r"(?:\s+#[^\s#]+)+$")
+_WORD = re.compile(r"\S+")
 _EMPTY_PART = re.compile(r"^#{1,6}[ \t]+(?:Observations|Relations)[ \t]*$\n?(?=\s*(?:^#|\Z))", re.MULTILINE)
 
 
@@ -114,11 +114,11 @@ def taken_apart(note: notes.Note) -> tuple[notes.Note, list[Observation], list[T
         mark = line.lstrip()[:3]
         if mark in ("```", "~~~"):
             fence = "" if fence == mark else fence or mark
-        item = None if fence else _ITEM.match(line)
-        tie = _RELATION.fullmatch(item[1]) if item else None
-        if tie:
+        listed = None if fence else _ITEM.match(line)
+        item = listed[1].rstrip(" \t") if listed else ""
+        if tie := _RELATION.fullmatch(item):
             ties.append(Tie(tie[1] or tie[2] or tie[3], tie[4].partition("|")[0].strip(), tie[5] or ""))
-        elif item and (found := observed(item[1])):
+        elif found := observed(item):
             observations.append(found)
         else:
             left.append(line)
@@ -135,8 +135,15 @@ def observed(item: str) -> Observation | None:
         return None
     text = found[2] if found else item
     context = _CONTEXT.search(text)
-    text = _CONTEXT.sub("", text) if context else text
-    return Observation(category, _LAST_TAGS.sub("", text).strip(), tags, context[1].strip() if context else "")
+    text = text[: context.start()] if context else text
+    return Observation(category, _untagged(text), tags, context[1].strip() if context else "")
+
+
+def _untagged(text: str) -> str:
+    """A text without the tags at its end, but for a first word that is one."""
+    words = list(_WORD.finditer(text))
+    said = [word for n, word in enumerate(words) if not n or not _TAG.fullmatch(word[0])]
+    return text[said[0].start() : said[-1].end()] if said else ""
 
 
 FORM = Form(STORE, "a folder of basic-memory", recognises, read, placed=False)

@@ -17,9 +17,7 @@ STORE = "chatgpt"
 CONVERSATIONS = re.compile(r"conversations(-\d+)?\.json")
 MEMORIES = ("memories.json", "memory.json")
 BESIDE = frozenset({"chat.html", "user.json", "message_feedback.json", "shared_conversations.json"})
-_LISTED = re.compile(
-    r"^\s*\d+\.\s+\[(\d{4}-\d\d-\d\d)\]\.?\s+(.+?)(?=^\s*\d+\.\s+\[\d{4}-|\Z)", re.MULTILINE | re.DOTALL
-)
+_LISTED = re.compile(r"^[ \t]*\d+\.\s+\[(\d{4}-\d\d-\d\d)\]\.?\s", re.MULTILINE)
 _FENCED = re.compile(r"```(.*)```", re.DOTALL)
 _FORGET = re.compile(r"\s*(?:please\s+)?forget\b", re.IGNORECASE)
 
@@ -121,10 +119,17 @@ def _said(conversation: Mapping[str, Any]) -> Iterator[Said]:
             if (text := _text(content)) and not _FORGET.match(text):
                 yield Said("memory", text, at)
         elif kind == "model_editable_context":
-            for day, text in _LISTED.findall(str(content.get("model_set_context") or "")):
-                yield Said("memory", " ".join(text.split()), moment(day))
+            yield from _listed(str(content.get("model_set_context") or ""))
         elif kind == "user_editable_context":
             yield from _instructions(message, content, at)
+
+
+def _listed(text: str) -> Iterator[Said]:
+    """The items of a list, each with its day: what stands between one and the next."""
+    marks = list(_LISTED.finditer(text))
+    for mark, after in zip(marks, [*marks[1:], None], strict=True):
+        if said := " ".join(text[mark.end() : after.start() if after else len(text)].split()):
+            yield Said("memory", said, moment(mark[1]))
 
 
 def _text(content: Mapping[str, Any]) -> str:

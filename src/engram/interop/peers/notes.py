@@ -21,8 +21,8 @@ _FRONT = re.compile(r"---[ \t]*\n(.*?)^---[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTI
 _LINK = re.compile(r"(!?)\[\[([^\[\]\n|#^]{1,300})(?:[#^][^\[\]\n|]{0,300})?(?:\|[^\[\]\n]{0,300})?\]\]")
 _TAG = re.compile(r"(?:(?<=\s)|^)#((?:[^\W\d]|\d(?=[\w/-]*[^\W\d]))[\w/-]*)")
 _CODE = re.compile(r"^[ \t]*(```|~~~).*?(?:^[ \t]*\1[`~]*[ \t]*$|\Z)|`[^`\n]*`", re.DOTALL | re.MULTILINE)
-_HEADING = re.compile(r"^ {0,3}(#{1,6})[ \t]+(.+?)[ \t#]*$", re.MULTILINE)
-_COMMENT = re.compile(r"%%.*?%%|<!--.*?-->", re.DOTALL)
+_HEADING = re.compile(r"^ {0,3}#{1,6}[ \t]+(.+)", re.MULTILINE)
+_COMMENT = re.compile(r"%%|<!--")
 
 
 class Note(NamedTuple):
@@ -41,7 +41,7 @@ class Note(NamedTuple):
     @property
     def prose(self) -> str:
         """Its text without comments."""
-        return _COMMENT.sub("", self.body).strip()
+        return _uncommented(self.body).strip()
 
     def tags(self) -> tuple[str, ...]:
         """The tags in its text, without those in code."""
@@ -51,6 +51,20 @@ class Note(NamedTuple):
         """What its text links to, without pictures and other files that it shows."""
         found = _LINK.findall(_CODE.sub(" ", self.prose))
         return tuple(dict.fromkeys(to.strip() for shown, to in found if not (shown and _is_file(to))))
+
+
+def _uncommented(text: str) -> str:
+    """A text without its comments; what is begun as one and never ended is none."""
+    kept, at, open_ = [], 0, {"%%": "%%", "<!--": "-->"}
+    for mark in _COMMENT.finditer(text):
+        if mark.start() < at or not (closing := open_.get(mark[0])):
+            continue
+        if (end := text.find(closing, mark.end())) < 0:
+            del open_[mark[0]]  # nor does a later one end
+            continue
+        kept.append(text[at : mark.start()])
+        at = end + len(closing)
+    return "".join([*kept, text[at:]])
 
 
 def _is_file(name: str) -> bool:
@@ -146,11 +160,15 @@ def sections(note: Note, title: str) -> Iterator[tuple[str, str]]:
         yield title, _untitled(prose, title)
         return
     opening = prose[: marks[0].start()].strip()
-    if opening or marks[0][2].strip() != title:
+    if opening or _worded(marks[0]) != title:
         yield title, opening
     for mark, after in zip(marks, [*marks[1:], None], strict=True):
         said = prose[mark.end() : after.start() if after else len(prose)].strip()
-        yield title if mark[2].strip() == title else f"{title} > {mark[2].strip()}", said
+        yield title if _worded(mark) == title else f"{title} > {_worded(mark)}", said
+
+
+def _worded(heading: re.Match[str]) -> str:
+    return heading[1].rstrip(" \t#") or heading[1].strip()
 
 
 def _blanked(prose: str) -> str:
@@ -161,7 +179,7 @@ def _blanked(prose: str) -> str:
 def _untitled(prose: str, title: str) -> str:
     """A text without a first heading that only says its title again."""
     first = _HEADING.match(prose)
-    return prose[first.end() :].strip() if first and first[2].strip() == title else prose
+    return prose[first.end() :].strip() if first and _worded(first) == title else prose
 
 
 class Names:
