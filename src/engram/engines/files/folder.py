@@ -313,21 +313,30 @@ class Folder:
             self._guard.release()
 
     def _take(self, patience: float) -> int:
-        import fcntl  # noqa: PLC0415 - start-up: a read of a store that did not move takes no lock
-
-        handle = self._lock_file()
-        until, pause = time.monotonic() + patience, 0.0005
+        until = time.monotonic() + patience
         while True:
+            handle, kept = self._lock_file(), False
             try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                _wait_for(handle, until)
+                kept = self._is_in_place(handle)  # a restore may have put another folder in its place meanwhile
             except BlockingIOError:
-                if time.monotonic() > until:
+                raise _busy(self.path) from None
+            except OSError as error:
+                raise self._refused(self.at(LOCK), error) from None
+            finally:
+                if not kept:
                     os.close(handle)
-                    raise _busy(self.path) from None
-                time.sleep(pause)
-                pause = min(pause * 1.5, 0.02)
-            else:
+            if kept:
                 return handle
+
+    def _is_in_place(self, handle: int) -> bool:
+        """Whether a lock is still that of the folder which has our name."""
+        mine = os.fstat(handle)
+        for path in (self.at(LOCK), self.path):
+            with suppress(FileNotFoundError):
+                if os.path.samestat(mine, os.lstat(path)):
+                    return True
+        return False
 
     def _lock_file(self) -> int:
         flags = os.O_NOFOLLOW | os.O_CLOEXEC
@@ -343,6 +352,26 @@ class Folder:
                 return os.open(self.path, os.O_RDONLY | flags)
         except OSError as error:
             raise self._refused(self.at(LOCK), error) from None
+
+
+def _wait_for(handle: int, until: float) -> None:
+    """Take a lock.
+
+    Raises:
+        BlockingIOError: when another one holds it for too long.
+        OSError: when there are no locks here.
+    """
+    import fcntl  # noqa: PLC0415 - start-up: a read of a store that did not move takes no lock
+
+    pause = 0.0005
+    while True:
+        try:
+            return fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() > until:
+                raise
+        time.sleep(pause)
+        pause = min(pause * 1.5, 0.02)
 
 
 def _stamp(told: os.stat_result) -> Stamp:
