@@ -359,6 +359,24 @@ def test_a_new_vector_of_the_same_text_takes_the_place_of_the_old(warm, other):
     assert asked(warm, -query, 1) == [first]
 
 
+def test_vectors_that_are_gone_do_not_pile_up_in_memory(bounds, store):
+    bounds()
+    engine = open_store(store)
+    first = exact(cloud(SIZE), QUERIES[0])
+    for _ in range(3):
+        asked(engine, QUERIES[0])
+    (view,) = engine._searcher._vectors._views.values()
+    sizes = []
+    for _ in range(7):
+        put(engine, cloud(SIZE))
+        assert asked(engine, QUERIES[0]) == first
+        sizes.append(view._held.size)
+    engine.close()
+
+    assert max(sizes) <= 2 * SIZE + sqlite_vectors.EXACT
+    assert min(sizes) == SIZE
+
+
 def test_what_another_moved_is_found_where_it_is_now_and_nowhere_else(warm, other):
     query = QUERIES[0]
     first, second = exact(cloud(SIZE), query, 2)

@@ -154,22 +154,31 @@ class View:
     def __init__(self, place: Place, dim: int) -> None:
         self._place, self._dim = place, dim
         self._last = 0  # the highest number of a vector looked at
+        self._there = 0  # how many were there when they were last counted
         self._held: Held | None = None  # replaced as a whole: a search beside a catching up sees all or nothing
 
     def catch_up(self, db: apsw.Connection) -> None:
-        """Take in what was added since."""
+        """Take in what was added since; where most of what is held is gone, all of it is read anew."""
         newest = fetch(db, "SELECT max(v) FROM vector")[0][0] or 0
         if self._held is not None and newest == self._last:
             return
-        held = self._held or Held.none(self._dim, whole=not _many(db, self._place, HELD))
+        held = self._with_more(db, self._held, newest)
+        if held.size > 2 * self._there + EXACT:
+            self._there = _count(db, self._place)
+        if held.size > 2 * self._there + EXACT:
+            self._last = 0
+            held = self._with_more(db, None, newest)
+        self._held, self._last = held, newest
+
+    def _with_more(self, db: apsw.Connection, known: Held | None, newest: int) -> Held:
+        held = known or Held.none(self._dim, whole=not _many(db, self._place, HELD))
         clause, values = self._place.clause
         columns = "n, v, code, halves" if held.rows is not None else "n, v, code"
         # Much of a few places is found by place; all of it, or the little that is new, by number.
         by = "INDEXED BY vector_codes" if not self._last and self._place.places is not None else "NOT INDEXED"
         sql = f"SELECT {columns} FROM vector {by} WHERE {clause} AND v > ? AND v <= ? ORDER BY v"
         rows = fetch(db, sql, *values, self._last, newest)
-        self._held = held.with_more(rows, self._dim) if rows else held
-        self._last = newest
+        return held.with_more(rows, self._dim) if rows else held
 
     def nearest(self, db: apsw.Connection, asked: Asked, count: int) -> list[Near]:
         """The nearest, best first."""
@@ -332,8 +341,7 @@ def keep(db: apsw.Connection, place: Place, n: int, vectors: bytes) -> None:
 
 def count(db: apsw.Connection, s: int) -> int:
     """How many vectors a space has, counted up to the last number at which that matters."""
-    sql = "SELECT count(*) FROM (SELECT 1 FROM vector INDEXED BY vector_codes WHERE s = ? LIMIT ?)"
-    return int(fetch(db, sql, s, CENTRED_AT[-1] + 1)[0][0])
+    return _count(db, Place(s, b"", None), CENTRED_AT[-1] + 1)
 
 
 def centre(db: apsw.Connection, s: int) -> None:
@@ -389,9 +397,14 @@ def _rows(kept: Iterable[bytes], kind: npt.DTypeLike, width: int) -> npt.NDArray
 
 def _many(db: apsw.Connection, place: Place, most: int) -> bool:
     """Whether a place has more than so many vectors."""
+    return _count(db, place, most + 1) > most
+
+
+def _count(db: apsw.Connection, place: Place, most: int = -1) -> int:
+    """How many vectors a place has, counted up to so many; below zero, all of them."""
     clause, values = place.clause
     sql = f"SELECT count(*) FROM (SELECT 1 FROM vector INDEXED BY vector_codes WHERE {clause} LIMIT ?)"
-    return bool(fetch(db, sql, *values, most + 1)[0][0] > most)
+    return int(fetch(db, sql, *values, most)[0][0])
 
 
 def products(rows: Floats, query: Floats) -> Floats:
