@@ -330,6 +330,41 @@ def test_making_the_index_goes_on_where_it_was_stopped(monkeypatch):
     assert next(iter(both.reindex(fresh=True))) == (10, 35)
 
 
+def test_nothing_is_missed_while_another_process_makes_the_index_anew(monkeypatch):
+    monkeypatch.setattr(indexed, "BATCH", 2)
+    engine, index = RamEngine(), new_index()
+    here, there = beside(engine, index), beside(engine, index)
+    for n in range(7):
+        here.commit(change(memory(f"id-{n}", f"zebra {n}"), batch=f"b{n}"))
+    every = [f"id-{n}" for n in range(7)]
+    assert sorted(found(here, "zebra")) == every
+
+    for _ in there.reindex(fresh=True):
+        assert sorted(found(here, "zebra")) == every
+    assert sorted(found(here, "zebra")) == sorted(found(there, "zebra")) == every
+
+
+def test_an_index_that_was_cleared_in_part_says_that_it_has_seen_nothing(monkeypatch):
+    engine, index = RamEngine(), new_index()
+    both = beside(engine, index)
+    both.commit(change(memory("id-1", "a zebra")))
+    delete, gone = client().delete, []
+
+    def once(*asked: object, **how: object) -> object:
+        if gone:
+            raise ConnectionError("stopped")
+        gone.append(delete(*asked, **how))
+        return gone[0]
+
+    with monkeypatch.context() as patch:
+        patch.setattr(client(), "delete", once)
+        with pytest.raises(Unavailable, match="stopped"):
+            next(both.reindex(fresh=True))
+
+    assert index.mark() == 0
+    assert found(beside(engine, index), "zebra") == ["id-1"]
+
+
 def test_an_index_that_is_far_behind_is_not_asked_and_it_is_said(monkeypatch):
     monkeypatch.setattr(indexed, "LAG", 5)
     engine = RamEngine()

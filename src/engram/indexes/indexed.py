@@ -96,7 +96,7 @@ class Indexed:
         """Join the two; `space` is where the vectors live that the index holds."""
         self._engine, self._index, self._space = engine, index, space
         self._following = threading.Lock()
-        self._seen: int | None = None  # the last event known to have been taken over
+        self._seen: int | None = None  # the last event that is known to have been taken over
         self._rests_until = 0.0
         self._why = ""
 
@@ -180,9 +180,13 @@ class Indexed:
             return None
 
         def ask() -> list[str] | None:
-            tail = self._tail()
+            seen, tail = self._tail()
             found = None if tail is None else self._index.find(query, access, WIDER * query.limit)
-            return None if tail is None or found is None else [*dict.fromkeys((*found, *tail))]
+            if tail is None or found is None:
+                return None
+            self._seen = self._index.mark()
+            # Where it is further back than before, another process makes it anew: not all was there to be found.
+            return [*dict.fromkeys((*found, *tail))] if self._seen >= seen else None
 
         return self._asked(ask)
 
@@ -197,18 +201,20 @@ class Indexed:
             self._why = f"The index {self._index.name} did not answer, so the store answered alone: {error.message}"
             return None
 
-    def _tail(self) -> list[str] | None:
-        """What changed since the index was brought up to date; None where that is too much."""
-        events = self._engine.events(after=self._seen or 0, limit=LAG + 1) if self._seen is not None else []
-        if self._seen is None or len(events) > LAG:
-            self._seen = self._index.mark()  # another process may have brought it on
-            events = self._engine.events(after=self._seen, limit=LAG + 1)
+    def _tail(self) -> tuple[int, list[str] | None]:
+        """The last event that the index has surely seen, and what changed since; None where that is too much."""
+        seen = self._index.mark() if self._seen is None else self._seen
+        events = self._engine.events(after=seen, limit=LAG + 1)
+        if len(events) > LAG and self._seen is not None:
+            seen = self._index.mark()  # another process may have brought it on
+            events = self._engine.events(after=seen, limit=LAG + 1)
+        self._seen = seen
         bare = self._index.bare(LAG + 1) if self._space else []
         if len(events) > LAG or len(bare) > LAG:
             self._why = f"The index {self._index.name} is far behind, so the store answered alone."
-            return None
+            return seen, None
         self._why = ""
-        return [*bare, *(id for event in events for id in event.subjects)]
+        return seen, [*bare, *(id for event in events for id in event.subjects)]
 
     # following
 

@@ -165,8 +165,9 @@ class QdrantIndex:
         """See `Index.clear`."""
         mine = models.FilterSelector(filter=models.Filter(must=[_is("org", self._org)]))
         with self._asking() as client:
-            client.delete(self._collection, mine, wait=True)
+            # The mark first: whoever is stopped in between must not leave one that tells of points which are gone.
             client.delete(self._collection, models.PointIdsList(points=[self._id("")]), wait=True)
+            client.delete(self._collection, mine, wait=True)
 
     def close(self) -> None:
         """See `Index.close`."""
