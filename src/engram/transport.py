@@ -114,9 +114,9 @@ class Web:
         worker.join(self._timeout if within is None else max(0.0, within))
         if answers:
             return answers[0]
-        if connection.sock is not None:
+        if (open_one := connection.sock) is not None:  # looked at once: the thread may close it at any moment
             with suppress(OSError):
-                connection.sock.shutdown(socket.SHUT_RDWR)
+                open_one.shutdown(socket.SHUT_RDWR)
         return self._late()
 
     def post(self, value: object, within: float | None = None) -> Answer:

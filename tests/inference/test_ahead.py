@@ -155,3 +155,18 @@ def test_a_question_is_begun_beside_once_the_model_is_loaded_and_loaded_by_who_a
     assert loads == [threading.get_ident()]
     assert model.threads[0] == threading.get_ident()
     assert model.threads[1] != threading.get_ident()
+
+
+def test_a_model_that_fails_again_and_again_keeps_nothing_of_what_was_asked():
+    class Failing(Model):
+        def query(self, text: str) -> bytes:
+            raise Unavailable(f"It does not answer {text}.")
+
+    embedder = LazyEmbedder(Space("m", 1), latin=False, floor=0.0, load=Failing)
+    depths = []
+    for _ in range(5):
+        with pytest.raises(Unavailable, match="does not answer first") as failed:
+            embedder.query("first" if not depths else "another")
+        depths.append(len(failed.traceback))
+
+    assert depths[1:] == depths[1:2] * 4

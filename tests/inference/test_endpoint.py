@@ -7,15 +7,18 @@ import ssl
 import struct
 import subprocess
 import sys
+import threading
 import time
 import traceback
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from http.client import HTTPConnection
 from http.server import BaseHTTPRequestHandler
 from typing import Any
 
 import pytest
 
+from engram import transport
 from engram.errors import Invalid, Unavailable
 from engram.inference import endpoint as module
 from engram.inference.endpoint import Endpoint
@@ -381,6 +384,28 @@ def test_a_slow_answer_is_given_up_when_the_time_is_over(server: Server, reply: 
         ask(server, timeout=0.3).query("a")
 
     assert time.monotonic() - start < 1.5
+
+
+def test_an_answer_that_ends_at_the_moment_it_is_given_up_is_late_all_the_same(server: Server, monkeypatch):
+    class Closing(HTTPConnection):
+        """Closed by the thread that talks, as soon as whoever waits has looked once."""
+
+        looks = 0
+
+        @property
+        def sock(self) -> socket.socket | None:
+            self.looks += threading.current_thread() is threading.main_thread()
+            return self._kept if self.looks < 2 else None
+
+        @sock.setter
+        def sock(self, opened: socket.socket | None) -> None:
+            self._kept = opened
+
+    monkeypatch.setattr(transport, "HTTPConnection", Closing)
+    server.reply = sleeping
+
+    with pytest.raises(Unavailable, match="did not answer within"):
+        ask(server, timeout=0.3).query("a")
 
 
 def test_an_endpoint_answers_again_after_it_was_given_up_once(server: Server):

@@ -65,7 +65,7 @@ class LazyEmbedder:
     def query(self, text: str) -> bytes:
         """See `ports.Embedder.query`. What has just failed is not waited for again at once."""
         if self._failed and time.monotonic() - self._failed[0] < PATIENCE:
-            raise self._failed[1]
+            raise self._failed[1].with_traceback(None)  # each raise would add to it, and keep what was asked
         try:
             vector = self._embedder().query(text)
         except Unavailable as error:
