@@ -1,12 +1,14 @@
 """Files that are whole or not there."""
 
+import errno
 import os
 import stat
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
 
-from engram.drafts import private_folder, whole_file
+from engram.drafts import private_folder, sync_folder, whole_file
 
 
 def test_a_file_takes_its_name_when_all_of_it_is_written(tmp_path: Path):
@@ -48,6 +50,38 @@ def test_of_two_writers_the_last_one_stays(tmp_path: Path):
     assert path.read_bytes() == b"first"
 
 
+def synced(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The numbers of the files and folders that wait for the disk from now on."""
+    told, sync = [], os.fsync
+
+    def note(handle: int) -> None:
+        told.append(os.fstat(handle).st_ino)
+        sync(handle)
+
+    monkeypatch.setattr(os, "fsync", note)
+    return told
+
+
+def test_what_is_durable_is_on_the_disk_with_its_name_and_what_is_not_waits_for_nothing(tmp_path, monkeypatch):
+    told = synced(monkeypatch)
+    for durable in (True, False):
+        with whole_file(str(tmp_path / f"{durable}"), durable=durable) as file:
+            file.write(b"told")
+
+        assert (tmp_path / f"{durable}").read_bytes() == b"told"
+    assert told == [(tmp_path / "True").stat().st_ino, tmp_path.stat().st_ino]
+
+
+@pytest.mark.parametrize("number", [errno.EINVAL, errno.EIO])
+def test_a_folder_that_cannot_be_synced_is_no_failure_and_a_disk_that_fails_is(tmp_path, monkeypatch, number):
+    def fail(_: int) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(os, "fsync", fail)
+    with pytest.raises(OSError, match="Input") if number == errno.EIO else nullcontext():
+        sync_folder(str(tmp_path))
+
+
 def test_a_link_is_replaced_and_not_followed(tmp_path: Path):
     (tmp_path / "theirs").write_bytes(b"theirs")
     (tmp_path / "told").symlink_to(tmp_path / "theirs")
@@ -56,20 +90,6 @@ def test_a_link_is_replaced_and_not_followed(tmp_path: Path):
 
     assert (tmp_path / "theirs").read_bytes() == b"theirs"
     assert (tmp_path / "told").read_bytes() == b"ours"
-
-
-def test_what_can_be_made_again_waits_for_no_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    synced: list[int] = []
-    monkeypatch.setattr(os, "fsync", synced.append)
-    with whole_file(str(tmp_path / "cached"), durable=False) as file:
-        file.write(b"told")
-
-    assert (tmp_path / "cached").read_bytes() == b"told"
-    assert synced == []
-    with whole_file(str(tmp_path / "kept")) as file:
-        file.write(b"told")
-
-    assert len(synced) == 1
 
 
 def test_a_private_folder_is_private_with_all_that_is_made_on_the_way_to_it(tmp_path: Path):

@@ -15,6 +15,7 @@ def whole_file(path: str, mode: int = 0o600, *, durable: bool = True) -> Iterato
 
     Each writer has a draft of its own: of two at once the last one stays, and nobody reads half of either.
     What can be made again need not be `durable`: nobody waits for the disk, and a power cut may leave half of it.
+    What is, and the name of it, are on the disk in the end.
 
     Raises:
         OSError: when it cannot be written.
@@ -28,9 +29,28 @@ def whole_file(path: str, mode: int = 0o600, *, durable: bool = True) -> Iterato
                 file.flush()
                 os.fsync(file.fileno())
         os.replace(draft, path)
+        if durable:
+            with suppress(PermissionError):  # a folder that may be written and not be looked into
+                sync_folder(os.path.dirname(path))
     finally:
         with suppress(OSError):
             os.unlink(draft)
+
+
+def sync_folder(folder: str) -> None:
+    """Make the names in a folder last, where its file system can.
+
+    Raises:
+        OSError: when the disk fails, or the folder cannot be opened.
+    """
+    handle = os.open(folder or ".", os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.EBADF, errno.ENOTSUP):  # it cannot, and keeps them by itself
+            raise
+    finally:
+        os.close(handle)
 
 
 def private_folder(path: str) -> list[str]:

@@ -8,8 +8,7 @@ from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from typing import IO
 
-from engram.drafts import MORE_FILES, is_out_of_files, private_folder, whole_file
-from engram.engines.folders import sync_folder
+from engram.drafts import MORE_FILES, is_out_of_files, private_folder, sync_folder, whole_file
 from engram.errors import Corrupt, NotFound, Unavailable
 from engram.model.blob import Blob
 from engram.model.hashing import sha256 as seal
@@ -147,7 +146,6 @@ class FolderBlobs:
             target = os.path.join(self._made(mark, sha256[:2]), sha256)
             if not os.path.lexists(target):
                 _copy(path, target)
-                sync_folder(os.path.dirname(target))
 
     def _made(self, *parts: str) -> str:
         """A private folder below ours, made where it is not there yet; no link leads out of it."""

@@ -5,7 +5,7 @@ import stat
 from contextlib import suppress
 from typing import NamedTuple
 
-from engram.drafts import private_folder
+from engram.drafts import private_folder, sync_folder
 
 
 class Loose(NamedTuple):
@@ -44,12 +44,3 @@ def make_folder(path: str) -> None:
     for each in private_folder(path):
         with suppress(PermissionError):  # a folder that may be passed and not be looked into
             sync_folder(os.path.dirname(each))
-
-
-def sync_folder(folder: str) -> None:
-    """Make the names in a folder last."""
-    handle = os.open(folder or ".", os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

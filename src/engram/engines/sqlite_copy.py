@@ -6,8 +6,9 @@ from contextlib import closing, suppress
 
 import apsw
 
+from engram.drafts import sync_folder
 from engram.engines import sqlite_file
-from engram.engines.folders import make_folder, sync_folder
+from engram.engines.folders import make_folder
 from engram.engines.sqlite_errors import StrPath, mapped
 from engram.engines.sqlite_rows import NOWHERE, Book, fetch
 from engram.errors import EngramError, Unavailable

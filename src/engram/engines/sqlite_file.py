@@ -8,7 +8,8 @@ from contextlib import suppress
 
 import apsw
 
-from engram.engines.folders import Loose, loosened, make_folder, sync_folder
+from engram.drafts import sync_folder
+from engram.engines.folders import Loose, loosened, make_folder
 from engram.engines.sqlite_errors import StrPath, mapped
 from engram.engines.sqlite_log import mark, require_log
 from engram.errors import Corrupt, Invalid, Unavailable

@@ -9,8 +9,8 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
-from engram.drafts import MORE_FILES, is_out_of_files
-from engram.engines.folders import Loose, loosened, make_folder, sync_folder
+from engram.drafts import MORE_FILES, is_out_of_files, sync_folder
+from engram.engines.folders import Loose, loosened, make_folder
 from engram.engines.holders import held_by
 from engram.errors import Corrupt, Invalid, Unavailable
 
@@ -178,6 +178,21 @@ class Folder:
         except OSError as error:
             raise self._refused(path, error) from None
         return stamp
+
+    def cut(self, size: int, name: str) -> None:
+        """Take away what stands behind so many bytes of a file.
+
+        Raises:
+            Unavailable: when it cannot be.
+        """
+        try:
+            handle = os.open(self.at(name), os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
+            with os.fdopen(handle, "r+b", buffering=0) as file:
+                file.truncate(size)
+                with suppress(OSError):  # it is away, even where a loss of power may bring it back
+                    os.fsync(file.fileno())
+        except OSError as error:
+            raise self._refused(self.at(name), error) from None
 
     def remove(self, *names: str) -> None:
         """Take a file away, if it is there.

@@ -135,8 +135,8 @@ class Scribe:
         if change.erase:
             return False
         try:
-            os.truncate(self._folder.at(EVENTS), size)
-        except OSError:
+            self._folder.cut(size, EVENTS)
+        except Unavailable:
             return False
         return True
 
