@@ -619,7 +619,7 @@ def test_superseding_names_all_that_are_missing_before_anything_else(alex, kim):
     theirs = stored(kim)
     kim("set_visibility", id=theirs, shared=True)
     error = alex.refusal("supersede_memory", **STORE, supersedes=["mem-0098", theirs, "mem-0099"])
-    assert error.startswith(f"field=id hint=not_found: There is no record mem-0098, {theirs}, mem-0099.")
+    assert error == f"field=supersedes hint=not_found: There is no record mem-0098, {theirs}, mem-0099."
     assert alex.refusal("supersede_memory", **STORE).startswith("field=supersedes hint=required")
 
 
@@ -662,6 +662,9 @@ def test_discoveries_are_found_on_demand_and_are_never_in_lists(alex):
         assert alex("search_memory", query="router", **said)["memories"] == []
     asked = {"query": "router", "categories": ["discovery", "map"], "cross_spine": True}
     assert alex("search_memory", **asked)["memories"] == []
+    assert "search_discovery" in alex("search_memory", **asked)["note"]
+    assert "search_discovery" in alex("list_memory", scope=DISCOVERY)["note"]
+    assert "note" not in alex("list_memory", scope="repo:acme")
     for said in ({"scope": DISCOVERY}, {"cross_spine": True}, {"scope": DISCOVERY, "kind": "map"}):
         (row,) = alex("search_discovery", query="router", **said)["memories"]
         assert row["id"] == id

@@ -172,6 +172,20 @@ async def test_a_person_starts_from_a_prompt(engram: Driver, way: str, era: str)
 
 
 @by_every_way
+async def test_an_optional_argument_that_is_null_was_not_given(engram: Driver, way: str):
+    async with connected(way, "auto", engram.folder) as client:
+        kept = await said(
+            client, "remember", text="We deploy on Fridays", scope=None, tag=None, key=None, kind=None
+        )
+        missing = await failed(client, "remember", text=None)
+        unknown = await failed(client, "remember", text="x", colour=None)
+
+    assert (kept["outcome"], kept["memory"]["scope"]) == ("new", "global")
+    assert "text" in missing["message"]
+    assert unknown["message"] == "There is no argument 'colour'."
+
+
+@by_every_way
 @in_both_eras
 async def test_what_a_smarter_model_could_have_avoided_is_a_tool_error(engram: Driver, way: str, era: str):
     async with connected(way, era, engram.folder) as client:

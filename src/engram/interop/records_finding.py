@@ -72,7 +72,7 @@ def search_memory(
         until=time_of("created_before", created_before),
     )
     found = _found(answer, _in(asks, place, kinds), k, rows_for(asks, full=full))
-    return as_json(found | (_searched(asks) if cross_spine else {}))
+    return as_json(found | (_searched(asks) if cross_spine else {}) | _elsewhere(scope, categories))
 
 
 @TOOLS.tool()
@@ -102,7 +102,7 @@ def list_memory(
         since=time_of("created_after", created_after),
         until=time_of("created_before", created_before),
     )
-    return _page(page, rows_for(asks, full=full))
+    return _page(page, rows_for(asks, full=full), **_elsewhere(scope, categories))
 
 
 @TOOLS.tool()
@@ -356,5 +356,11 @@ def _searched(asks: Asks) -> dict[str, Any]:
     return {"searched_scopes": scopes, "scopes_truncated": latest.next is not None}
 
 
-def _page(page: Listing, row: Callable[[Memory], dict[str, Any]]) -> Answer:
-    return as_json({"memories": [row(one) for one in page.memories], "next_cursor": page.next or ""})
+def _elsewhere(scope: str, categories: Sequence[str]) -> dict[str, str]:
+    """Where discoveries are found, for who asked for them among memories."""
+    asked = scope.startswith(DISCOVERY) or "discovery" in categories
+    return {"note": "Discoveries are in no list or search but search_discovery."} if asked else {}
+
+
+def _page(page: Listing, row: Callable[[Memory], dict[str, Any]], **more: str) -> Answer:
+    return as_json({"memories": [row(one) for one in page.memories], "next_cursor": page.next or "", **more})

@@ -283,7 +283,7 @@ def _targets(asks: Asks, said: Stored, place: Place) -> list[Memory]:
     check_ids("supersedes", said.supersedes)
     found = {ref: own_or_none(asks, ref) for ref in said.supersedes}
     if absent := [ref for ref, memory in found.items() if memory is None]:
-        raise missing(*absent)
+        raise refuse("supersedes", "not_found", missing(*absent).message)
     targets = list({memory.id: memory for memory in found.values() if memory is not None}.values())
     if any(memory.kind == "rule" for memory in targets):
         raise refuse("supersedes", "not_applicable", "a rule is replaced by store_rule with its id")

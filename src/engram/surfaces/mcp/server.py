@@ -178,7 +178,7 @@ class _Desk:
                 engram = await self._opened(ctx)
                 said = params.input_responses.get(asking.KEY)
                 return await self._settled(entry, engram, params.request_state, said)
-            return await self._run(ctx, entry, entry.arguments.read(params.arguments))
+            return await self._run(ctx, entry, entry.arguments.read(_given(entry.arguments, params.arguments)))
         except EngramError as error:
             reword(error, self._tools.says, params.name)
             if isinstance(error, Corrupt):
@@ -292,6 +292,12 @@ def _matched(resource: Resource, uri: str) -> tuple[Resource, dict[str, str]] | 
     name = rest.partition("}")[0]
     value = uri.removeprefix(before)
     return (resource, {name: unquote(value)}) if uri.startswith(before) and value else None
+
+
+def _given(known: Arguments, said: Mapping[str, Any] | None) -> dict[str, Any]:
+    """The arguments of a call without those that are null: so some clients write what may be left out."""
+    optional = known.schema["properties"].keys() - {*known.schema.get("required", ())}
+    return {name: value for name, value in (said or {}).items() if value is not None or name not in optional}
 
 
 def _result(answer: Answer, *, is_error: bool = False) -> types.CallToolResult:
