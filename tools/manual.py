@@ -3,10 +3,10 @@
 import argparse
 from collections.abc import Iterator
 
-from engram import __version__, config, errors
+from engram import __version__, config
 from engram.operations.base import Operation
 from engram.surfaces import cli
-from engram.surfaces.overview import MACHINE, sections
+from engram.surfaces.overview import CODES, MACHINE, sections
 from engram.surfaces.parsing import parser_for
 
 NOTICE = r".\" Made by tools/docs.py from the code. Do not edit: run `make docs`."
@@ -69,12 +69,7 @@ def _settings() -> Iterator[str]:
 
 def _codes() -> Iterator[str]:
     yield ".SH EXIT STATUS"
-    rows = [
-        (0, "done"),
-        (1, "internal error"),
-        *((one.exit_code, one.code.replace("_", " ")) for one in errors.TABLE),
-    ]
-    for code, name in rows:
+    for code, name in CODES.items():
         yield from (".TP", rf"\fB{code}\fR", *_prose(name))
 
 

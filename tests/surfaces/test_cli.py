@@ -12,6 +12,7 @@ import pytest
 from engines.samples import change, memory
 from engram import __version__
 from engram.engines.sqlite import SqliteEngine
+from engram.errors import TABLE
 from engram.model.query import Space
 from engram.service import OPERATIONS
 from engram.surfaces.overview import sections
@@ -829,6 +830,21 @@ class TestHelp:
         assert code == 0
         assert len(commands) > len(OPERATIONS)
         assert max(map(len, commands)) <= 80
+
+    @pytest.mark.parametrize("words", [("--help",), ("kinds",), ("recall", "--help"), ("list",)], ids=str)
+    def test_a_narrow_terminal_gets_prose_in_lines_of_whole_words(self, tmp_path: Path, words: tuple[str, ...]):
+        child(tmp_path, "remember", "The API listens on port 8080, and the page beside it on port 8081")
+        _, shown = at_terminal(tmp_path, *words, columns=48)
+        shown = re.sub(r"\x1b\[\d*m", "", shown)
+        prose = [line for line in shown.splitlines() if not line.startswith("  engram ")]  # an example stays whole
+
+        assert max(map(len, prose)) <= 48
+
+    def test_help_tells_every_exit_code(self, engram: Driver):
+        told = engram("--help").out.partition("Exit codes: ")[2]
+
+        for code in (0, 1, *(each.exit_code for each in TABLE), 11, 130):
+            assert re.search(rf"\b{code} \w", told)
 
     def test_a_hundred_columns_cut_no_sentence_of_help(self, tmp_path: Path):
         assert "…" not in at_terminal(tmp_path, "--help", columns=100)[1]

@@ -112,5 +112,33 @@ def test_what_other_programs_call_a_command_leads_to_one_of_ours():
         assert any(f"{ours} ".startswith(f"engram {command} ") for command in known)
 
 
+@pytest.mark.parametrize(
+    ("words", "message", "hint"),
+    [
+        (("export", "all", "--form", "keyd"), "--form cannot be 'keyd'.", "Did you mean keyed? Use one of: jsonl,"),
+        (
+            ("judge", "r", "supercedes"),
+            "kind cannot be 'supercedes'.",
+            "Did you mean supersedes? Use one of: related,",
+        ),
+        (("graph", "zebra"), "question cannot be 'zebra'.", "Use one of: chain,"),
+        (("remember", "the", "API", "is"), "engram remember takes one text: 'API is' is left over.", "in quotes"),
+        (
+            ("purge", "mem-1", "mem-2"),
+            "engram purge takes one memory: 'mem-2' is left over.",
+            "engram purge mem-0004",
+        ),
+    ],
+    ids=str,
+)
+def test_a_word_that_cannot_be_is_told_with_what_can(
+    engram: Driver, words: tuple[str, ...], message: str, hint: str
+):
+    refused = engram(*words, "--json").error
+
+    assert refused["message"] == message
+    assert hint in refused["hint"]
+
+
 def test_a_command_without_a_text_is_not_told_to_quote_one(engram: Driver):
     assert "quotes" not in engram("replicas", "list").err

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from engram.errors import TABLE
 from engram.service import Operation, listed
-from engram.surfaces.paper import cut
+from engram.surfaces.paper import cut, folded
 
 SECTIONS: Mapping[str, tuple[str, ...]] = {
     "Remember and find": ("memories", "erasing", "recalls", "search", "capture", "sessions", "harvest", "assets"),
@@ -22,6 +22,15 @@ FIRST = ("remember", "recall")
 
 MACHINE = "On this machine"
 
+CODES: Mapping[int, str] = {
+    0: "done",
+    1: "internal error",
+    **{each.exit_code: each.code.replace("_", " ") for each in TABLE},
+    11: "evidence --fail-on found one",
+    130: "stopped by Ctrl-C",
+}
+"""What each exit code means, in a few words."""
+
 
 def sections() -> Iterator[tuple[str, list[Operation]]]:
     """Every operation once, under what it is for."""
@@ -35,7 +44,8 @@ def overview(extra: Mapping[str, str], width: int) -> Iterator[str]:
     tables = [(title, [(each.command, each.summary) for each in operations]) for title, operations in sections()]
     tables.append((MACHINE, list(extra.items())))
     wide = max(len(command) for _, rows in tables for command, _ in rows)
-    yield from ("engram: one trustworthy memory for every agent you run.", "", "Usage: engram COMMAND [OPTIONS]")
+    yield from folded("engram: one trustworthy memory for every agent you run.", width)
+    yield from ("", "Usage: engram COMMAND [OPTIONS]")
     yield from (
         "",
         "Begin with:",
@@ -45,12 +55,12 @@ def overview(extra: Mapping[str, str], width: int) -> Iterator[str]:
     for title, rows in tables:
         yield from ("", f"{title}:")
         yield from (f"  {command:<{wide}}  {cut(about, width - wide - 4)}" for command, about in rows)
-    codes = ", ".join(f"{each.exit_code} {each.code.replace('_', ' ')}" for each in TABLE)
-    yield from (
-        "",
-        "Every command takes --help (with examples) and --json; those about memories take --store PATH.",
-        f"Exit codes: 0 done, 1 internal error, {codes}.",
+    codes = ", ".join(f"{code} {name}" for code, name in CODES.items())
+    yield ""
+    yield from folded(
+        "Every command takes --help (with examples) and --json; those about memories take --store PATH.", width
     )
+    yield from folded(f"Exit codes: {codes}.", width)
 
 
 def beginning_with(word: str) -> Sequence[str]:

@@ -16,6 +16,9 @@ WIDEST_ROW = 240
 """Columns that a line about one memory takes at most, also where nothing else limits it: the rest `get` tells."""
 
 
+LEAST = 20
+"""Columns that the last one of a table has at least; where there are fewer, it gets a line of its own."""
+
 USUAL, UNCUT = 100, 2000
 """How many columns paper has that does not tell, and paper that nobody looks at."""
 
@@ -149,15 +152,34 @@ def cut(text: str, width: int) -> str:
 
 
 def table(rows: list[list[str]], paper: Paper, *, last: int | None = None) -> Iterator[str]:
-    """Rows with aligned columns; the last one takes what is left of the width."""
+    """Rows with aligned columns; the last one takes what is left of the width, or a line of its own."""
     if not rows:
         return
     widths = [max(width_of(row[at]) for row in rows) for at in range(len(rows[0]) - 1)]
-    room = max((last or paper.width) - sum(widths) - 2 * len(widths), 20)
+    room = (last or paper.width) - sum(widths) - 2 * len(widths)
+    if room < LEAST:
+        yield from _stacked(rows, paper)
+        return
     for row in rows:
         cells = [cell + " " * (width - width_of(cell)) for cell, width in zip(row, widths, strict=False)]
         cells[0] = paper.bold(cells[0])
         yield "  ".join([cells[0], *(paper.dim(cell) for cell in cells[1:]), cut(row[-1], room)]).rstrip()
+
+
+def _stacked(rows: list[list[str]], paper: Paper) -> Iterator[str]:
+    """Rows on narrow paper: what stands in the last column comes below the rest, as far as there is room."""
+    for first, *more, text in rows:
+        words = [paper.bold(first), *(paper.dim(cell) for cell in more if cell)]
+        yield " ".join(words)
+        if text:
+            yield f"  {cut(text, paper.width - 2)}"
+
+
+def folded(prose: str, width: int) -> list[str]:
+    """Prose in lines of whole words that are at most so wide."""
+    from textwrap import wrap  # noqa: PLC0415 - for help alone
+
+    return wrap(prose, max(width, 20), break_long_words=False, break_on_hyphens=False)
 
 
 def few(names: list[str]) -> list[str]:

@@ -69,12 +69,29 @@ class _Parser(argparse.ArgumentParser):
         if colon and kind == "the following arguments are required" and (strange := self._strange()):
             kind, words = "unrecognized arguments", strange  # what is there says more than what is not
         if colon and kind == "unrecognized arguments":
-            raise Invalid(f"{self.prog} takes no {words}.", f"{self._instead(words)}See {self.prog} --help.")
+            raise Invalid(self._too_much(words), f"{self._instead(words)}See {self.prog} --help.")
         if colon and kind == "the following arguments are required":
             raise Invalid(
                 f"{self.prog} needs {words.upper()}.", f"For example: {self.example}. See {self.prog} --help."
             )
         raise Invalid(f"{message[:1].upper()}{message[1:]}.", f"See {self.prog} --help.")
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:  # noqa: ANN401 - argparse's signature
+        """Refuse a word that is none of the choices, with the one that was probably meant."""
+        if action.choices is None or value in action.choices:
+            return
+        known = [str(each) for each in action.choices]
+        flag = "/".join(action.option_strings)
+        hint = f"{did_you_mean(str(value), known)}Use one of: {', '.join(known)}."
+        example = "" if flag else f" For example: {self.example}."
+        raise Invalid(f"{flag or action.dest} cannot be {value!r}.", f"{hint}{example} See {self.prog} --help.")
+
+    def _too_much(self, words: str) -> str:
+        """That nothing takes these words: an option that is none, or more than the command is about."""
+        placed = [each for each in self.taken if each.positional]
+        if words.startswith("-") or not placed:
+            return f"{self.prog} takes no {words}."
+        return f"{self.prog} takes one {placed[-1].name}: {words!r} is left over."
 
     def _strange(self) -> str:
         """The first word that looks like an option and is none; "" where there is none."""
@@ -132,6 +149,18 @@ class _Formatter(argparse.RawDescriptionHelpFormatter):
         except (OSError, ValueError):
             columns = 80
         super().__init__(prog, width=max(columns - 2, 40))
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        """Prose folded to the width; what is indented, as examples are, stays in its lines."""
+        from engram.surfaces.paper import folded  # noqa: PLC0415 - where help is shown
+
+        if max(map(len, text.splitlines()), default=0) <= width:
+            return text
+        lines: list[str] = []
+        for paragraph in text.split("\n\n"):
+            kept = paragraph.splitlines() if "\n " in paragraph else folded(paragraph, width)
+            lines += [*([""] if lines else []), *(f"{indent}{line}" for line in kept)]
+        return "\n".join(lines)
 
     def add_usage(self, usage: str | None, actions: Any, groups: Any, prefix: str | None = None) -> None:  # noqa: ANN401 - argparse's signature
         """Begin as the help of every other command does."""
