@@ -304,6 +304,11 @@ class Memory(Record, kw_only=True):
         return self.handle or self.id[:13]
 
     @property
+    def in_use(self) -> bool:
+        """Whether it was promoted, and neither forgotten nor replaced since. `standing` also asks for its dates."""
+        return self.status == "promoted" and self.forgotten_at is None and not self.replaced_by
+
+    @property
     def gist(self) -> str:
         """What it says, wherever it is one of several: the only definition of what a summary may stand for.
 

@@ -15,12 +15,11 @@ from engram.rules.admission import Known
 from engram.rules.changes import Step
 from engram.rules.proposals import Proposal
 from engram.rules.relations import pair_id, taking_effect
+from engram.rules.routing import MOST_RIVALS
 
 MOST_RELATED = 1000
 MOST_NEAR = 40
 MOST_LINKS = 16
-MOST_RIVALS = 8
-"""How many live memories of the same outline are compared: the newest say what holds now."""
 
 
 def known(call: Call, proposal: Proposal) -> Known:

@@ -19,10 +19,10 @@ from engram.rules.settling import released
 from engram.rules.settling import settle as follow
 
 SOURCES = ("session", "message")
+"""What a memory may come from: citations of these kinds say so."""
+
 ENTER = "Go into one of them."
 """How one of several projects is named where no scope can be given."""
-
-"""What a memory may come from: citations of these kinds say so."""
 
 BATCH = 50
 """Memories that are checked at a time, so that it can be told how far it has come."""

@@ -356,9 +356,8 @@ class Exchange:
                 again |= inside
             if event.action == "purge":
                 again |= self._companions(event) & ours.ids
-        for id in (
-            (ours.ids & found.carried) - found.mine - ours.memories
-        ):  # a word of ours that nobody was told yet
+        # A session or a verdict that others told of here may hold a word of ours that nobody was told yet.
+        for id in (ours.ids & found.carried) - found.mine - ours.memories:
             if any(event.replica == own and event.position <= end for event in self._joining.events_of(id)):
                 again.add(id)
         was = self._facts.get("reach", [False, False])

@@ -276,9 +276,8 @@ class Taking:
             named = cast("tuple[Memory, ...]", call.engine.scan("memory", where, call.access).records)
             keyed = tuple(one for one in (*claimed, *named) if one.status != "rejected" and not one.apart)
         unsure = not own and memory.status == "pending" and not memory.held_for
-        counts = memory.status == "promoted" and memory.forgotten_at is None and not memory.replaced_by
         # What comes in together was so in one store: only what was here before is held against it.
-        found = rivals_of(call, mine) if self.trust and (unsure or counts) else ()
+        found = rivals_of(call, mine) if self.trust and (unsure or memory.in_use) else ()
         rivals = [one for one in found if unsure or one.id not in self.came]
         return Known(keyed[0] if keyed else None, (*claimed, *twins), tuple(rivals))
 

@@ -165,9 +165,7 @@ def otherwise(count: Count, term: str, *, begun: bool) -> tuple[str, ...]:
     found = [form for form in forms if census.carriers[form]]
     if long and term.isascii():
         near = _spellings(term, _ASCII)
-        stems = {
-            stem(one) for one in near if one[-1] in "sgde"
-        }  # what a stem leaves out ends so: -s, -ing, -ed, -e
+        stems = {stem(one) for one in near if one[-1] in "sgde"}  # a stem leaves out -s, -ing, -ed and -e
         found += _known(count, near | stems, MOST_SPELLINGS) or _parts(count, plain)
     elif long:
         found += _known(count, _spellings(term, _letters_beside(term)), MOST_SPELLINGS)

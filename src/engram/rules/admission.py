@@ -105,7 +105,7 @@ def revise(
         require_person_for(old, request, "change the words of")
     proposal = vouched(proposal, known.twins, known.doubted, request, old)
     new = replace(_rewritten(old, proposal, policy, request), key=_key_of(old, proposal, known))
-    live = old.status == "promoted" and old.forgotten_at is None and not old.replaced_by
+    live = old.in_use
     if not anew and all(getattr(old, name) == getattr(new, name) for name in (*CONTENT, "tier")):
         return _weighed(old, new, proposal, request, live=live)
     rivals = _contradicted(proposal.text, known, old.id)

@@ -261,8 +261,7 @@ def take_in_relation(
     )
     steps = [Step(None, kept)]
     hides = kept.kind == "supersedes" and kept.status == "judged" and not second.replaced_by
-    in_use = first.status == "promoted" and first.forgotten_at is None and not first.replaced_by
-    if hides and in_use and second.owner == mine and second.forgotten_at is None:
+    if hides and first.in_use and second.owner == mine and second.forgotten_at is None:
         moved = replace(second, replaced_by=first.id)
         steps.append(Step(second, moved) if fresh else step(second, request, replaced_by=first.id))
     return compose("import", request, steps)

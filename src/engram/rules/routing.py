@@ -52,7 +52,8 @@ HELD: tuple[HeldFor, ...] = (
 """What admission held for one of these waits for a person, whatever changed since."""
 
 MOST_RIVALS = 8
-"""How many of the same outline are compared within a batch, as at admission: the newest say what holds now."""
+"""How many live memories of the same outline are compared, at admission and within a batch: the newest say what
+holds now."""
 
 
 class Beside(NamedTuple):
@@ -114,13 +115,8 @@ def carry(
     steps: list[Step] = []
     for route in routes:
         memory, action, reason = route.memory, route.action, route.reason
-        amended = beside.get(memory.id, ALONE).amended
-        if action == "append" and memory.amends and amended is not None:
-            content = proposed(memory, beside.get(memory.id, ALONE).base, amended)
-            done = {"status": "promoted", "held_for": "", "replaced_by": amended.id}
-            steps += [step(amended, request, **content), step(memory, request, **done)]
-        elif action == "append":
-            steps.append(step(memory, request, status="promoted", held_for=""))
+        if action == "append":
+            steps += go_live(memory, beside.get(memory.id, ALONE), request)
         elif action == "queue" and memory.held_for != reason:
             steps.append(step(memory, request, held_for=reason))
     taken = Counter(route.action for route in routes)
@@ -129,6 +125,15 @@ def carry(
     told = f"{taken['append']} live, {taken['queue']} for a person"
     queued = tuple(route.memory.id for route in routes if route.action == "queue")
     return compose("sync", request, steps, note={"reason": told}, subjects=None if steps else queued)
+
+
+def go_live(memory: Memory, beside: Beside, request: Request) -> list[Step]:
+    """Let what waited go live by itself; a proposal gives what it changes to the memory it amends, and ends."""
+    live = {"status": "promoted", "held_for": "", "branch": ""}
+    if not memory.amends or beside.amended is None:
+        return [step(memory, request, **live)]
+    changed = step(beside.amended, request, **proposed(memory, beside.base, beside.amended))
+    return [changed, step(memory, request, **live, replaced_by=beside.amended.id)]
 
 
 class _Batch:
@@ -176,9 +181,9 @@ def _judged(memory: Memory, beside: Beside, batch: _Batch) -> Route:
 
 def _left_alone(memory: Memory, beside: Beside, batch: _Batch) -> Route | None:
     if memory.amends:
-        if not _stands(beside.amended):
+        if beside.amended is None or not beside.amended.in_use:
             return Route(memory, "skip", "nothing_to_amend", beside.amended)
-        if beside.amended is not None and beside.amended.tier == CURATED:
+        if beside.amended.tier == CURATED:
             return Route(memory, "queue", "edits_curated_node", beside.amended)
         first = batch.amending(memory)
         return Route(memory, "skip", "one_at_a_time", first) if first is not None else None
@@ -186,17 +191,7 @@ def _left_alone(memory: Memory, beside: Beside, batch: _Batch) -> Route | None:
     for twin in others:
         if twin.status == "rejected" and not twin.amends:
             return Route(memory, "skip", "rejected_before", twin)
-    known = next((twin for twin in others if _stands(twin)), None) or batch.twin(memory)
+    known = next((twin for twin in others if twin.in_use), None) or batch.twin(memory)
     if known is not None and not memory.apart:
         return Route(memory, "skip", "already_known", known)
     return None
-
-
-def _stands(memory: Memory | None) -> bool:
-    """Whether a memory is promoted and in use."""
-    return (
-        memory is not None
-        and memory.status == "promoted"
-        and memory.forgotten_at is None
-        and not memory.replaced_by
-    )

@@ -13,9 +13,8 @@ from engram.model.memory import CURATED, Memory
 from engram.model.record import replace
 from engram.model.scope import Scope
 from engram.rules.changes import Step, compose, step
-from engram.rules.lifecycle import proposed
 from engram.rules.proposals import Policy, Proposal
-from engram.rules.routing import ALONE, Beside, plan
+from engram.rules.routing import ALONE, Beside, go_live, plan
 
 ANYWHERE = frozenset({"preference", "summary", "prompt", "insight"})
 """Kinds that tell of a person or of what was done, not of the code: they hold on every branch."""
@@ -76,11 +75,4 @@ def _merged(memory: Memory, route: Route, beside: Beside, policy: Policy, reques
         return [step(memory, request, held_for=held, branch="")]
     if not policy.autopromote:
         return [step(memory, request, held_for="", branch="")]
-    live = {"status": "promoted", "held_for": "", "branch": ""}
-    if memory.amends and beside.amended is not None:
-        content = proposed(memory, beside.base, beside.amended)
-        return [
-            step(beside.amended, request, **content),
-            step(memory, request, **live, replaced_by=beside.amended.id),
-        ]
-    return [step(memory, request, **live)]
+    return go_live(memory, beside, request)

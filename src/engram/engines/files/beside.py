@@ -41,7 +41,7 @@ def log_entries(line: Line, steps: Iterable[Step]) -> list[str]:
             if before and _in_use_by_itself(before) and before.text == after.text:
                 continue
             kind, told = after.kind, one_line(after.text)
-        elif before and _in_use_by_itself(before) and not (after and _in_use(after)):
+        elif before and _in_use_by_itself(before) and not (after and after.in_use):
             kind, told = before.kind, f"~~{one_line(before.text)}~~ {_fate(after)}"
         else:
             continue
@@ -49,12 +49,8 @@ def log_entries(line: Line, steps: Iterable[Step]) -> list[str]:
     return entries
 
 
-def _in_use(memory: Memory) -> bool:
-    return memory.status == "promoted" and memory.forgotten_at is None and not memory.replaced_by
-
-
 def _in_use_by_itself(memory: Memory) -> bool:
-    return _in_use(memory) and not memory.approved_by
+    return memory.in_use and not memory.approved_by
 
 
 def _fate(memory: Memory | None) -> str:
