@@ -196,7 +196,7 @@ def test_every_instruction_and_prompt_names_tools_of_its_profile(name):
 
 
 def test_a_server_with_fewer_tools_speaks_of_those_alone():
-    (fewer,), _ = read(["--tools=mem_save"])
+    (fewer,), *_ = read(["--tools=mem_save"])
     entries = registered([fewer])
 
     assert spoken_of(instructions(entries)) == {"mem_save"}
@@ -246,7 +246,7 @@ def test_pages_leave_out_what_comes_on_demand_and_say_where_they_end(agent, monk
     ],
 )
 def test_only_the_tools_that_are_named_are_served(words, count):
-    profiles, _ = read(words)
+    profiles, *_ = read(words)
 
     assert len(registered(profiles or [native()])) == count
 

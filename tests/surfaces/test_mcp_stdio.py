@@ -360,3 +360,10 @@ def test_the_store_can_be_named_on_the_command_line(tmp_path: Path):
 
     assert (tmp_path / "other.db").exists()
     assert not (tmp_path / "store.db").exists()
+
+
+def test_the_project_can_be_named_on_the_command_line(tmp_path: Path):
+    with Bare(tmp_path, "--tools", "agent", "--project", "github.com/acme/api") as server:
+        saved = server.call("mem_save", title="Deploy day", content="We deploy on Fridays")
+
+    assert '"project": "github.com/acme/api"' in json.dumps(saved).replace("\\", "")

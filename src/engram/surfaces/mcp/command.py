@@ -2,6 +2,7 @@
 
 import contextlib
 import gc
+import os
 import sys
 
 import anyio
@@ -13,7 +14,7 @@ from engram.surfaces.parsing import listed, valued
 
 
 def run(words: list[str], *, json: bool = False) -> int:
-    """Usage: engram mcp [--profile NAME ...] [--tools LIST] [--store PATH]
+    """Usage: engram mcp [--profile NAME ...] [--tools LIST] [--project NAME] [--store PATH]
 
     Serve this memory to an agent over MCP, on standard input and output, until the input ends. An agent starts it;
     `engram setup` tells it how.
@@ -24,6 +25,7 @@ def run(words: list[str], *, json: bool = False) -> int:
       --tools LIST     Serve only these tools, by name, with commas between them. Where no profile is named, names
                        of our own are taken as such, and all others as those of observations, which has agent and
                        admin as words for several. all means every tool.
+      --project NAME   The project it works in, whatever folder it is started in; as ENGRAM_PROJECT says it.
       --store PATH     Use this store instead of the configured one.
 
     Examples:
@@ -38,10 +40,10 @@ def run(words: list[str], *, json: bool = False) -> int:
 
     from engram.surfaces.mcp.server import build  # noqa: PLC0415 - half a second of imports, for this command only
 
-    profiles, store = read(words)
+    profiles, store, project = read(words)
     if sys.stdin is None or sys.stdout is None:
         raise Invalid("An MCP server speaks over standard input and output.", "Leave both open: agents do.")
-    held = Held(store)
+    held = Held(store, environment={**os.environ, "ENGRAM_PROJECT": project} if project else None)
     server = build(held.engram, profiles)
     gc.enable()
 
@@ -56,21 +58,22 @@ def run(words: list[str], *, json: bool = False) -> int:
     return 0
 
 
-def read(words: list[str]) -> tuple[list[Profile], str]:
-    """The profiles and the store a command line names.
+def read(words: list[str]) -> tuple[list[Profile], str, str]:
+    """The profiles, the store and the project a command line names.
 
     Raises:
         Invalid: when it says something else, or a profile or a tool does not exist.
     """
     from engram.surfaces.mcp.tools import SHOWN  # noqa: PLC0415 - beside the server itself
 
-    said = valued("mcp", words, ("--profile", "--tools", "--store"))
+    said = valued("mcp", words, ("--profile", "--tools", "--project", "--store"))
     tools = listed(said["--tools"])
     names = listed(said["--profile"])
     if tools and not names:
         # Agents of another system are started with its option alone, and by the same name of the command.
         names = ["observations" if SHOWN.keys().isdisjoint(tools) else "native"]
-    return narrowed([profile(each) for each in names], tools), (said["--store"] or [""])[-1]
+    store, project = ((said[option] or [""])[-1] for option in ("--store", "--project"))
+    return narrowed([profile(each) for each in names], tools), store, project
 
 
 def narrowed(profiles: list[Profile], words: list[str]) -> list[Profile]:

@@ -2,6 +2,7 @@
 
 import os
 import threading
+from collections.abc import Mapping
 
 from engram.model.scope import Scope
 from engram.service import Engram
@@ -14,11 +15,13 @@ class Held:
     """Opens the store at the first request, so that a server can say what it offers before, and whatever is wrong.
 
     A store that cannot be opened is tried again at the next request: a lock goes away, a mistake is mended. `home`
-    is where memories land; the folder of this process tells it unless given.
+    is where memories land; the folder of this process tells it unless given. `environment` is this process's.
     """
 
-    def __init__(self, store: str = "", home: Scope | None = None) -> None:
-        self._store = store
+    def __init__(
+        self, store: str = "", home: Scope | None = None, environment: Mapping[str, str] | None = None
+    ) -> None:
+        self._store, self._environment = store, environment
         self.home = home
         self._lock = threading.Lock()
         self._engram: Engram | None = None
@@ -33,7 +36,14 @@ class Held:
             if self._engram is None:
                 from engram.wiring import open  # noqa: PLC0415 - not before it is needed
 
-                self._engram = open(self._store, home=self.home, agent="agent", channel="elicitation").stay()
+                opened = open(
+                    self._store,
+                    home=self.home,
+                    agent="agent",
+                    channel="elicitation",
+                    environment=self._environment,
+                )
+                self._engram = opened.stay()
             return self._engram
 
     def close(self) -> None:
