@@ -882,6 +882,16 @@ def test_a_short_name_of_two_projects_lists_both(tmp_path, clock):
         assert ids(call(memory, "mem_search", query="deploy", project="api")) == [1]
 
 
+def test_a_project_that_is_called_just_so_goes_before_the_current_one_by_its_short_name(tmp_path, clock):
+    store = str(tmp_path / "store.db")
+    with opened(tmp_path, clock, store, ENGRAM_PROJECT="api") as memory:
+        save(memory, "Deploy day", "We deploy on Fridays.")
+    with opened(tmp_path, clock, store) as memory:
+        assert "engram projects merge api github.com/acme/api" in call(memory, "mem_context")["warning"]
+        assert call(memory, "mem_search", query="deploy", project="api")["project"] == "api"
+        assert call(memory, "mem_search", query="deploy", project=PROJECT)["project"] == PROJECT
+
+
 @pytest.fixture
 def between(tmp_path, clock):
     """The memory as an agent has it in a folder that holds two projects, api and web."""

@@ -95,6 +95,24 @@ class TestShortNames:
 
         assert str(scope_named(world.person.call(), "project:api")) == ACME
 
+    def test_where_the_short_name_alone_is_known_an_empty_answer_says_how_to_join_the_two(self, tmp_path):
+        world = World(home=Scope.parse(ACME))
+        told = "a person joins them: engram projects merge api github.com/acme/api"
+        assert told not in world.person.recall("Fridays").hint
+        world.person.remember("We deploy on Fridays", scope=Scope("project", "api"))
+
+        assert told in world.person.recall("Fridays").hint
+        assert told in world.person.context().hint
+        assert told not in world.person.recall("Fridays", everywhere=True).hint
+        assert told not in world.other.recall("Fridays").hint  # who may not read it is told nothing of it
+        notes = tmp_path / "notes.md"
+        notes.write_text("- The api port is 8080\n")
+        assert told in world.person.import_(str(notes), trust=True).hint
+        merge(world.person, "api", "github.com/acme/api", apply=True)
+        assert [hit.memory.text for hit in world.person.recall("Fridays").hits] == ["We deploy on Fridays"]
+        assert told not in world.person.recall("zebra").hint
+        assert told not in world.person.context().hint
+
     def test_the_short_names_of_what_may_not_be_read_tell_nothing(self, world):
         world.other.remember("We deploy on Fridays", scope=RIVAL)
 

@@ -335,7 +335,8 @@ def mem_context(
     text = numbered(brief.text) or NOTHING
     if not brief.text and brief.left_out:
         text = f"{brief.left_out} memories, none of which fits."
-    return words.enveloped(place, _fitting(f"{_fitting(text, left)}\n\n{stats}", most))
+    warning = "" if place.warning else brief.hint
+    return words.enveloped(place, _fitting(f"{_fitting(text, left)}\n\n{stats}", most), warning)
 
 
 def _fitting(text: str, most: int) -> str:

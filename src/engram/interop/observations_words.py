@@ -278,7 +278,7 @@ def _named(asks: Asks, project: str) -> Place:
     except Conflict as error:
         choices = choices_of(error)
     else:
-        if is_called(here, project):
+        if is_called(here, project) and not _is_another(asks, here, project):
             return Place(here.name, here, "explicit_override")
         workspace, choices = here.workspace, [here.name] if here.name else []
     names = list(dict.fromkeys([*choices, *known_projects(asks)]))
@@ -295,6 +295,17 @@ def _named(asks: Asks, project: str) -> Place:
             available_projects=names,
         )
     return Place(fits[0], Scope("project", fits[0], workspace), "explicit_override")
+
+
+def _is_another(asks: Asks, here: Scope, project: str) -> bool:
+    """Whether a project is called just so that is not the current one, which goes by that name for short."""
+    if _compared(here.name) == _compared(project):
+        return False
+    try:
+        held = asks.ask("list", scope=str(Scope("project", project.strip())), standing="all", limit=1).memories
+    except EngramError:
+        return False
+    return any(_compared(memory.scope.name) == _compared(project) for memory in held)
 
 
 def _ambiguous(message: str, choices: list[str], hint: str) -> Refused:

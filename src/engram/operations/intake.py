@@ -21,7 +21,7 @@ from engram.model.scope import GLOBAL
 from engram.model.session import Session, session_ids
 from engram.operations.base import Call
 from engram.operations.bearing import rivals_of, twins_of
-from engram.operations.scopes import scope_named
+from engram.operations.scopes import namesake, scope_named
 from engram.recall.meaning import CATCH_UP
 from engram.rules import intake
 from engram.rules.admission import Known
@@ -123,8 +123,11 @@ class Taking:
             dropped=dict(self.dropped.most_common()),
             redacted=dict(self.redacted.most_common()),
             faults=dict(self.faults.most_common(MOST_PROBLEMS)),
-            hint=self._unembedded() if made and not self.dry_run else "",
+            hint=self._hint() if made and not self.dry_run else "",
         )
+
+    def _hint(self) -> str:
+        return " ".join(filter(None, (self._unembedded(), namesake(self.call))))
 
     def _unembedded(self) -> str:
         """That more lack a vector than the next recalls would make by the way."""

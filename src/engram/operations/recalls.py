@@ -15,7 +15,7 @@ from engram.operations.absent import Unwatched
 from engram.operations.base import MOST_KINDS, Call, each, operation, require_between
 from engram.operations.citing import checked
 from engram.operations.marks import marks
-from engram.operations.scopes import in_view, strange_kinds, unplaced
+from engram.operations.scopes import in_view, namesake, strange_kinds, unplaced
 from engram.ports import Followed, able
 from engram.recall.brief import Section, brief
 from engram.recall.meaning import begin
@@ -82,7 +82,8 @@ def recall(
     alone = _alone(call, followed.degraded()) if followed else ""
     staged = ELSEWHERE if not answer.hits and answer.held_back.get("staged") else ""
     strange = "" if answer.hits else strange_kinds(call, where)
-    hints = (strange or answer.hint, unplaced(call, scope, everywhere=everywhere), alone, staged)
+    other = "" if answer.hits else namesake(call, scope, everywhere=everywhere)
+    hints = (strange or answer.hint, unplaced(call, scope, everywhere=everywhere), alone, staged, other)
     return answer._replace(hint="\n".join(filter(None, hints))) if strange or any(hints[1:]) else answer
 
 
@@ -144,6 +145,8 @@ def context(
         they_cite = "it cites" if len(broken) == 1 else "they cite"
         hints.append(f"{len(broken)} left out: what {they_cite} has changed. See engram evidence.")
     said = brief(sections, budget=allowance, now=call.now, labels=broken, reader=call.caller.owner)
+    if not any(one.scope.level == "project" for one in said.included):
+        hints.append(namesake(call, scope))
     noted([one.id for one in said.included], call.now)
     return said._replace(hint=" ".join(filter(None, hints)))
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from shlex import quote as quoted
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -55,6 +56,24 @@ def unplaced(
         return f"Only what holds everywhere was looked at: {error.message} {way}"
     except Conflict as error:
         return f"Only what holds everywhere was looked at: {error.message} {error.hint}"
+    return ""
+
+
+def namesake(call: Call, scope: str | Scope = "", *, everywhere: bool = False) -> str:
+    """That something is remembered under the short name of the project the caller stands in; "" elsewhere.
+
+    Other memories call a repository by that alone, and so did this one until it had a remote: it may be the same.
+    """
+    here = None if scope or everywhere else current_project(call)
+    if here is None or "/" not in here.name:
+        return ""
+    for one in _projects(call).get(alias_of(here.name).lower(), ()):
+        bare = "/" not in one.name and one.workspace == here.workspace
+        if bare and holds_something(call, replace(one, run="")):
+            merge = f"engram projects merge {quoted(one.name)} {quoted(here.name)}"
+            return (
+                f"Something is remembered in project {one.name}. If that is this one, a person joins them: {merge}"
+            )
     return ""
 
 
