@@ -118,12 +118,23 @@ def test_what_was_held_back_is_shown_with_the_same_filters(here: Site):
     expect(page.get_by_label("Standing")).to_have_value("pending")
 
 
+@pytest.mark.parametrize("figures", [30, 5000])
 @pytest.mark.parametrize(
-    "path", [f"/web/search?age={9**30}", f"/web/history?before={9**30}", f"/web/memory/mem-0001?before={9**30}"]
+    "path",
+    [
+        *("/web/search?age=", "/web/history?before=", "/web/memory/mem-0001?before=", "/web/graph?limit="),
+        *("/web/next?budget=",),
+    ],
 )
-def test_a_number_beyond_all_bounds_is_told_and_breaks_nothing(here: Site, path: str):
-    page = here.enter(path)
+def test_a_number_beyond_all_bounds_is_told_and_breaks_nothing(here: Site, path: str, figures: int):
+    page = here.enter(path + "9" * figures)
     expect(page.get_by_role("alert")).to_contain_text("Choose one" if "age" in path else "Give a number")
+
+
+@pytest.mark.parametrize("day", ["9999-12-31", "2026-02-30", "tomorrow"])
+def test_a_day_that_is_none_is_told_and_breaks_nothing(here: Site, day: str):
+    page = here.enter(f"/web/timeline?day={day}")
+    expect(page.get_by_role("alert")).to_contain_text(f"{day!r} is no day")
 
 
 def test_filters_narrow_what_is_found(here: Site):

@@ -11,7 +11,7 @@ from urllib.parse import quote, urlencode
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
-from engram.errors import EngramError
+from engram.errors import EngramError, Invalid
 from engram.model.memory import Memory, standing, voice
 from engram.model.scope import LEVELS
 from engram.service import Engram
@@ -43,6 +43,9 @@ HEADERS = {
     "X-Frame-Options": "DENY",
 }
 
+
+LONGEST_NUMBER = 18
+"""Figures of a number that a form or an address may say."""
 
 DONE = "engram-done"
 """What a page hears when something was done, so that lists and counts look again."""
@@ -86,6 +89,17 @@ class Asked(NamedTuple):
     def said(self, name: str, default: str = "") -> str:
         """What the address or the form says by this name."""
         return (self.form.get(name) or self.query.get(name) or [default])[-1]
+
+    def number(self, name: str) -> int | None:
+        """The whole number that the address or the form says by this name; None where it says none.
+
+        Raises:
+            Invalid: when it is beyond all that is counted here.
+        """
+        said = self.said(name)
+        if len(said) > LONGEST_NUMBER and said.isdecimal():
+            raise Invalid(f"{name} cannot be {said[:LONGEST_NUMBER]}….", "Give a number that something could have.")
+        return int(said) if said.isdecimal() else None
 
     def project(self, name: str) -> str:
         """The scope that a field for a project says: its bare name will do."""

@@ -21,7 +21,7 @@ FEW, MOST = 24, 200
 def show(asked: Asked) -> Response:
     """The answer to one question, as a drawing and as a list."""
     question = asked.said("question", "conflicts")
-    limit = min(int(said), MOST) if (said := asked.said("limit")).isdecimal() else FEW
+    limit = min(FEW if (said := asked.number("limit")) is None else said, MOST)
     subject, scope, found, error = asked.said("subject").strip(), asked.said("scope").strip(), None, None
     if question == "project":
         home = asked.engram.home

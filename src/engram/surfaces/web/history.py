@@ -19,8 +19,7 @@ MOST_NAMED = 2
 
 def show(asked: Asked) -> Response:
     """What was done, newest first, a page at a time."""
-    before = asked.said("before")
-    found = asked.engram.history(limit=20, before=int(before) if before.isdecimal() else None)
+    found = asked.engram.history(limit=20, before=asked.number("before"))
     template = "history_rows.html" if asked.part else "history.html"
     return asked.show(
         template,
@@ -42,11 +41,10 @@ def undo(asked: Asked) -> Response:
             asked.said("event"), memory=asked.said("memory"), confirm=asked.said("confirm") == "yes"
         )
     except Unconfirmed as error:
-        if not asked.part or not asked.said("event").isdecimal():
+        event = asked.number("event")
+        if not asked.part or event is None:
             raise
-        question = asked.word(
-            error.message, int(asked.said("event")), again="Yes, I confirm it", confirm="yes", tone="asks"
-        )
+        question = asked.word(error.message, event, again="Yes, I confirm it", confirm="yes", tone="asks")
         return HTMLResponse(question, headers=HEADERS)
     # Going back to a step, and what is done again, are decisions like any other, and are taken back as such.
     back_to = bool(asked.said("memory"))

@@ -193,11 +193,10 @@ def reject(asked: Asked) -> Response:
     )
 
 
-def _revision(asked: Asked) -> int | None:
-    said = asked.said("revision")
-    if not said.isdecimal() or len(said) > 18:
+def _revision(asked: Asked) -> int:
+    if (revision := asked.number("revision")) is None:
         raise Invalid("The form does not say what it was made for.", "Load the page again.")
-    return int(said)
+    return revision
 
 
 def _decide(asked: Asked, ask: Callable[[], Changed], word: str) -> Response:

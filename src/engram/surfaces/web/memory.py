@@ -54,8 +54,8 @@ def show(asked: Asked) -> Response:
     """Text, citations with verdicts, relations, history, neighbours in time, and the record itself."""
     shown = asked.engram.get(asked.path["memory"], around=AROUND, diffs=True)
     memory = shown.memories[0]
-    before = asked.said("before")
-    history = asked.engram.history(memory.id, limit=STEPS, before=int(before) if before.isdecimal() else None)
+    before = asked.number("before")
+    history = asked.engram.history(memory.id, limit=STEPS, before=before)
     values: dict[str, Any] = {
         "title": memory.handle,
         "here": "",
@@ -109,7 +109,7 @@ def act(asked: Asked) -> Response:
     ref, name = asked.path["memory"], asked.path["act"]
     if name not in SAID:
         raise NotFound(f"A memory has no {name!r}.", "Load the page again.")
-    engram, confirm, revision = asked.engram, asked.said("confirm") == "yes", _revision(asked)
+    engram, confirm, revision = asked.engram, asked.said("confirm") == "yes", asked.number("revision")
     seen = ref if revision is None else f"{ref}@{revision}"
     if name == "verify":
         done = engram.verify(seen, repin=asked.said("repin") == "yes", confirm=confirm)
@@ -131,16 +131,11 @@ def edit(asked: Asked) -> Response:
     done = asked.engram.revise(
         asked.path["memory"],
         text=asked.said("text").strip(),
-        revision=_revision(asked),
+        revision=asked.number("revision"),
         confirm=asked.said("confirm") == "yes",
     )
     word = "Proposed a change of" if done.outcome == "proposed" else "Revised"
     return _back(asked, f"{word} {done.memory.handle}.", done.event, done.memory)
-
-
-def _revision(asked: Asked) -> int | None:
-    said = asked.said("revision")
-    return int(said) if said.isdecimal() and len(said) <= 18 else None
 
 
 def _back(asked: Asked, message: str, event: int, now: Memory) -> Response:

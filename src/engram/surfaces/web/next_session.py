@@ -57,10 +57,9 @@ def keep_out(asked: Asked) -> Response:
 
 def _revised(asked: Asked, message: str, **changes: object) -> Response:
     """Change a memory as it was seen; whoever saw an older one is refused."""
-    said = asked.said("revision")
     done = asked.engram.revise(
         asked.said("memory"),
-        revision=int(said) if said.isdecimal() else None,
+        revision=asked.number("revision"),
         **changes,  # type: ignore[arg-type] # options of revise
     )
     return asked.done("", f"{message}: {done.memory.handle}.", done.event, back="/next", now=done.memory)
@@ -68,7 +67,7 @@ def _revised(asked: Asked, message: str, **changes: object) -> Response:
 
 def _told(asked: Asked) -> dict[str, Any]:
     scope, query = asked.project("scope"), asked.said("query").strip()
-    budget = int(said) if (said := asked.said("budget")).isdecimal() else 0
+    budget = asked.number("budget") or 0
     values: dict[str, Any] = {
         "title": "Next session", "here": "next", "error": None, "brief": None, "lines": (), "kept_out": (),
         "place": str(asked.engram.home),

@@ -63,7 +63,7 @@ def _end_of(day: str) -> datetime | None:
         return None
     try:
         return datetime.fromisoformat(day).replace(tzinfo=UTC) + timedelta(days=1)
-    except ValueError:
+    except (ValueError, OverflowError):
         raise Invalid(f"{day!r} is no day.", "Write it as 2026-01-31.") from None
 
 
