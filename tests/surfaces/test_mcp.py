@@ -198,6 +198,8 @@ async def test_what_a_smarter_model_could_have_avoided_is_a_tool_error(engram: D
             await client.call_tool("promote", {"memory": "mem-0001"})
         with pytest.raises(MCPError) as no_page:
             await client.read_resource("memory://memory/mem-0999")
+        with pytest.raises(MCPError) as no_name:
+            await client.read_resource("memory://project/%40%40")
         with pytest.raises(MCPError) as no_address:
             await client.read_resource("memory://nothing")
 
@@ -209,6 +211,8 @@ async def test_what_a_smarter_model_could_have_avoided_is_a_tool_error(engram: D
     assert no_tool.value.error.code == types.INVALID_PARAMS
     assert "remember" in no_tool.value.error.message
     assert no_page.value.error.data["uri"] == "memory://memory/mem-0999"
+    assert (no_name.value.error.code, no_name.value.error.data["code"]) == (types.INVALID_PARAMS, "invalid")
+    assert no_name.value.error.data["uri"] == "memory://project/%40%40"
     assert no_address.value.error.code == types.INVALID_PARAMS
 
 

@@ -15,7 +15,7 @@ from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from engram import __version__
-from engram.errors import Corrupt, EngramError, Invalid, NotFound
+from engram.errors import Corrupt, EngramError, Invalid, NotFound, Unavailable
 from engram.interop.tools import Answer, Profile, Prompt, Resource, Tool
 from engram.service import Engram
 from engram.surfaces.mcp import asking
@@ -182,8 +182,15 @@ class _Desk:
         except EngramError as error:
             reword(error, self._tools.says, params.name)
             if isinstance(error, Corrupt):
-                raise MCPError(types.INTERNAL_ERROR, error.message, error.body()) from None
+                raise self._refused(error) from None
             return _result(entry.profile.failed(error), is_error=True)
+
+    def _refused(self, error: EngramError, **beside: str) -> MCPError:
+        """An error where no result could tell it; its code says whether the client could have avoided it."""
+        reword(error, self._tools.says)
+        broken = isinstance(error, Corrupt | Unavailable)
+        code = types.INTERNAL_ERROR if broken else types.INVALID_PARAMS
+        return MCPError(code, error.message, {**beside, **error.body()})
 
     async def _run(
         self, ctx: Ctx, entry: Entry, said: dict[str, Any]
@@ -245,10 +252,8 @@ class _Desk:
         try:
             engram = await self._opened(ctx)
             text = await _aside(partial(resource.run, asking.Watching(engram, self._tools), **names))
-        except NotFound as error:
-            raise MCPError(types.INVALID_PARAMS, error.message, {"uri": uri, **error.body()}) from None
         except EngramError as error:
-            raise MCPError(types.INTERNAL_ERROR, error.message, error.body()) from None
+            raise self._refused(error, uri=uri) from None
         return types.ReadResourceResult(
             contents=[types.TextResourceContents(uri=uri, text=text, mime_type=resource.media_type)]
         )
@@ -274,10 +279,10 @@ class _Desk:
                 raise NotFound(f"There is no prompt {params.name!r}.", f"There are: {known}.")
             given = params.arguments or {}
             said = {name: given[name] for name, _ in prompt.arguments if name in given}
-            engram = await self._opened(ctx)
-            text = await _aside(partial(prompt.run, engram, **said))
+            asks = asking.Watching(await self._opened(ctx), self._tools)
+            text = await _aside(partial(prompt.run, asks, **said))
         except EngramError as error:
-            raise MCPError(types.INVALID_PARAMS, error.message, error.body()) from None
+            raise self._refused(error) from None
         content = types.TextContent(text=text)
         return types.GetPromptResult(messages=[types.PromptMessage(role="user", content=content)])
 
