@@ -295,7 +295,9 @@ def test_a_credential_in_a_note_is_taken_out(world: World, tmp_path: Path):
     path = tmp_path / "old.md"
     path.write_text(f"- The key is AKIA{'ABCDEFGH' * 2} for now\n", encoding="utf-8")
     world.person.import_(str(path))
-    assert all("AKIAABCD" not in one.text for one in world.everything().values())
+    (kept,) = world.everything().values()
+    assert kept.text.startswith("The key is ")
+    assert "AKIAABCD" not in kept.text
 
 
 def test_an_agent_takes_in_nothing(world: World, notes: str):

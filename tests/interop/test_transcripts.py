@@ -247,6 +247,7 @@ def test_only_what_was_appended_is_read_the_next_time(tmp_path: Path):
 def test_reading_goes_on_behind_any_turn():
     reading = read(only(CLAUDE))
 
+    assert len(reading.turns) > 2
     for place, turn in enumerate(reading.turns):
         assert read(only(CLAUDE), turn.mark).turns == reading.turns[place + 1 :]
 

@@ -57,14 +57,16 @@ def test_what_is_written_for_an_agent_can_be_read_by_it(agent: Agent, tmp_path: 
 
 @pytest.mark.parametrize("agent", AGENTS, ids=lambda agent: agent.name)
 def test_every_hook_that_is_written_names_an_event_we_know_and_its_agent(agent: Agent, tmp_path: Path):
-    for text in written(agent, home(tmp_path)).values():
-        for groups in commands(text):
-            words = shlex.split(json.loads(f'"{"".join(groups)}"'))
+    found = [groups for text in written(agent, home(tmp_path)).values() for groups in commands(text)]
 
-            assert words[0] == START.program
-            assert words[1] == "hook"
-            assert forms.read(agent.name, words[2], {}).agent == agent.name
-            assert words[3:] == ["--agent", agent.name]
+    assert bool(found) == (agent.name not in ("opencode", "zed"))  # which have none
+    for groups in found:
+        words = shlex.split(json.loads(f'"{"".join(groups)}"'))
+
+        assert words[0] == START.program
+        assert words[1] == "hook"
+        assert forms.read(agent.name, words[2], {}).agent == agent.name
+        assert words[3:] == ["--agent", agent.name]
 
 
 @pytest.mark.parametrize("agent", AGENTS, ids=lambda agent: agent.name)

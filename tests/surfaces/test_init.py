@@ -236,7 +236,9 @@ def test_a_name_that_was_never_accepted_has_no_memories_to_bring_along(api: Path
     (api / ".engram" / "config.json").write_text('{"project": "secret"}')
     run(["acme-api", "--force"], json=False)
 
-    assert "secret" not in capsys.readouterr().out
+    told = capsys.readouterr().out
+    assert told.startswith("✓ This project is acme-api now")
+    assert "secret" not in told
 
 
 @pytest.mark.usefixtures("api")

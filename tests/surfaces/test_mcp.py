@@ -518,6 +518,7 @@ def test_a_server_without_a_tool_does_not_speak_of_it():
     fewer = profile._replace(tools=tuple(tool for tool in profile.tools if tool.name in ("recall", "get")))
 
     told = instructions(registered([fewer]))
+    assert told.startswith("Long-term memory")
     assert "remember" not in told
     assert "session_end" not in told
 

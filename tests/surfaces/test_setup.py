@@ -687,7 +687,9 @@ def test_a_store_that_the_settings_name_too_is_not_said(setup: Driver):
         str(setup.folder / ".config" / "engram" / "engram.toml"), f'store = "{setup.store}"\n'.encode(), 0o600
     )
 
-    assert "ENGRAM_STORE" not in setup("setup", "zed").out
+    said = setup("setup", "zed").out
+    assert "Nothing was written" in said
+    assert "ENGRAM_STORE" not in said
 
 
 # --- the page ---

@@ -447,6 +447,8 @@ def test_no_string_in_any_argument_breaks_a_tool(team: Team):
 
 
 def test_every_line_of_the_log_is_one_of_ours(team: Team):
+    team.ask("", "GET", "/v1/stats", x_request_id="one-of-ours")
+    logged(team, "one-of-ours")
     for line in team.log.read_text().splitlines():
         assert {"time", "level", "logger", "message"} <= set(json.loads(line))
 

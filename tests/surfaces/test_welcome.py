@@ -141,4 +141,6 @@ def test_a_word_that_cannot_be_is_told_with_what_can(
 
 
 def test_a_command_without_a_text_is_not_told_to_quote_one(engram: Driver):
-    assert "quotes" not in engram("replicas", "list").err
+    done = engram("replicas", "list")
+
+    assert (done.code, "takes no list" in done.err, "quotes" in done.err) == (2, True, False)
