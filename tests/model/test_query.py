@@ -120,9 +120,9 @@ def test_counts_that_disagree_are_no_error():
     """A commit may fall between the two counts, and remembered ones lag behind."""
     asked = [("rare",)]
 
-    assert shares([1.0], asked, Census(3, {}), Census(3, {"rare": 1}))[0] >= 0
-    assert shares([1.0], asked, Census(3, {"rare": 7}), Census(3, {"rare": 7}))[0] >= 0
-    assert shares([1.0], asked, Census(0, {}), Census(1, {"rare": 1}))[0] >= 0
+    assert 0 < shares([1.0], asked, Census(3, {}), Census(3, {"rare": 1}))[0] <= 1
+    assert 0 < shares([1.0], asked, Census(3, {"rare": 7}), Census(3, {"rare": 7}))[0] <= 1
+    assert 0 < shares([1.0], asked, Census(0, {}), Census(1, {"rare": 1}))[0] <= 1
 
 
 @given(

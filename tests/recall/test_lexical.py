@@ -162,7 +162,9 @@ def test_any_text_without_control_characters_is_answered(question: str):
     world = World()
     say(world, DEPLOY)
     if question.strip():
-        world.person.recall(question, words=True, weak=True)
+        answer = world.person.recall(question, words=True, weak=True)
+        assert answer.query == question
+        assert {hit.memory.text for hit in answer.hits} <= {DEPLOY}
 
 
 @pytest.mark.parametrize("filling", ["deploy ", "".join(f"word{n} " for n in range(90_000))], ids=["same", "other"])

@@ -1,12 +1,12 @@
 """Which sentences of a talk are proposed: a labelled set of them, and what is never looked at."""
 
-import re
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engram.rules.harvest import LONGEST_TALK, MOST_A_TURN, holds_everywhere, says_something, statements
+from engram.rules.harvest import EXCERPT, LONGEST_TALK, MOST_A_TURN, holds_everywhere, says_something, statements
+from engram.rules.kinds import KINDS
 
 SAID = """
 convention  | Always use pnpm in this repository.
@@ -538,11 +538,26 @@ def test_a_sentence_that_a_model_found_is_one():
     assert says_something("データベースは毎週日曜日に消去されます")
 
 
-@given(st.text(max_size=600), st.sampled_from(["user", "assistant"]))
-def test_any_text_at_all_can_be_looked_at(said: str, role: str):
-    for one in statements(role, said):
+BEGINNINGS = (
+    "",
+    "Always use ",
+    "We decided to go with ",
+    "My name is ",
+    "Remember that it is ",
+    "No, use ",
+    "## Learnings\n- ",
+)
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from(BEGINNINGS), st.text(max_size=120))), st.sampled_from(["user", "assistant"])
+)
+def test_any_text_at_all_can_be_looked_at(said: list[tuple[str, str]], role: str):
+    for one in statements(role, "\n".join(begins + goes_on for begins, goes_on in said)):
         assert one.text.strip()
-        assert re.fullmatch(r"[a-z]+", one.kind)
+        assert one.kind in KINDS
+        assert 0 < len(one.excerpt) <= EXCERPT
+        assert role == "user" or one.kind in ("decision", "learning")
 
 
 @pytest.mark.parametrize(

@@ -288,9 +288,10 @@ def test_spacing_quotes_final_stops_and_plain_capitals_do_not_keep_texts_apart(a
 
 @given(anything, anything)
 def test_any_two_strings_are_accepted(a, b):
-    same(a, b)
-    contradiction(a, b)
-    similarity(a, b)
+    assert same(a, b) == same(b, a)
+    assert 0 <= similarity(a, b) <= 1
+    assert not (same(a, b) and contradiction(a, b))
+    assert (contradiction(a, b) is None) == (contradiction(b, a) is None)
 
 
 @given(anything, anything, anything)
