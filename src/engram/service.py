@@ -308,7 +308,7 @@ class Engram:
         return found, _incoming.outgoing(call, one, found)
 
     def says(self, hint: str, asked: str = "") -> str:
-        """A hint as it is written: for who types commands, whatever was `asked`."""
+        """A hint as it is written, in commands to type; other surfaces say it in the words of what was `asked`."""
         del asked
         return hint
 

@@ -18,7 +18,7 @@ SATURATION = 1.2
 """BM25's k1: how soon saying a word again stops to count. FTS5 fixes it, so every engine uses it."""
 
 FEW = 20
-"""In a store of fewer memories every word is taken to be as rare as in one of so many: it says nothing yet."""
+"""A store with fewer memories is taken to have so many: in a small one, how rare a word is says nothing yet."""
 
 NO_VARIANTS: Mapping[str, tuple[str, ...]] = MappingProxyType({})
 

@@ -50,6 +50,8 @@ LEAST_SIFTED = 100
 """How many records are read at a time at least, where only some of them are kept."""
 
 PURGED = "purge"
+"""The action by which records are erased."""
+
 PLACED: tuple[RecordType, ...] = ("memory", "session")
 """The types of record that stand in a workspace."""
 

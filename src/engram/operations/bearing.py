@@ -18,8 +18,13 @@ from engram.rules.relations import pair_id, taking_effect
 from engram.rules.routing import MOST_RIVALS
 
 MOST_RELATED = 1000
+"""How many relations of one memory are read."""
+
 MOST_NEAR = 40
+"""How many memories of the same text or outline are read beside a proposal."""
+
 MOST_LINKS = 16
+"""How far the chain of what replaced a memory is followed."""
 
 
 def known(call: Call, proposal: Proposal) -> Known:

@@ -33,7 +33,10 @@ def doubted(call: Call, proposal: Proposal) -> tuple[Memory, ...]:
 
 
 def _most_of(terms: list[str], where: Filter) -> Query:
-    """A question for what has most of the words: whoever leaves out few of them has one of each group."""
+    """A question for what has most of the words.
+
+    They stand in groups of just more words than may be left out, so that whatever has most has one of every group.
+    """
     size = int((1 - SHARED) * len(terms)) + 1
     groups = [terms[at : at + size] for at in range(0, len(terms) - size + 1, size)]
     variants = {group[0]: tuple(group[1:]) for group in groups}

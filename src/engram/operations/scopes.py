@@ -1,4 +1,4 @@
-"""Which scopes a question looks at, and what an empty answer is told: where nobody looked, and what nothing is."""
+"""Which scopes a question looks at; and hints, which places were left out, and which kinds do not exist."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress

@@ -17,7 +17,6 @@ NO_LABELS: Mapping[str, str] = MappingProxyType({})
 SOON_STALE = 14
 """Days before the end of its freshness from which a line says so."""
 
-
 MOST_NAMED = 80
 """Letters of the words that say whose a memory is."""
 

@@ -98,9 +98,10 @@ def _queries(about: Gathering, memory: Memory, vector: bytes) -> Iterable[Query]
 
 
 def _groups(terms: tuple[str, ...]) -> Mapping[str, tuple[str, ...]]:
-    """The words in groups, of each of which a memory must say one: then it has several, and few others have them.
+    """The words in groups; a memory is found that says one word of each group, and so several words in all.
 
-    Up to four words stand in groups that any two of them satisfy; up to six, in those that any four of them do.
+    The key of a group is its first word. Up to six words stand in a ring, and each group is a word with up to two
+    after it; of more words, the first four stand in two groups.
     """
     count = len(terms)
     if count <= MOST_ROUND:

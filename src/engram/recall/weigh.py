@@ -54,7 +54,7 @@ LEAST = -0.25
 """However far off a meaning is, the words of a question still count."""
 
 STRANGE = 5.5
-"""What it takes off the odds that the question is about somebody unknown."""
+"""What relevance loses, in log-odds, where the question first names somebody of whom no memory tells."""
 
 PINNED, VERIFIED = 1.15, 1.05
 PER_IMPORTANCE = 0.02
@@ -75,7 +75,7 @@ FULL = WORDS + MEANING
 
 
 class Candidate(NamedTuple):
-    """One memory with what the searches said: the share of the words, the place above the embedder's floor."""
+    """One memory with what the searches said of it: how much of the question's words it has, and how near it is."""
 
     memory: Memory
     words: float = 0.0
@@ -89,7 +89,7 @@ class Asking(NamedTuple):
     question: str
     now: datetime
     time: Asked
-    strange: bool = False  # whether it names first what no memory has ever heard of
+    strange: bool = False  # whether whom or what it names first is in no memory
     phrases: tuple[str, ...] = ()  # what it says in quotation marks
 
 
@@ -125,8 +125,8 @@ def relevance(words: float, meaning: float | None, *, strange: bool = False, ger
     """How likely it is that something that fits so well has to do with the question at all.
 
     A logistic curve, set on questions that have an answer, questions asked of the wrong conversation, and our own
-    cases. `strange` says that whom or what the question names first no memory has ever heard of: then
-    only a very good fit counts. To a model that learned English, all that is German looks related: where the
+    cases. `strange` says that whom or what the question names first is in no memory: then only a very good fit
+    counts. To a model that learned English, all that is German looks related: where the
     question is `german`, words count twice, and what has none of them must mean very much the same.
     """
     if meaning is None:

@@ -40,7 +40,6 @@ WORDS_COUNT = 0.15
 OPPOSED = 0.3
 """The least share of words in common from which a contradiction is looked for: one differs in a single value."""
 
-
 ROOT = 5
 """Letters by which two words are taken for forms of one: not every language has its endings cut off by `terms`."""
 

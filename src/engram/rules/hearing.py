@@ -25,9 +25,9 @@ GUARDED = frozenset(
 
 
 class Trust(NamedTuple):
-    """Whose word counts: every replica's, but for strangers, of whom only the first so many events do."""
+    """Whose word counts: that of every replica, unless it is a stranger."""
 
-    strangers: Mapping[str, int] = {}
+    strangers: Mapping[str, int] = {}  # by replica: the last position that still counts, 0 where nothing does
     owner: str = ""  # to whom what a stranger says belongs
     names: Mapping[str, Mapping[str, str]] = {}  # by replica: what it calls a project → what this store calls it
     bound: Mapping[str, str] = {}  # by replica: the only owner it speaks for, where a server vouches for that
