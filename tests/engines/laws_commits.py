@@ -466,10 +466,11 @@ class CommitLaws:
         engine.commit(change(memory("id-1", owner="ada")))
         embed(engine, (memory("id-1"), EAST))
         everyone = (Filter(owner="ada"), Filter(ids=("id-1",)), Filter(within=Scope()), Filter(kinds=("fact",)))
-        for where in everyone:
-            assert engine.scan("memory", where, Access("bob")).records == ()
-            assert found(engine, DEPLOY, access=Access("bob"), where=where) == []
-            assert near(engine, EAST, access=Access("bob"), where=where) == []
+        for whose, seen in (("ada", ["id-1"]), ("bob", [])):
+            for where in everyone:
+                assert ids(engine.scan("memory", where, Access(whose)).records) == seen
+                assert found(engine, DEPLOY, access=Access(whose), where=where) == seen
+                assert near(engine, EAST, access=Access(whose), where=where) == seen
 
     # --- E12: check ---
 

@@ -190,6 +190,7 @@ class WordLaws:
     def test_e3_a_star_does_not_reach_into_places_or_columns(self, engine):
         engine.commit(change(memory("id-1", "zebra", scope=Scope.parse("project:zoo"))))
 
+        assert found(engine, "zeb*") == ["id-1"]
         for term in ("proj*", "zoo*", "text*", "tags*", "1*"):
             assert found(engine, term) == [], term
 

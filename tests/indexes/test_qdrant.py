@@ -172,9 +172,12 @@ def filled(request) -> tuple[QdrantIndex, list[Memory]]:
     return index, made
 
 
-@pytest.mark.usefixtures("filled")
-def test_one_org_finds_nothing_of_another():
-    assert new_index("other").find(Query(terms=("zebra",)), MINE, 100) == []
+def test_one_org_finds_nothing_of_another(filled):
+    index, _ = filled
+    for query in (Query(terms=("zebra",)), Query(vector=EAST, space=SPACE)):
+        assert index.find(query, MINE, 100) != []
+        assert index.of("other").find(query, MINE, 100) == []
+    assert (index.of("other").mark(), index.of("other").bare(100)) == (0, [])
 
 
 def test_every_org_of_a_database_has_an_index_of_its_own():
