@@ -23,7 +23,7 @@ import pytest
 from engines.asking import DEPLOY, SECOND, embed, found, near, waiting
 from engines.samples import EAST, MINE, NORTH, SPACE, UP, Story, change, everything, ids, later, memory
 from engines.stores import assert_whole, count, open_store, raw
-from engram.engines import sqlite, sqlite_file
+from engram.engines import sqlite, sqlite_file, sqlite_rescue
 from engram.engines.sqlite import SqliteEngine
 from engram.errors import Corrupt, EngramError, Invalid, Unavailable
 from engram.model.filter import Access, Filter
@@ -1138,3 +1138,25 @@ def test_a_path_that_sqlite_cannot_open_is_told_as_too_long(tmp_path):
 
     assert "more than 511 bytes" in refused.value.hint
     assert not deep.exists()
+
+
+# --- what raw bytes still tell ---
+
+
+@pytest.mark.parametrize("edge", [sqlite_rescue.SMALL, sqlite_rescue.SMALL << 4, sqlite_rescue.LARGEST])
+@pytest.mark.parametrize("letter", ["a", "é", "漢", "\\", '"', "\n", "\x01"], ids=ascii)
+def test_a_document_of_any_length_is_found_among_raw_bytes(tmp_path, edge, letter):
+    """Whatever stands where a look at the bytes ends: half a letter, half an escape, the end itself."""
+    unit = len(json.dumps(letter, ensure_ascii=False).encode()) - 2
+    many = edge // unit
+    texts = [letter * (many - n) + "!" * (n % 7) for n in range(0, 40, 1 if edge < sqlite_rescue.LARGEST else 8)]
+    fits = [text for text in texts if len(as_bytes(text)) <= sqlite_rescue.LARGEST]
+    path = tmp_path / "raw"
+    path.write_bytes(b'\x00{"torn": "\xff\x00' + b'"{"\x00'.join(map(as_bytes, texts)) + b"\x00" * 99)
+
+    assert [each["text"] for each in sqlite_rescue._carved(str(path)) if "text" in each] == fits
+    assert 0 < len(fits) < len(texts) or edge < sqlite_rescue.LARGEST
+
+
+def as_bytes(text: str) -> bytes:
+    return json.dumps({"text": text}, ensure_ascii=False).encode()

@@ -17,8 +17,11 @@ from engram.engines.salvage import SIGNS, TRIES, newest, parsed, told_by_history
 from engram.model.codec import RECORDS, Document, RecordType
 
 MARK = b'{"'
-LARGEST = 1 << 20
-"""No document is longer than this many bytes."""
+SMALL, LARGEST = 1 << 12, 1 << 20
+"""So many bytes are looked at first, for most documents are short; and no document is longer than so many."""
+
+CUT = 16
+"""An error within so many letters of the end may come from where the look ended, and not from what is there."""
 
 
 def salvage(path: str) -> Iterator[tuple[RecordType, Document]]:
@@ -78,10 +81,31 @@ def _carved(path: str) -> Iterator[dict[str, Any]]:
             content = file.read()
     except OSError:
         return
-    decode, at = json.JSONDecoder().raw_decode, content.find(MARK)
+    at = content.find(MARK)
     while at >= 0:
         with suppress(ValueError, RecursionError):
-            document, _ = decode(content[at : at + LARGEST].decode("utf-8", "replace"))
+            document = _object_at(content, at)
             if isinstance(document, dict):
                 yield document
         at = content.find(MARK, at + 1)
+
+
+def _object_at(content: bytes, at: int) -> Any:  # noqa: ANN401 - any JSON
+    """What is written in JSON at a place; where a short look does not reach its end, a longer one is taken.
+
+    Raises:
+        ValueError: when it is none.
+    """
+    size = SMALL
+    while True:
+        text = content[at : at + size].decode("utf-8", "replace")
+        try:
+            return _scan(text)[0]
+        except json.JSONDecodeError as error:
+            cut = error.msg.startswith("Unterminated") or error.pos > len(text) - CUT
+            if not cut or size >= LARGEST or at + size >= len(content):
+                raise
+        size = min(size << 4, LARGEST)
+
+
+_scan = json.JSONDecoder().raw_decode
