@@ -358,19 +358,19 @@ class SqliteEngine:
         """
         db = self._connection()
         db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
-        mine, noted = [], set[int]()
+        raw = [file for suffix in ("", "-wal") if os.path.exists(file := f"{self.path}{suffix}")]
+        left = [needle for file in raw for needle in _held_in(file, needles)]
+        noted: list[tuple[int, bytes]] = []
+        for seq, note in db.execute("SELECT seq, payload -> '$.note' FROM event WHERE payload IS NOT NULL"):
+            noted += [(seq, needle) for needle in needles if needle in note.encode()]
         # What another record says as well is no trace of this one, nor is what agents and places are called.
         told = [*(f"{type} WHERE instr(doc, ?1)" for type in RECORDS), "place WHERE instr(scope, ?1)"]
         told += ["event WHERE instr(payload -> '$.edits', ?1) OR instr(envelope, ?1)"]
         said = " UNION ALL ".join(f"SELECT 1 FROM {each}" for each in told) + " LIMIT 1"
-        for needle in needles:
-            if not fetch(db, said, needle.decode()):
-                mine.append(needle)
-                sql = "SELECT seq FROM event WHERE instr(payload -> '$.note', ?)"
-                noted.update(seq for (seq,) in fetch(db, sql, needle.decode()))
-        raw = [f"{self.path}{suffix}" for suffix in ("", "-wal")]
-        found = sum(_count(file, mine) for file in raw if os.path.exists(file))
-        return (found if needles else None), tuple(map(noted_at, sorted(noted)))
+        mine = {n for n in {*left, *(n for _, n in noted)} if not fetch(db, said, n.decode())}
+        found = sum(needle in mine for needle in left)
+        places = sorted({seq for seq, needle in noted if needle in mine})
+        return (found if needles else None), tuple(map(noted_at, places))
 
     def _check_file(self, *, repair: bool) -> Iterator[Finding]:
         problems = sqlite_file.loose_modes(self.path, os.stat(self.path), private_folder=self._private_folder)
@@ -435,11 +435,11 @@ def _backlog(db: apsw.Connection, access: Access) -> Backlog:
     return backlog_of(fetch(db, sql, *values, MOST_COUNTED))
 
 
-def _count(file: str, needles: list[bytes]) -> int:
-    """How many of these can be read in a file."""
+def _held_in(file: str, needles: list[bytes]) -> set[bytes]:
+    """Those of these that can be read in a file."""
     missing, kept = set(needles), b""
     for block in sqlite_file.raw_bytes(file):
         window = kept + block
         missing -= {needle for needle in missing if needle in window}
         kept = window[-256:]  # more than a piece is long, so that none is cut in two
-    return len(needles) - len(missing)
+    return set(needles) - missing
