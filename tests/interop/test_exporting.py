@@ -155,6 +155,21 @@ def test_what_waits_or_is_gone_is_told_as_having_no_place(tmp_path: Path):
 OTHERS = sorted(WRITERS.keys() - {"jsonl"})
 
 
+def test_what_rows_by_key_tell_in_part_is_told_as_having_no_place(tmp_path: Path):
+    world = World()
+    world.person.remember("Mine alone", key="a", scope="project:api", visibility="private")
+    world.person.remember("Of one run", key="b", scope="project:api@nightly", visibility="shared")
+    world.person.remember("As a file says", key="c", cite=["src/api.py:10-20"])
+    world.person.remember(
+        "Said in a message", key="d", cite=["message:m-1"], scope="red/project:api", visibility="shared"
+    )
+    told = world.person.export(str(tmp_path / "rows.json"), form="keyed").dropped
+    in_part = ("visibility", "scope", "citations")
+    assert {name: told[name] for name in in_part} == dict.fromkeys(in_part, 1)
+    rows = {row["key"]: row for row in json.loads((tmp_path / "rows.json").read_text())}
+    assert (rows["d"]["projectId"], rows["d"]["workspaceId"]) == ("api", "red")
+
+
 @pytest.mark.parametrize("form", OTHERS)
 def test_relations_and_sessions_are_written_or_told_as_having_no_place(tmp_path: Path, form: str):
     world = World()

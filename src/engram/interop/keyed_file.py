@@ -19,13 +19,13 @@ from engram.interop.forms import Foreign, Form, Problem, Source, foreign_id
 from engram.interop.keyed_rows import kind_of_category
 from engram.interop.streams import print_list, rows
 from engram.interop.writing import Stock, Tally, Writer
-from engram.model.memory import Citation, Context, Memory, standing
+from engram.model.memory import Citation, Context, Memory, Visibility, standing
 from engram.model.scope import Scope
 
 NAME = "keyed"
 COLUMNS = (
     *("id", "key", "value", "summary", "category", "tags", "importance", "pinned", "expiresAt", "source"),
-    *("scope", "projectId", "agentId", "sessionId", "createdAt", "updatedAt"),
+    *("scope", "projectId", "agentId", "sessionId", "workspaceId", "createdAt", "updatedAt"),
 )
 CARRIED = frozenset(
     {
@@ -36,10 +36,12 @@ CARRIED = frozenset(
 """Fields of a memory that a row tells, or that follow from its being there."""
 
 SPELT = {
-    re.sub("[A-Z]", lambda found: f"_{found[0].lower()}", name): name
-    for name in (*COLUMNS, "workspaceId", "orgId", "userId")
+    re.sub("[A-Z]", lambda found: f"_{found[0].lower()}", name): name for name in (*COLUMNS, "orgId", "userId")
 }
 """Names of columns as databases write them → as they are known."""
+
+LINKED = ("message", "session")
+"""What a source of a row may be."""
 
 LISTS = ("memories", "data", "rows", "items")
 LARGEST_CELL = 1024 * 1024
@@ -68,6 +70,8 @@ def row_of(memory: Memory) -> dict[str, Any]:
         "createdAt": second(memory.created_at),
         "updatedAt": second(memory.updated_at),
     }
+    if scope.workspace:
+        row["workspaceId"] = scope.workspace
     if memory.citations:
         row["sources"] = [{"type": one.kind, "id": one.ref} for one in memory.citations]
     return row
@@ -94,7 +98,7 @@ def _memory(row: Mapping[str, Any]) -> tuple[Memory, list[str]]:
         origin="inferred" if row.get("source") == "auto" else "said",
         scope=scope,
         session=text_of(row.get("sessionId")),
-        visibility="private" if scope.level == "global" else "shared",
+        visibility=_seen(scope),
         citations=tuple(_sources(row.get("sources"))),
         context=Context(word="" if category == kind else category),
         status="promoted",
@@ -103,6 +107,11 @@ def _memory(row: Mapping[str, Any]) -> tuple[Memory, list[str]]:
         updated_at=moment(row.get("updatedAt"), row.get("createdAt")),
     )
     return theirs.keep(made, NAME, id, row, row_of(made))
+
+
+def _seen(scope: Scope) -> Visibility:
+    """Who sees a row is told by its scope alone."""
+    return "private" if scope.level == "global" else "shared"
 
 
 def _scope(row: Mapping[str, Any]) -> Scope:
@@ -117,7 +126,7 @@ def _scope(row: Mapping[str, Any]) -> Scope:
 def _sources(said: Any) -> Iterator[Citation]:  # noqa: ANN401 - as it stands there
     for one in said if isinstance(said, list) else ():
         kind, ref = (one.get("type"), one.get("id")) if isinstance(one, dict) else ("message", one)
-        if kind in ("message", "session") and ref:
+        if kind in LINKED and ref:
             yield Citation("session" if kind == "session" else "message", text_of(ref))
 
 
@@ -188,8 +197,19 @@ def _rows(stock: Stock, tally: Tally) -> Iterator[dict[str, Any]]:
             tally.lost(f"{standing(memory, stock.now)} memories")
             continue
         tally.took(memory, CARRIED, NAME)
+        tally.lost(*_cut(memory))
         yield theirs.restore(NAME, memory, row_of(memory))
     tally.lost(*("relations" for _ in stock.relations()), *("sessions" for _ in stock.sessions()))
+
+
+def _cut(memory: Memory) -> Iterator[str]:
+    """The fields of which a row tells a part only."""
+    if memory.scope.run or memory.scope.level == "session":
+        yield "scope"
+    if memory.visibility != _seen(memory.scope):
+        yield "visibility"
+    if any(one != Citation(one.kind, one.ref) or one.kind not in LINKED for one in memory.citations):
+        yield "citations"
 
 
 def _is_there(memory: Memory, now: datetime) -> bool:
