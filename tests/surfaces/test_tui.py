@@ -595,3 +595,26 @@ def test_the_picture_in_the_guide_is_what_the_screen_shows(memory: Engram):
         assert "url(http" not in drawn.replace('"', "")
 
     driven(memory, drive, size=(124, 30))
+
+
+# What others do meanwhile
+
+
+@pytest.mark.parametrize("pane", ["1", "2", "3"])
+def test_a_memory_that_is_gone_meanwhile_is_told_where_one_comes_to_it(memory: Engram, pane: str):
+    ids = [memory.remember(f"My passport number {n} is in the safe", kind="identity").memory.id for n in range(3)]
+    if pane == "2":
+        ids = [memory.promote(id, confirm=True).memories[0].id for id in ids]
+
+    async def drive(pilot: Pilot[None], app: Twin) -> None:
+        await pilot.press(pane)
+        await pilot.pause(0.5)
+        app.pane.focus_list()
+        for id in ids:
+            memory.purge(id, confirm=True)
+        for key in ("j", "j", "k", "enter", "escape", "j"):
+            await pilot.press(key)
+            await pilot.pause()
+        assert pane == "3" or "There is no memory" in shown(app) + told(app)
+
+    driven(memory, drive)

@@ -70,6 +70,7 @@ class Pane(Vertical):
     ]
 
     _shown = ""  # what the right half says, before its lines are broken
+    _next: Any = None  # where the list goes on, if it does
 
     @property
     def twin(self) -> "Twin":
@@ -94,6 +95,9 @@ class Pane(Vertical):
 
     def reload(self) -> None:
         """Read what it shows anew."""
+
+    def go_on(self) -> None:
+        """Read on, beyond the end of the list."""
 
     def about(self, key: str) -> str:
         """Everything about a line, with colours of a terminal."""
@@ -149,8 +153,16 @@ class Pane(Vertical):
     @on(OptionList.OptionHighlighted)
     def _stand(self) -> None:
         if key := self.key():
-            self.show(self.about(key))
+            try:
+                self.show(self.about(key))
+            except EngramError as error:  # another program may have taken it away
+                self.show(error.message)
         self.app.refresh_bindings()
+
+    @on(OptionList.OptionHighlighted)
+    def _reach_end(self, stood: OptionList.OptionHighlighted) -> None:
+        if self._next and stood.option_index >= stood.option_list.option_count - 2:
+            self.twin.refused_by(self.go_on)
 
     @on(OptionList.OptionSelected)
     def _open(self) -> None:
@@ -169,7 +181,6 @@ class Inbox(Pane):
     def __init__(self) -> None:
         super().__init__(id="inbox")
         self._waiting: dict[str, Candidate] = {}
-        self._next: str | None = None
         self._skipped: set[str] = set()
 
     def reload(self) -> None:
@@ -230,12 +241,11 @@ class Inbox(Pane):
         self.border_title = f"{len(self._waiting)}{'+' if self._next else ''} waiting"
         self.fill(options, "Nothing waits for review.", key)
 
-    @on(OptionList.OptionHighlighted)
-    def _reach_end(self, stood: OptionList.OptionHighlighted) -> None:
-        if self._next and stood.option_index >= stood.option_list.option_count - 2:
-            key = self.key()
-            self._more()
-            self._list(key)
+    def go_on(self) -> None:
+        """More of what waits."""
+        key = self.key()
+        self._more()
+        self._list(key)
 
 
 class Search(Pane):
@@ -316,7 +326,6 @@ class History(Pane):
         self._names: dict[str, str] = {}
         self._about: dict[str, str] = {}
         self._undone: set[str] = set()
-        self._next: int | None = None
 
     def reload(self) -> None:
         """What was done till now."""
@@ -328,7 +337,10 @@ class History(Pane):
         """The first memory the event was about, if it is still there."""
         event = self._events.get(self.key())
         known = [id for id in event.subjects if id in self._handles] if event else []
-        return self.engram.get(known[0]).memories[0] if known else None
+        try:
+            return self.engram.get(known[0]).memories[0] if known else None
+        except EngramError:
+            return None
 
     def about(self, key: str) -> str:
         """What the event changed, field by field."""
@@ -386,12 +398,11 @@ class History(Pane):
             options.append(Option(line, id=seq))
         self.fill(options, "Nothing has happened yet.", key)
 
-    @on(OptionList.OptionHighlighted)
-    def _reach_end(self, stood: OptionList.OptionHighlighted) -> None:
-        if self._next and stood.option_index >= stood.option_list.option_count - 2:
-            key = self.key()
-            self._take(self.engram.history(limit=PAGE, before=self._next))
-            self._list(key)
+    def go_on(self) -> None:
+        """What was done before that."""
+        key = self.key()
+        self._take(self.engram.history(limit=PAGE, before=self._next))
+        self._list(key)
 
 
 def _line(memory: Memory, mark: str) -> Text:
