@@ -343,6 +343,12 @@ def test_an_unknown_event_is_answered_with_nothing(agent: Agent):
     assert "tea-time" in logged(agent.engram)[0]
 
 
+def test_words_that_are_no_text_are_answered_with_nothing_and_logged_by_their_bytes(agent: Agent):
+    agent.name = "\udcfe"
+    assert agent.raw("\udcff", b"{}").out == "{}\n"
+    assert logged(agent.engram)[-1].endswith(r"\udcfe \udcff: There is no hook event '\udcff'.")
+
+
 def test_every_field_of_a_wrong_type_is_passed_over(agent: Agent):
     wrong = [None, 7, [], {}, True]
     for value in wrong:

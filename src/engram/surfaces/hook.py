@@ -368,7 +368,7 @@ def _forget_old(folder: str) -> None:
 
 def _write(path: str, text: str, how: int) -> None:
     flags = os.O_CREAT | os.O_WRONLY | how | getattr(os, "O_NOFOLLOW", 0)
-    with os.fdopen(os.open(path, flags, 0o600), "w", encoding="utf-8") as file:
+    with os.fdopen(os.open(path, flags, 0o600), "w", encoding="utf-8", errors="backslashreplace") as file:
         file.write(text)
 
 
