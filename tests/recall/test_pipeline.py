@@ -234,7 +234,18 @@ def test_what_was_held_back_follows_the_question_and_its_bounds(world: World):
     assert world.person.recall('"harbour is"', words=True).held_back == {"stale": 1}
     assert world.person.recall("harbour", words=True, scope="project:web").held_back == {}
     assert world.person.recall("stale harbuor", words=True).held_back == {"stale": 2}
-    assert world.person.recall("stale harbour zeppelin", words=True).held_back == {}
+    assert world.person.recall("zeppelin over Paris", words=True).held_back == {}
+
+
+def test_where_nothing_in_use_answers_what_would_have_been_the_answer_is_counted(world: World):
+    world.person.remember("The harbour is closed on Sundays", decay="1d")
+    world.other.remember("The harbour of Kim is closed on Sundays", decay="1d")
+    world.clock.pass_by(days=2)
+
+    assert world.person.recall("is the harbour closed tomorrow", words=True).held_back == {"stale": 1}
+    world.person.remember("The harbour is closed tomorrow")
+    answer = world.person.recall("is the harbour closed tomorrow", words=True)
+    assert (len(answer.hits), answer.held_back) == (1, {})
 
 
 # --- nothing relevant ---

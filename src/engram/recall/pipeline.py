@@ -29,6 +29,9 @@ CANDIDATES = 40
 RELEVANT = 0.2
 """Below this relevance a memory is no answer: chosen so that few questions that have one lose it."""
 
+CLEAR = 0.5
+"""From this relevance on, a memory that is not in use is said to have been an answer."""
+
 LOOKED_AT = 5
 """Where none of so many first ones is relevant, there is no answer."""
 
@@ -84,7 +87,8 @@ def recall(engine: Engine, ask: Asked) -> Recalled:
         meaning = Meaning()  # marks alone mean nothing, and would be near to anything
     held_back = _held_back(engine, words, ask) if ask.moment is None else {}
     asking = Asking(ask.question, ask.now, time, bool(words.strange), words.phrases)
-    pool = _gather(engine, ask, words, _Awaited(meaning, asking, ask.limit))
+    awaited = _Awaited(meaning, asking, ask.limit)
+    pool = _gather(engine, ask, words, awaited)
     if words.strange and ask.moment and _knew(pool, words.strange):
         words, asking = words._replace(strange=""), asking._replace(strange=False)
     hits = weigh(pool, asking)
@@ -94,6 +98,8 @@ def recall(engine: Engine, ask: Asked) -> Recalled:
     cited = ask.evidence is not None and any(one.memory.citations for one in pool)
     kept, collapsed = _collapse(_verified(clear, ask) if cited else clear, ask.limit)
     weak = len(pool) if declined else 0
+    if not kept and not held_back and ask.moment is None:
+        held_back = _answers_out_of_use(engine, ask, words, awaited._replace(asking=asking))
     return Recalled(
         at=ask.now,
         query=ask.question,
@@ -385,10 +391,21 @@ def _held_back(engine: Engine, words: Words, ask: Asked) -> dict[str, int]:
     left = Query(
         words.terms, variants=words.variants, phrases=words.required, where=where, limit=MOST_COUNTED, ranked=False
     )
+    return _counted(ask, (hit.memory for hit in engine.search(left, ask.access)))
+
+
+def _answers_out_of_use(engine: Engine, ask: Asked, words: Words, awaited: _Awaited) -> dict[str, int]:
+    """The same where nothing in use answers, by words and meaning: what would clearly have been an answer."""
+    others = tuple(stands for stands in HELD_BACK if stands not in ask.standings)
+    pool = _gather(engine, ask._replace(standings=others), words, awaited) if others and words.terms else []
+    return _counted(ask, (hit.memory for hit in weigh(pool, awaited.asking) if hit.relevance >= CLEAR))
+
+
+def _counted(ask: Asked, memories: Iterable[Memory]) -> dict[str, int]:
     counts: dict[str, int] = {}
-    for hit in engine.search(left, ask.access):
-        stands = standing(hit.memory, ask.now, ask.where.view)
-        if stands not in ("pending", "staged") or _concerns(ask, hit.memory, stands):
+    for memory in memories:
+        stands = standing(memory, ask.now, ask.where.view)
+        if stands not in ("pending", "staged") or _concerns(ask, memory, stands):
             counts[stands] = counts.get(stands, 0) + 1
     return counts
 
