@@ -18,6 +18,7 @@ SILENT = {
     "test_an_empty_file_gives_an_export_without_memories_and_a_missing_one_too": "told by the file of no length",
     "test_a_store_that_is_kept_nowhere_has_nothing_to_rescue": "no fault: a refusal",
     "test_of_a_database_only_the_part_of_the_org_is_rescued": "no fault: who may read",
+    "test_a_server_that_does_not_wait_for_its_disk_is_named": "no fault yet: how a server is set up",
     "test_a_database_that_does_not_answer_is_told": "no fault: a refusal",
 }
 """Tests without a row of their own, and why."""

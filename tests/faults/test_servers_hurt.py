@@ -3,6 +3,7 @@
 import os
 import random
 import subprocess
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -41,6 +42,17 @@ def a_restart(made: Cluster, dice: random.Random) -> None:
     made.start()
 
 
+def a_kill_of_a_hasty_one(made: Cluster, dice: random.Random) -> None:
+    """`kill -9` of a server set up to answer before it is on its disk (`synchronous_commit = off`)"""
+    with psycopg.connect(made.url, autocommit=True) as db:
+        for setting in ("synchronous_commit = off", "wal_writer_delay = '10s'"):
+            db.execute(f"ALTER SYSTEM SET {setting}")
+        db.execute("SELECT pg_reload_conf()")
+    wait_for(lambda: "synchronous_commit" in (made.data / "server.log").read_text())
+    time.sleep(0.2 + dice.random() / 5)  # it is written to meanwhile
+    the_postmaster_killed(made, dice)
+
+
 def calls_that_fail(made: Cluster, dice: random.Random) -> None:
     """calls of the server to its disk that fail (EIO) beside a writer"""
     when = f"{dice.randrange(1, 20)}+{dice.randrange(2, 20)}"
@@ -64,7 +76,15 @@ def two_checkpointers(made: Cluster, dice: random.Random) -> None:
 
 
 @pytest.mark.parametrize(
-    "fault", [a_backend_killed, the_postmaster_killed, a_restart, calls_that_fail, two_checkpointers]
+    "fault",
+    [
+        a_backend_killed,
+        the_postmaster_killed,
+        a_kill_of_a_hasty_one,
+        a_restart,
+        calls_that_fail,
+        two_checkpointers,
+    ],
 )
 def test_a_server_that_is_hurt_while_it_is_written_to_loses_nothing(tmp_path, fault):
     dice, acks = random.Random(fault.__name__), tmp_path / "acks"
@@ -79,6 +99,22 @@ def test_a_server_that_is_hurt_while_it_is_written_to_loses_nothing(tmp_path, fa
             writer.wait()
             assert_nothing_lost(STORE, acks)
     tell(fault.__doc__, "postgres", TIMES, simulated=fault is calls_that_fail)
+
+
+def test_a_server_that_does_not_wait_for_its_disk_is_named(tmp_path):
+    with cluster() as made:
+        with opened(made.start().url, tmp_path) as memory:
+            memory.remember("We deploy on Fridays")
+            assert memory.doctor().findings == ()
+        with psycopg.connect(made.url, autocommit=True) as db:
+            db.execute("ALTER SYSTEM SET fsync = off")
+            db.execute("SELECT pg_reload_conf()")
+        wait_for(lambda: '"fsync" changed' in (made.data / "server.log").read_text())
+        with opened(made.url, tmp_path) as memory:
+            (found,) = memory.doctor().findings
+
+    assert found.message.startswith("The server has fsync = off")
+    assert found.severity == "warning"
 
 
 def flipped(content: bytearray, dice: random.Random) -> None:

@@ -12,7 +12,7 @@ from engram.engines import postgres_write as writing
 from engram.engines.audit import is_mendable
 from engram.engines.chain import moved
 from engram.engines.postgres_blobs import PostgresBlobs
-from engram.engines.postgres_check import TALLIES, check_derived, check_told, mend_derived
+from engram.engines.postgres_check import TALLIES, check_derived, check_server, check_told, mend_derived
 from engram.engines.postgres_database import Database
 from engram.engines.postgres_schema import MIGRATIONS, Part
 from engram.engines.rows import (
@@ -248,18 +248,18 @@ class PostgresEngine:
     def check(self, *, repair: bool = False) -> list[Finding]:
         """See `ports.Engine.check`."""
 
-        def look(part: Part) -> Callable[[], tuple[list[Finding], list[Finding]]]:
-            found = check_told(part), check_derived(part)
+        def look(part: Part) -> Callable[[], tuple[list[Finding], list[Finding], list[Finding]]]:
+            found = check_told(part), check_derived(part), check_server(part)
             return lambda: found
 
         def mend(part: Part) -> None:
             mend_derived(part, writing.Book.read(part, self._new_replica)).write(part)
 
-        told, derived = self._database.read(self.org, look)
+        told, derived, risks = self._database.read(self.org, look)
         if repair and not told and is_mendable(derived):
             self._database.write(self.org, mend)
             return self.check()
-        return [*told, *derived]
+        return [*told, *derived, *risks]
 
     def facts(self) -> dict[str, str]:
         """See `ports.Engine.facts`."""

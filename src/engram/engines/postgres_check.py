@@ -50,6 +50,16 @@ TALLIES = (
 """How many memories there are, how many the word index has, the space in use, and how many have a vector in it."""
 
 
+def check_server(part: Part) -> list[Finding]:
+    """What the server is set up to risk: a loss of power may take or damage then what was acknowledged."""
+    rows = part.fetch(
+        "SELECT name FROM pg_settings WHERE name IN ('fsync', 'full_page_writes') AND setting = 'off' ORDER BY name"
+    )
+    risk = "a loss of power may lose or damage what was acknowledged"
+    hint = "Ask whoever runs the server to set it to on."
+    return [Finding("unsafe_server", f"The server has {name} = off: {risk}.", hint, "warning") for (name,) in rows]
+
+
 def check_told(part: Part) -> list[Finding]:
     """What does not agree with history: nothing mends that."""
     mine, kept = Book.replicas(part), _rows(part, "SELECT n, id, doc::text FROM memory")

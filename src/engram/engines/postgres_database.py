@@ -43,6 +43,12 @@ TRIES = 5
 READING = "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY"
 WRITING = "BEGIN ISOLATION LEVEL READ COMMITTED"
 
+DURABLE = (
+    "set_config('synchronous_commit',"
+    " coalesce(nullif(current_setting('synchronous_commit'), 'off'), 'local'), true)"
+)
+"""A commit is answered when it is on the disk, also by a server that was set up to be faster."""
+
 NEAREST = "-c hnsw.ef_search=400 -c hnsw.iterative_scan=relaxed_order -c hnsw.max_scan_tuples=200000"
 """How far an index of vectors is walked: on, where the filter leaves out what was met first."""
 
@@ -160,7 +166,7 @@ class Database:
                     db.execute(cast("Any", begin))
                     db.execute(
                         "SELECT set_config('role', %s, true), set_config('engram.org', %s, true),"
-                        " set_config('lock_timeout', %s, true)",
+                        f" set_config('lock_timeout', %s, true), {DURABLE}",
                         [ROLE, org, f"{PATIENCE:.0f}s"],
                     )
                     done = act(Part(db, org))
