@@ -5,7 +5,7 @@ import os
 import shutil
 import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -18,10 +18,11 @@ ROOM = 400_000
 
 
 @contextmanager
-def small_disk(size: int) -> Iterator[Path]:
-    """A file system of so many bytes."""
+def small_disk(size: int, files: int = 0) -> Iterator[Path]:
+    """A file system of so many bytes and files; without a number, of as many as there is memory for."""
     with open_folder() as around:
-        words = ["mount", "-t", "tmpfs", "-o", f"size={size},mode=0755", "none", str(around)]
+        options = f"size={size},nr_inodes={files},mode=0755"
+        words = ["mount", "-t", "tmpfs", "-o", options, "none", str(around)]
         if subprocess.run(words, capture_output=True, check=False).returncode:
             pytest.skip("a file system may only be mounted by root")
         try:
@@ -66,6 +67,43 @@ def test_a_disk_that_is_full_refuses_and_loses_nothing(tmp_path, engine):
             assert json.loads(told) == []
             assert_nothing_lost(store, acks)
     tell("a disk that is really full, then has room again", engine, TIMES)
+
+
+@pytest.mark.parametrize("engine", ["sqlite", "files"])
+@pytest.mark.parametrize("lacking", ["bytes", "files"])
+def test_a_store_on_a_full_disk_is_read_by_whoever_opens_it_then(tmp_path, engine, lacking):
+    with small_disk(2_000_000, files=30) as disk:
+        place = place_of(engine, disk)
+        with opened(place, tmp_path) as memory:
+            memory.remember("Before it was full")
+        fill(disk, lacking)
+        with opened(place, tmp_path) as memory:
+            kept = {"Before it was full"}
+            assert texts(memory) == kept
+            assert len(memory.recall("full").hits) == 1
+            if engine == "sqlite":  # a line of plain files may have room in the last page of its file
+                with pytest.raises(Unavailable, match=r"is full\. Nothing was written"):
+                    memory.remember("While it was full")
+            for each in disk.glob("ballast*"):
+                each.unlink()
+            kept.add(memory.remember("With room again").memory.text)
+            assert texts(memory) == kept
+        with opened(place, tmp_path) as memory:
+            assert texts(memory) == kept
+            assert memory.doctor().healthy
+    tell("a disk without a byte or a file to spare: read by whoever opens the store then", engine, 1)
+
+
+def fill(disk: Path, lacking: str) -> None:
+    """Leave no byte, or no file."""
+    with suppress(OSError):
+        if lacking == "files":
+            for n in range(1000):
+                (disk / f"ballast{n}").touch()
+        else:
+            with (disk / "ballast").open("wb", buffering=0) as file:
+                while True:
+                    file.write(bytes(1024))
 
 
 @pytest.mark.parametrize("engine", ["sqlite", "files"])

@@ -69,7 +69,6 @@ class Connections:
             self._open.add(db)
             pages = max(CACHE // len(self._open), LEAST_CACHE)
             db.execute(f"PRAGMA cache_size = -{pages}").fetchall()
-            sqlite_file.schema_of(db)  # the first read: from then on there is a log, which stays while this is open
             if first:  # the others keep their mark: what was deleted just now is seen by it
                 self._log = db.filename_wal
                 self._mark = mark(self._path, self._log)
@@ -149,6 +148,11 @@ class Connections:
         """
         with self._writing:
             db: apsw.Connection = getattr(self._local, "db", None) or self.mine()
+            if db.readonly("main") and sqlite_file.may_write(
+                self._path
+            ):  # the disk was full, and may have room now
+                self.close()
+                db = self._connect()
             if not self._begins(db, patience):
                 db = self._connect_anew()
                 if not self._begins(db, patience):

@@ -16,6 +16,9 @@ StrPath = str | os.PathLike[str]
 LONGEST_PATH = 440
 """Bytes of a path that SQLite surely opens: it takes 511, and what it makes beside the store is called longer."""
 
+LEAST_ROOM = 64 * 1024
+"""Bytes that a store needs beside it while it is open."""
+
 AGAIN = "Try again; nothing was written."
 
 
@@ -105,12 +108,27 @@ def _named(error: BaseException, path: StrPath) -> EngramError | None:
         hint = "SQLite opens no path of more than 511 bytes: choose a shorter one with ENGRAM_STORE."
     if isinstance(error, apsw.CantOpenError | apsw.IOError) and (limit := _limit_met()):
         message, hint = f"The store {path} cannot be used: {limit}. Nothing was written.", MORE_FILES
+    elif isinstance(error, _NO_ROOM) and is_full(path):
+        message, hint = f"The disk of {path} is full. Nothing was written.", "Free some space and try again."
     if isinstance(error, apsw.BusyError | apsw.LockedError):
         message += held_by(path)
     if getattr(error, "extendedresult", 0) == apsw.SQLITE_IOERR_FSYNC:
         # A sync that failed says nothing about the bytes: whoever opens the store next may find them whole.
         message = message.replace("Nothing was written.", "What was being written may be there after all, or not.")
     return told.ours(message, hint)
+
+
+_NO_ROOM = (apsw.CantOpenError, apsw.IOError, apsw.ReadOnlyError)
+"""What SQLite says where it cannot make what it needs beside a file."""
+
+
+def is_full(path: StrPath) -> bool:
+    """Whether there is no room beside a store: no bytes, or no more files."""
+    try:
+        room = os.statvfs(os.path.dirname(os.path.realpath(path)))
+    except OSError:
+        return False
+    return room.f_bavail * room.f_frsize < LEAST_ROOM or (room.f_files > 0 and room.f_favail == 0)
 
 
 def _limit_met() -> str:

@@ -10,7 +10,7 @@ import apsw
 
 from engram.drafts import sync_folder
 from engram.engines.folders import Loose, loosened, make_folder
-from engram.engines.sqlite_errors import StrPath, mapped
+from engram.engines.sqlite_errors import StrPath, is_full, mapped
 from engram.engines.sqlite_log import mark, require_log
 from engram.errors import Corrupt, Invalid, Unavailable
 from engram.model.change import UPGRADE
@@ -245,35 +245,53 @@ def create(path: StrPath) -> None:
 def connect(path: StrPath, *, anew: bool = False) -> apsw.Connection:
     """A connection with our settings: durable, patient with other writers, erasing what it frees.
 
-    Where the folder can only be read, so can the store. `anew` says that its log was deleted, and is made again.
+    Where the folder can only be read, or has no room, so can the store. `anew` says that its log was deleted, and
+    is made again.
 
     Raises:
         Unavailable: when there is no file any more, or others have it open without its log.
     """
     mark(path, "")
     with mapped(path):
-        if os.access(os.path.dirname(os.path.abspath(path)), os.W_OK):
-            if not anew:
-                require_log(path)
-            db = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
-        else:
-            db = _connect_to_read(os.path.abspath(path))
-        db.set_busy_timeout(BUSY_MS)
-        # Plans that do not depend on the values asked for, so that a statement is planned once and not each time.
-        db.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
-        db.execute("PRAGMA synchronous = FULL; PRAGMA secure_delete = ON; PRAGMA temp_store = MEMORY").fetchall()
-        return db
+        if not may_write(path):
+            return _read(_connect_to_read(path))
+        if not anew:
+            require_log(path)
+        db = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
+        try:
+            return _read(db)
+        except (apsw.CantOpenError, apsw.IOError, apsw.FullError):
+            if anew or not is_full(path):
+                raise
+            db.close()
+            return _read(_connect_to_read(path))
 
 
-def _connect_to_read(path: str) -> apsw.Connection:
+def may_write(path: StrPath) -> bool:
+    """Whether something can be put beside a store, as far as rights go."""
+    return os.access(os.path.dirname(os.path.realpath(path)), os.W_OK)
+
+
+def _read(db: apsw.Connection) -> apsw.Connection:
+    """Our settings, and the first read: from then on there is a log, which stays while this is open."""
+    db.set_busy_timeout(BUSY_MS)
+    # Plans that do not depend on the values asked for, so that a statement is planned once and not each time.
+    db.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
+    db.execute("PRAGMA synchronous = FULL; PRAGMA secure_delete = ON; PRAGMA temp_store = MEMORY").fetchall()
+    schema_of(db)
+    return db
+
+
+def _connect_to_read(path: StrPath) -> apsw.Connection:
     """A connection to a store beside which nothing can be put, so that the log and its index are not made."""
     from urllib.parse import quote  # noqa: PLC0415 - start-up
 
-    log = f"{path}-wal"
+    real = os.path.realpath(path)
+    log = f"{real}-wal"
     if os.path.exists(log) and os.path.getsize(log):  # another one writes: its log is read with it
-        return apsw.Connection(path, flags=apsw.SQLITE_OPEN_READONLY)
+        return apsw.Connection(real, flags=apsw.SQLITE_OPEN_READONLY)
     flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
-    return apsw.Connection(f"file:{quote(path)}?immutable=1", flags=flags)
+    return apsw.Connection(f"file:{quote(real)}?immutable=1", flags=flags)
 
 
 def migrate(db: apsw.Connection, path: StrPath) -> None:
