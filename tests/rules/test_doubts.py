@@ -229,6 +229,7 @@ def test_an_agent_neither_rewords_nor_forgets_what_waits(world):
     waiting = fed(world, key="commits")
     for act in (
         lambda: world.agent.revise(waiting, text="Commits are signed"),
+        lambda: world.agent.revise(waiting, text=f"{ORDER}!"),
         lambda: world.agent.revise(waiting, summary="Commits are signed"),
         lambda: world.agent.remember("Commits are signed", key="commits"),
         lambda: world.agent.remember("Commits are signed", key="commits", source="web:other"),

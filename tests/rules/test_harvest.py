@@ -1,6 +1,5 @@
 """Which sentences of a talk are proposed: a labelled set of them, and what is never looked at."""
 
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

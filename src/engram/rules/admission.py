@@ -101,7 +101,7 @@ def revise(
     if not anew:
         _require_revisable(old)
     require_free_text(old, proposal.text, known)
-    if not same(old.text, proposal.text) or (proposal.summary or old.summary) != old.summary:
+    if proposal.text != old.text or (proposal.summary or old.summary) != old.summary:
         require_person_for(old, request, "change the words of")
     proposal = vouched(proposal, known.twins, known.doubted, request, old)
     new = replace(_rewritten(old, proposal, policy, request), key=_key_of(old, proposal, known))
