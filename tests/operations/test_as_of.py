@@ -10,6 +10,7 @@ from engram.engines.ram import RamEngine
 from engram.engines.sqlite import SqliteEngine
 from engram.errors import Invalid, Unavailable
 from engram.model.change import Change, Past
+from engram.recall.pipeline import MOST_EVENTS
 from recall.embedders import Concepts
 from rules.world import START, World
 
@@ -407,3 +408,14 @@ def test_of_a_memory_that_changed_very_often_the_latest_changes_are_taken_back()
     world.person.revise(made.id, text="The lighthouse is tall")
 
     assert found(world, "harbour", moment, words=True) == ["The harbour is small"]
+
+
+def test_what_was_said_again_very_often_is_still_told_in_the_words_of_then():
+    world = World()
+    made = world.person.remember("The harbour of Riga is small").memory
+    moment = later(world)
+    world.person.revise(made.id, text="The harbour of Oslo is large")
+    for _ in range(MOST_EVENTS):
+        world.person.remember("The harbour of Oslo is large")
+
+    assert found(world, "harbour", moment, words=True, weak=True) == ["The harbour of Riga is small"]

@@ -3,6 +3,11 @@
 import pytest
 
 from engram.errors import NotFound
+from engram.model.filter import ANYTHING
+from engram.model.relation import Relation
+from engram.operations.base import PAGE
+from engram.rules.changes import Step, compose
+from engram.rules.relations import pair_id
 from rules.world import World
 
 
@@ -56,4 +61,27 @@ def test_what_history_still_tells_of_a_memory_whose_making_was_undone_can_be_pur
     made = world.person.remember("The word zanzibar is secret").memory
     world.person.undo()
     world.person.purge(made.id, confirm=True)
+    assert "zanzibar" not in repr(world.events())
+
+
+def test_every_verdict_on_a_memory_goes_with_it_however_many_there_are(world):
+    made = world.person.remember("The word zanzibar is secret").memory
+    call = world.person.call()
+    verdicts = [
+        Relation(
+            id=pair_id(made.owner, made.id, f"other-{number}"),
+            from_id=made.id,
+            to_id=f"other-{number}",
+            kind="conflicts",
+            reason="zanzibar",
+            owner=made.owner,
+            created_at=call.now,
+            updated_at=call.now,
+        )
+        for number in range(2 * PAGE + 1)
+    ]
+    world.engine.commit(compose("relate", call.request(), [Step(None, one) for one in verdicts]))
+    world.person.purge(made.id, confirm=True)
+
+    assert world.engine.scan("relation", ANYTHING, call.access, limit=1).records == ()
     assert "zanzibar" not in repr(world.events())

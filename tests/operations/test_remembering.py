@@ -8,6 +8,7 @@ import pytest
 import engram
 from engram.errors import Conflict, Forbidden, Invalid, NotFound
 from engram.model.scope import Scope
+from engram.operations.bearing import MOST_TWINS
 from rules.world import PERSON, World, texts
 
 
@@ -220,3 +221,26 @@ def test_a_key_and_a_tag_are_the_same_with_their_marks_apart_or_composed(world):
         assert len(world.person.list(key=said, tag=[said]).memories) == 1
         assert len(world.person.recall("shelf", tag=[said]).hits) == 1
         assert len(world.person.search("shelf", tag=[said]).hits) == 1
+
+
+def test_a_text_is_counted_again_however_many_stand_apart_beside_it(world):
+    first = world.person.remember("We deploy on Fridays").memory
+    for _ in range(MOST_TWINS + 1):
+        world.clock.pass_by(minutes=1)
+        world.person.remember("We deploy on Fridays", dedupe="create")
+    again = world.person.remember("We deploy on Fridays")
+
+    assert (again.outcome, again.memory.id, again.memory.seen) == ("repeated", first.id, 2)
+
+
+def test_a_rejected_text_is_not_restored_however_many_stand_apart_beside_it(world):
+    gone = world.person.remember("We deploy on Fridays", dedupe="create").memory
+    held = world.agent.remember("We deploy on Fridays", source="web:example.org", dedupe="create").memory
+    for _ in range(MOST_TWINS + 1):
+        world.clock.pass_by(minutes=1)
+        world.person.remember("We deploy on Fridays", dedupe="create")
+    world.person.forget(gone.id)
+    world.person.reject(held.id)
+
+    with pytest.raises(Conflict, match="rejected before"):
+        world.person.restore(gone.id)

@@ -1,6 +1,7 @@
 """What is known that bears on a memory or a proposal: twins, rivals, relations, and what it would supersede."""
 
 from collections.abc import Sequence
+from itertools import chain, islice
 from typing import Any, cast
 
 from engram.model.change import Request
@@ -9,7 +10,7 @@ from engram.model.memory import Memory, standing
 from engram.model.outline import outline
 from engram.model.relation import Relation
 from engram.model.text import digest
-from engram.operations.base import Call, every
+from engram.operations.base import Call, every, pages
 from engram.operations.doubts import doubted
 from engram.rules.admission import Known
 from engram.rules.changes import Step
@@ -17,8 +18,8 @@ from engram.rules.proposals import Proposal
 from engram.rules.relations import pair_id, taking_effect
 from engram.rules.routing import MOST_RIVALS
 
-MOST_RELATED = 1000
-"""How many relations of one memory are read."""
+MOST_TWINS = 50
+"""How many memories of the same text are compared one by one."""
 
 MOST_NEAR = 40
 """How many memories of the same text or outline are read beside a proposal."""
@@ -41,8 +42,7 @@ def known(call: Call, proposal: Proposal) -> Known:
     same = digest(proposal.text)
     twins = tuple(one for one in near if one.digest == same)
     if len(near) == MOST_NEAR:  # so many are alike that the very same ones may be beyond the page
-        exact = Filter(**place, digest=same)
-        twins = _related(call, exact) + _related(call, exact._replace(standings=("rejected",), now=call.now), 1)
+        twins = _twins(call, Filter(**place, digest=same), apart=proposal.apart)
     others = (one for one in near if one.digest != same)
     rivals = [one for one in others if standing(one, call.now, call.caller.view) == "live"]
     return Known(keyed[0] if keyed else None, twins, tuple(rivals[:MOST_RIVALS]), doubted(call, proposal))
@@ -54,9 +54,23 @@ def touched_by(call: Call, event: int) -> tuple[Memory, ...]:
     return memories_by_id(call, events[0].subjects) if events else ()
 
 
-def twins_of(call: Call, memory: Memory) -> tuple[Memory, ...]:
-    """Memories of the same owner and scope with the same text, itself among them."""
-    return _related(call, Filter(owner=memory.owner, scopes=(memory.scope,), digest=memory.digest))
+def twins_of(call: Call, memory: Memory, *, apart: bool = False) -> tuple[Memory, ...]:
+    """Memories of the same owner and scope with the same text, itself among them; `apart` if it will stand so."""
+    where = Filter(owner=memory.owner, scopes=(memory.scope,), digest=memory.digest)
+    return _twins(call, where, apart=apart or memory.apart)
+
+
+def _twins(call: Call, where: Filter, *, apart: bool) -> tuple[Memory, ...]:
+    """Those of one text; of very many the newest, one that was rejected, and the one that goes by its text.
+
+    What stands `apart` takes a text from nobody, so for it that one is not looked for among all the others.
+    """
+    newest = _related(call, where, MOST_TWINS)
+    if len(newest) < MOST_TWINS:
+        return newest
+    rejected = _related(call, where._replace(standings=("rejected",), now=call.now), 1)
+    plain = () if apart else (one for one in every(call, where) if not (one.apart or one.amends or one.key))
+    return (*newest, *(one for one in (*rejected, *islice(plain, 1)) if one not in newest))
 
 
 def rivals_of(call: Call, memory: Memory) -> list[Memory]:
@@ -75,12 +89,9 @@ def rivals_of(call: Call, memory: Memory) -> list[Memory]:
 
 
 def relations_of(call: Call, id: str) -> tuple[Relation, ...]:
-    """The caller's relations from or to a memory."""
-    where = Filter(touches=(id,), owner=call.caller.owner)
-    return cast(
-        "tuple[Relation, ...]",
-        call.engine.scan("relation", where, call.access_to("relation"), limit=MOST_RELATED).records,
-    )
+    """All of the caller's relations from or to a memory."""
+    found = pages(call, "relation", Filter(touches=(id,), owner=call.caller.owner))
+    return cast("tuple[Relation, ...]", tuple(chain.from_iterable(found)))
 
 
 def replaced_by(call: Call, memory: Memory) -> tuple[Memory, ...]:
@@ -103,7 +114,7 @@ def superseded_by(call: Call, memory: Memory, request: Request, *, judged: bool 
     return taking_effect(memory, pairs, request)
 
 
-def _related(call: Call, where: Filter, limit: int = 50) -> tuple[Memory, ...]:
+def _related(call: Call, where: Filter, limit: int = MOST_TWINS) -> tuple[Memory, ...]:
     return cast("tuple[Memory, ...]", call.engine.scan("memory", where, call.access, limit=limit).records)
 
 

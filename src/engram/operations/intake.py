@@ -271,7 +271,7 @@ class Taking:
         """What bears on a memory: in the store, and among those that come in with it."""
         call, owner = self.call, self.call.caller.owner
         mine = replace(memory, owner=owner) if owner else memory
-        twins = twins_of(call, mine)
+        twins = twins_of(call, mine, apart=call.policy.kind(memory.kind).apart)
         claimed = [self.coming[claim] for claim in claims_of(mine) if claim in self.coming]
         keyed: tuple[Memory, ...] = ()
         if memory.key:

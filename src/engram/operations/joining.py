@@ -16,7 +16,7 @@ from engram.model.outline import outline
 from engram.model.relation import Relation
 from engram.model.scope import Scope
 from engram.model.session import Session
-from engram.operations.base import PAGE, TRIES, Call, every
+from engram.operations.base import PAGE, TRIES, Call, every, pages
 from engram.operations.bearing import rivals_of
 from engram.operations.blobs import named_by, tidy
 from engram.rules import carrying, hearing, joining
@@ -338,9 +338,8 @@ class Joining:
         return self._erased[id]
 
     def _relations_of(self, id: str) -> list[Relation]:
-        access = self._call.access_to("relation")
-        page = self._call.engine.scan("relation", Filter(touches=(id,)), access, limit=PAGE)
-        return [record for record in page.records if isinstance(record, Relation)]
+        found = pages(self._call, "relation", Filter(touches=(id,)))
+        return [record for page in found for record in page if isinstance(record, Relation)]
 
     def history(self, after: int = 0) -> Iterator[Event]:
         """All of history, page by page, after a local number."""

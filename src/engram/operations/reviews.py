@@ -1,5 +1,6 @@
 """A person's word: review what waits, promote or reject it."""
 
+from itertools import takewhile
 from typing import cast
 
 from engram.errors import Conflict, NotFound
@@ -12,7 +13,7 @@ from engram.model.memory import Memory
 from engram.model.record import replace
 from engram.model.scope import GLOBAL
 from engram.operations import parameters as p
-from engram.operations.base import Call, each, operation, require_between, sifted
+from engram.operations.base import Call, each, newest, operation, require_between, sifted
 from engram.operations.bearing import relations_of, rivals_of, superseded_by, touched_by, twins_of
 from engram.operations.citing import checked
 from engram.operations.memories import MOST_LISTED, at_revision, change_each
@@ -162,8 +163,8 @@ def _amended(call: Call, proposal: Memory) -> Memory | None:
 def base_of(call: Call, amended: Memory, proposal: Memory) -> Memory | None:
     """What a memory said when a proposal to change it was made; None where history does not tell any more."""
     made = call.engine.events(subject=proposal.id, limit=1)
-    later = call.engine.events(subject=amended.id, newest=True, limit=1000)
-    return without(amended, [one for one in later if one.seq > made[0].seq]) if made else None
+    later = takewhile(lambda one: one.seq > made[0].seq, newest(call, amended.id))
+    return without(amended, later) if made else None
 
 
 def _candidate(call: Call, memory: Memory, evidence: tuple[Check, ...]) -> Candidate:

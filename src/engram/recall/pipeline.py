@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from engram.errors import Unavailable
 from engram.model.answers import Recalled, Recollection
+from engram.model.event import Event
 from engram.model.evidence import BROKEN, Check
 from engram.model.filter import Access, Filter, matches
 from engram.model.memory import Memory, Standing, standing
@@ -43,6 +44,9 @@ ALIKE = 0.9
 """Texts that share this much of their terms say the same, if no number is among what they do not share."""
 
 MOST_COUNTED = 100
+MOST_EVENTS = 1000
+"""How many events of a memory are read at a time."""
+
 MOST_REWORDED = 500
 """How many memories that were reworded since are looked at, when a question is about an earlier moment."""
 
@@ -243,7 +247,7 @@ def _as_it_was(
     census = engine.census(words.terms, ask.access)
     then: list[Candidate] = []
     for one in pool:
-        memory = as_of(one.memory, engine.events(subject=one.memory.id, newest=True, limit=1000), ask.moment)
+        memory = as_of(one.memory, _history(engine, one.memory.id), ask.moment)
         if memory is None or not matches(memory, wanted) or not says_all(memory, words.required):
             continue
         if not ask.access.allows(memory.owner, memory.visibility, memory.scope):
@@ -254,6 +258,17 @@ def _as_it_was(
             share, closeness = _share(memory, words, census), _closeness(memory, ask, meaning)
             then.append(Candidate(memory, share, closeness, one.ranks))
     return then
+
+
+def _history(engine: Engine, id: str) -> list[Event]:
+    """All that was ever done to a memory: each time that it was said again is an event too."""
+    found: list[Event] = []
+    while True:
+        before = found[-1].seq if found else 0
+        page = engine.events(subject=id, newest=True, after=before, limit=MOST_EVENTS)
+        found += page
+        if len(page) < MOST_EVENTS:
+            return found
 
 
 def _reworded(engine: Engine, moment: datetime) -> Iterator[str]:
