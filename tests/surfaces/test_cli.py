@@ -696,6 +696,13 @@ class TestUpkeep:
         assert told
         assert engram("undo", told[1], *elsewhere).code == 0
 
+    def test_an_import_of_what_waits_says_who_decides(self, engram: Driver):
+        (engram.folder / "notes.md").write_text("- We deploy on Fridays\n")
+
+        assert "engram review" not in engram("import", "notes.md", "--dry-run").out
+        assert "Decide about what waits: engram review." in engram("import", "notes.md").out
+        assert "engram review" not in engram("import", "notes.md", "--trust", "--store", "other.db").out
+
     def test_an_import_that_changed_nothing_offers_no_way_back(self, engram: Driver):
         engram.remember(DEPLOY)
         engram("export", "all.jsonl")

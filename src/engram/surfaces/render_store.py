@@ -191,6 +191,8 @@ def _imported(answer: a.Imported, paper: Paper) -> Iterator[str]:
         yield paper.warn(f"  {problem}")
     if answer.hint:
         yield paper.dim(f"  {answer.hint}")
+    if answer.batch and answer.outcomes.keys() & {"held", "proposed"}:
+        yield paper.way("  Decide about what waits: engram review.")
     if answer.batch:
         yield paper.way(f"  Take it all back: engram undo {answer.batch}")
 
