@@ -5,7 +5,8 @@ import functools
 import importlib
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from re import _constants as ops  # type: ignore[attr-defined] # the parser of the standard library
 from re import _parser as parser  # type: ignore[attr-defined] # the same
@@ -45,11 +46,15 @@ def everywhere() -> tuple[list[Found], list[str]]:
     unread: list[str] = []
     for path in sorted(SOURCE.rglob("*.py")):
         text = path.read_text(encoding="utf-8")
-        if not re.search(r"\bre\.", text):
+        if not re.search(r"\bre\.|\bcompiled\b", text):
             continue
         name = ".".join(path.relative_to(SOURCE).with_suffix("").parts).removesuffix(".__init__")
         module = importlib.import_module(name)
         kept = {called: list(_flat(value)) for called, value in _kept(module).items()}
+        if make := getattr(module, "compiled", None):
+            kept |= {
+                called: list(_written(value, make)) for called, value in vars(module).items() if called[:2] != "__"
+            }
         found += [
             Found(f"{name}.{called}", one, _asked(called)) for called, several in kept.items() for one in several
         ]
@@ -66,6 +71,22 @@ def everywhere() -> tuple[list[Found], list[str]]:
                 method = node.func.attr  # type: ignore[attr-defined] # as `_calls` looked for
                 found.append(Found(place, pattern, frozenset({method} - {"compile"} or {"search"})))
     return found, unread
+
+
+def _written(value: Any, make: Callable[[str], re.Pattern[str]]) -> Iterator[re.Pattern[str]]:
+    """What a module keeps as text and compiles when it is asked: whole patterns, parts of some, and rows of tables.
+
+    What repeats nothing is never slow.
+    """
+    if isinstance(said := getattr(value, "pattern", value), str):
+        if re.search(r"[*+{]", said):
+            with suppress(re.error):
+                yield make(said)
+    elif isinstance(value, dict):
+        yield from _written(list(value.values()), make)
+    elif isinstance(value, tuple | list):
+        for one in value:
+            yield from _written(one, make)
 
 
 def _calls(tree: ast.AST) -> Iterator[ast.Call]:
@@ -136,7 +157,7 @@ def _uses() -> tuple[dict[str, set[str]], Counter[str]]:
     asked: dict[str, set[str]] = {}
     counted = Counter(re.findall(r"\w+", whole))
     for name, method in re.findall(
-        r"\b(\w+)(?:\(\))?\.(match|fullmatch|search|sub|findall|finditer|split)\b", whole
+        r"\b(\w+)(?:\(\)|[^()\n]{0,40}\))?\.(match|fullmatch|search|sub|findall|finditer|split)\b", whole
     ):
         asked.setdefault(name, set()).add(method)
         counted[name] -= 1

@@ -21,6 +21,7 @@ BOUNDED = {
     "engram.interop.memory_v1_folder": "one line of a folder that a person imports",
     "engram.interop.obsidian_page": "one line of a page, of at most 4,096 characters",
     "engram.interop.peers.claude_ai": "the name of a file in an export that a person imports",
+    "engram.recall.timewords": "the beginning of a question, of at most 500 characters",
     "engram.rules.capture._numbered": "asked at the beginning of one line",
     "engram.rules.capture._bulleted": "asked at the beginning of one line",
     "engram.rules.harvest_words": "one sentence of a talk, of at most 400 characters",
@@ -64,7 +65,13 @@ def is_steep(found: Found) -> bool:
 
 
 def test_every_pattern_of_the_source_is_looked_at():
-    assert len(FOUND) > 200
+    looked_at = {found.place for found in FOUND}
+
+    assert len(FOUND) > 400
+    assert {
+        "engram.rules.redact._WRAPPED",
+        "engram.rules.redact.CONTEXT_GROUPS",
+    } <= looked_at  # compiled when asked
     assert {place.partition(":")[0] for place in UNREAD} <= MADE_LATER
 
 

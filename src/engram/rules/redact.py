@@ -110,7 +110,7 @@ _WIDE = "[０-９Ａ-Ｚａ-ｚ\U0001d400-\U0001d7ff]{3}"  # noqa: RUF001
 _BREAK = r"(?<=[A-Za-z0-9_-])\r?\n(?=[A-Za-z0-9_-])"
 
 # A run that a narrow window may have broken, with another after it that is no word of a sentence.
-_WRAPPED = r"[A-Za-z0-9_.-]{8,}\r?\n(?=[A-Za-z0-9_-]{8})"
+_WRAPPED = r"[A-Za-z0-9_.-]{8}\r?\n(?=[A-Za-z0-9_-]{8})"
 
 
 def _narrow(text: str) -> str:
