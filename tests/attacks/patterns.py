@@ -229,8 +229,9 @@ GENERIC = (
 def attacks(pattern: re.Pattern[Any], size: int) -> Iterator[Any]:
     """Texts of a size that a pattern with too many ways to match would be slow on."""
     tree = parser.parse(pattern.pattern, pattern.flags)
-    seeds = dict.fromkeys((*GENERIC, *(one for one in _pumps(tree) if one)))
     beginnings = dict.fromkeys(("", *_beginnings(tree)))
+    begun = [one for one in beginnings if len(one) > 1]  # many that begin, of which none ends
+    seeds = dict.fromkeys((*GENERIC, *(one for one in _pumps(tree) if one), *begun))
     for seed in seeds:
         for head in beginnings:
             text = head + (seed * (size // len(seed) + 1))[:size] + "\x00!"

@@ -1,11 +1,17 @@
 """Names that lead elsewhere and files that unfold: what is read stays where it is meant, and within its bounds."""
 
+import functools
 import gzip
 import itertools
 import json
 import os
+import pickle
+import sqlite3
+import struct
+import time
 import zipfile
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -187,6 +193,60 @@ def test_an_archive_that_unfolds_without_end_is_refused(engram: Driver):
     tried("An archive that unfolds without end", "import", "nothing of it is kept")
 
 
+def bundle(path: Path, point: bytes) -> Path:
+    """A folder in which a local Qdrant keeps one point."""
+    (path / "collection" / "memories").mkdir(parents=True)
+    (path / "meta.json").write_text("{}")
+    with closing(sqlite3.connect(path / "collection" / "memories" / "storage.sqlite")) as database, database:
+        database.execute("CREATE TABLE points (id TEXT PRIMARY KEY, point BLOB)")
+        database.execute("INSERT INTO points VALUES ('one', ?)", (point,))
+    return path
+
+
+class Point:
+    """What is pickled for one: whatever reads it makes something of its own of the name."""
+
+    def __init__(self, content: object) -> None:
+        self.__dict__["__dict__"] = {"id": "one", "payload": {"content": "Words", "tags": content}}
+
+
+POINTS = {
+    "one part many times": pickle.dumps(Point(functools.reduce(lambda inner, _: [inner] * 9, range(9), "x"))),
+    "a place far away": b"\x80\x04Nr" + struct.pack("<I", 1 << 28) + b".",
+}
+
+
+@pytest.mark.parametrize("trick", POINTS)
+def test_a_pickle_that_unfolds_is_passed_over(engram: Driver, trick: str):
+    began = time.process_time()
+    done = engram("import", str(bundle(engram.folder / "points", POINTS[trick])), "--json")
+
+    assert (done.code, done.json["outcomes"]) == (0, {"skipped": 1}), done
+    assert time.process_time() - began < 5
+    tried("A document of nested references", "import", "not unfolded")
+
+
+SESSIONS = "CREATE TABLE sdk_sessions (id INTEGER PRIMARY KEY, memory_session_id, content_session_id, project);"
+DATABASES = {
+    "rows without end": "CREATE VIEW observations AS WITH RECURSIVE more(id) AS (SELECT 1 UNION ALL SELECT id + 1"
+    " FROM more) SELECT id, 'decision' AS type, 'p' AS project, 'Words' AS title FROM more;",
+    "a value without end": "CREATE TABLE observations (id INTEGER PRIMARY KEY, type, project, memory_session_id,"
+    " title AS (hex(zeroblob(400000000)))); INSERT INTO observations VALUES (1, 'decision', 'p', 'm');",
+}
+
+
+@pytest.mark.parametrize("trick", DATABASES)
+def test_a_database_that_makes_what_is_read_is_not_waited_for(engram: Driver, trick: str):
+    path = engram.folder / "theirs.db"
+    with closing(sqlite3.connect(path)) as database:
+        database.executescript(SESSIONS + DATABASES[trick])
+    done = engram("import", str(path), "--form", "claude-mem")
+
+    assert "cannot be read" in done.out + done.err
+    assert engram("stats", "--json").json["memories"] == 0
+    tried("A database that makes rows or values without end", "import", "not read")
+
+
 def nested(marks: int) -> str:
     rows = ["a: &a [x, x, x, x, x, x, x, x, x]"]
     names = "abcdefghijklmnop"[:marks]
@@ -210,6 +270,19 @@ def test_a_document_of_nested_references_is_refused(engram: Driver, door: str):
     assert "x, x" not in done.out
     assert len(done.out) < 10_000
     tried("A document of nested references", door, "not unfolded")
+
+
+@pytest.mark.parametrize("form", ["obsidian", "basic-memory", "claude-code"])
+def test_a_page_whose_properties_take_in_each_other_is_passed_over(engram: Driver, form: str):
+    merged = "\n".join(["m0: &m0 {x: y}", *(f"m{n}: &m{n} {{<<: [*m{n - 1}, *m{n - 1}]}}" for n in range(1, 40))])
+    folder = engram.folder / "notes"
+    folder.mkdir()
+    (folder / "page.md").write_text(f"---\npermalink: page\ntype: note\n{merged}\n---\nWords\n")
+    began = time.process_time()
+    done = engram("import", str(folder), "--form", form, "--json")
+
+    assert (done.code in (0, 2), time.process_time() - began < 5) == (True, True), done
+    tried("A document of nested references", "import", "not unfolded")
 
 
 @pytest.mark.parametrize("deep", ["[" * 200_000, '{"a":' * 200_000, '[{"observations":' * 50_000])

@@ -20,6 +20,7 @@ BOUNDED = {
     "engram.interop.markdown": "one line of a page that a person imports",
     "engram.interop.memory_v1_folder": "one line of a folder that a person imports",
     "engram.interop.obsidian_page": "one line of a page, of at most 4,096 characters",
+    "engram.interop.peers.claude_code": "asked at the beginning of what a file begins with",
     "engram.interop.peers.claude_ai": "the name of a file in an export that a person imports",
     "engram.recall.timewords": "the beginning of a question, of at most 500 characters",
     "engram.rules.capture._numbered": "asked at the beginning of one line",

@@ -21,6 +21,9 @@ TRIES = 8
 PATIENCE = 5.0
 """Seconds to wait for a program that is writing."""
 
+MOST_TOLD = 64 << 20
+"""Bytes of one value. A database can hold the rule for a value instead of the value: a short one for a gigabyte."""
+
 WRITE_AHEAD = 2
 """What the header of a database says that keeps a write-ahead log."""
 
@@ -51,13 +54,22 @@ def tables_of(database: "Connection") -> Tables:
 
 
 def columns(database: "Connection", table: str) -> frozenset[str]:
-    """The columns of a table; none where there is no such table, or it is of a module that is not here."""
+    """The columns of a table whose rows are in the file; none where there is no such table.
+
+    What is no such table (a view, or one of a module) makes its rows as they are read, and may never end.
+    """
+    kept = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND rootpage > 0 AND name = ?"
+    if database.execute(kept, (table,)).fetchone() is None:
+        return frozenset()
+    return frozenset(row[0] for row in database.execute("SELECT name FROM pragma_table_info(?)", (table,)))
+
+
+def bounded(database: "Connection") -> "Connection":
+    """A connection by which no value is larger than it may be: reading one is an error instead."""
     import sqlite3  # noqa: PLC0415 - start-up
 
-    try:
-        return frozenset(row[0] for row in database.execute("SELECT name FROM pragma_table_info(?)", (table,)))
-    except sqlite3.OperationalError:
-        return frozenset()
+    database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MOST_TOLD)
+    return database
 
 
 def require(path: str, database: "Connection", needed: Mapping[str, Collection[str]]) -> None:
@@ -104,7 +116,7 @@ def opened(source: Source) -> Iterator["Connection"]:
             # With a log in its header and no log there, nobody has it open: SQLite would make one to read it.
             alone = source.head[18:19] == bytes([WRITE_AHEAD]) and not logged
             address = f"file:{quote(place)}?" + ("immutable=1" if alone else "mode=ro")
-            with closing(sqlite3.connect(address, uri=True, timeout=PATIENCE)) as database:
+            with closing(bounded(sqlite3.connect(address, uri=True, timeout=PATIENCE))) as database:
                 database.text_factory = lambda raw: raw.decode("utf-8", "surrogateescape")
                 database.execute("BEGIN")
                 yield database
@@ -138,7 +150,7 @@ def copied(path: str) -> "Iterator[Connection]":
     with tempfile.TemporaryDirectory(prefix="engram-") as folder:
         copy = os.path.join(folder, "copy.db")
         _copy(path, copy)
-        database = sqlite3.connect(copy)
+        database = bounded(sqlite3.connect(copy))
         database.text_factory = _text
         try:
             database.execute("PRAGMA query_only = ON")

@@ -20,6 +20,9 @@ SCHEMES = {"qdrant": "http", "qdrants": "https"}
 SECRET = "QDRANT_API_KEY"  # noqa: S105 - the name of a variable, not what it holds
 PORT, PAGE, TIMEOUT, LARGEST = 6333, 64, 60.0, 128 << 20
 
+MOST_PARTS = 100_000
+"""Values in a point: a record has a few dozen."""
+
 Named = Iterator[tuple[str, dict[str, Any] | None]]
 """What a point is called, and the point; None where it is none."""
 
@@ -143,7 +146,20 @@ def _taken_apart(raw: object) -> dict[str, Any] | None:
         return None
     id, payload = found.fields.get("id"), found.fields.get("payload")
     plain = isinstance(id, str | int) and (payload is None or isinstance(payload, dict))
-    return {"id": str(id), "payload": payload or {}} if plain else None
+    return {"id": str(id), "payload": payload or {}} if plain and _is_small(payload) else None
+
+
+def _is_small(payload: object) -> bool:
+    """Whether something has few parts: a pickle may name one part many times, and itself."""
+    left, parts = [payload], 0
+    while left:
+        parts += 1
+        one = left.pop()
+        inner = [*one.values()] if isinstance(one, dict) else one if isinstance(one, list | tuple | set) else ()
+        if parts + len(left) + len(inner) > MOST_PARTS:
+            return False
+        left += inner
+    return True
 
 
 class _Thing:
@@ -160,7 +176,7 @@ class _Thing:
         self.fields = given if isinstance(given, dict) else {}
 
 
-class _Inert(pickle.Unpickler):
+class _Inert(pickle._Unpickler):  # noqa: SLF001 - the other makes room for as many places as ten bytes name
     """Reads a pickle in which every name stands for a thing that does nothing."""
 
     def find_class(self, _module: str, _name: str) -> type[_Thing]:

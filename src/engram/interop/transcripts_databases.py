@@ -10,7 +10,7 @@ from contextlib import closing
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from engram.errors import Unavailable
-from engram.interop.databases import MAGIC
+from engram.interop.databases import MAGIC, bounded
 from engram.interop.transcripts_documents import opencode
 from engram.interop.transcripts_turns import (
     Conversation,
@@ -79,7 +79,7 @@ def _asked(path: str, look: Callable[["Connection"], T]) -> T:
 
     try:
         address = f"file:{quote(path)}?mode=ro"
-        with closing(sqlite3.connect(address, uri=True, timeout=PATIENCE)) as database:
+        with closing(bounded(sqlite3.connect(address, uri=True, timeout=PATIENCE))) as database:
             return look(database)
     except sqlite3.Error as error:
         raise Unavailable(f"{path} cannot be read: {error}.", "Try again when the agent is not writing.") from None

@@ -116,7 +116,7 @@ def _observation(found: Mapping[str, Any]) -> Iterator[Foreign | Problem]:
     yield from told(
         name,
         STORE,
-        f"observation\x1f{found['id']}\x1f{found.get('content_hash') or found['created_at_epoch']}",
+        f"observation\x1f{found['id']}\x1f{found.get('content_hash') or found.get('created_at_epoch')}",
         text,
         summary=title,
         word=word,
@@ -135,7 +135,7 @@ def _summary(found: Mapping[str, Any]) -> Iterator[Foreign | Problem]:
     yield from told(
         f"summary {found['id']}",
         STORE,
-        f"summary\x1f{found['id']}\x1f{found['created_at_epoch']}",
+        f"summary\x1f{found['id']}\x1f{found.get('created_at_epoch')}",
         text,
         word="summary",
         kind="summary",
@@ -152,7 +152,7 @@ def _prompt(found: Mapping[str, Any]) -> Iterator[Foreign | Problem]:
     yield from told(
         f"prompt {found['id']}",
         STORE,
-        f"prompt\x1f{found['id']}\x1f{found['created_at_epoch']}",
+        f"prompt\x1f{found['id']}\x1f{found.get('created_at_epoch')}",
         row.text("prompt_text"),
         word="prompt",
         kind="prompt",
@@ -169,7 +169,7 @@ def _directive(found: Mapping[str, Any]) -> Iterator[Foreign | Problem]:
     yield from told(
         f"directive {found['id']}",
         STORE,
-        f"directive\x1f{found['id']}\x1f{found['created_at_epoch']}",
+        f"directive\x1f{found['id']}\x1f{found.get('created_at_epoch')}",
         row.text("content"),
         word="directive",
         origin="said",

@@ -1,5 +1,6 @@
 """Folders of Markdown notes that link to each other: their properties, words, tags and links, file by file."""
 
+import functools
 import itertools
 import os
 import re
@@ -140,11 +141,23 @@ def parts(text: str) -> tuple[Mapping[str, Any] | None, str]:
     return (_properties(found[1]), text[found.end() :]) if found else ({}, text)
 
 
-def _properties(text: str) -> Mapping[str, Any] | None:
+@functools.cache
+def _loader() -> Any:  # noqa: ANN401 - a class of a library without types
+    """A safe loader that takes no mapping into another: a few lines of that would have more pairs than memory."""
     import yaml  # type: ignore[import-untyped] # noqa: PLC0415 - start-up
 
+    class Apart(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc] # either is a class
+        def flatten_mapping(self, node: object) -> None:
+            pass
+
+    return Apart
+
+
+def _properties(text: str) -> Mapping[str, Any] | None:
+    import yaml  # noqa: PLC0415 - start-up
+
     try:
-        found = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506 - both are safe
+        found = yaml.load(text, Loader=_loader())  # noqa: S506 - it is a safe one
     except (yaml.YAMLError, ValueError, RecursionError, OverflowError):
         return None
     if found is None:
