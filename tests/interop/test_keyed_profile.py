@@ -5,7 +5,7 @@ import json
 import pytest
 
 from engram.interop.keyed import PROFILE
-from engram.model.caller import Caller
+from engram.model.caller import UNNAMED, Caller
 from engram.model.scope import Scope
 from engram.rules.kinds import extended
 from engram.rules.proposals import Policy
@@ -150,6 +150,19 @@ def test_project_and_agent_rows_are_shared_and_global_ones_are_not(alex, kim):
         saved(alex, scope, f"A row for the {scope}", scope=scope)
     assert sorted(values(kim("list"))) == ["A row for the agent", "A row for the project"]
     assert sorted(row["scope"] for row in kim("recall", query="row")["memories"]) == ["agent", "project"]
+
+
+def test_agents_of_several_people_that_do_not_say_their_name_share_no_rows(world):
+    alex, kim = (
+        Talk(PROFILE, world.as_(Caller(owner=name, agent=UNNAMED, human=False))) for name in ("alex", "kim")
+    )
+    said = {"key": "a", "value": "Be brief", "scope": "agent"}
+    assert "Give agentId" in alex.refusal("save", **said)
+    alex("save", **said, agentId="bot")
+    assert "Give agentId" in kim.refusal("list", scope="agent")
+    assert kim("list", scope="agent", agentId="bot")["memories"] == []
+    alone = Talk(PROFILE, world.as_(Caller(agent=UNNAMED, human=False)))
+    assert alone("save", **said)["memory"]["agentId"] == UNNAMED
 
 
 def test_a_row_of_another_member_is_theirs_to_change(alex, kim):

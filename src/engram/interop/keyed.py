@@ -20,6 +20,7 @@ from engram.interop.keyed_rows import Categories, insight_row, row
 from engram.interop.tools import Answer, Asks, Profile, Refused, Shelf
 from engram.interop.values import EVERYTHING, as_json, kept, loud
 from engram.model.answers import Remembered
+from engram.model.caller import UNNAMED
 from engram.model.limits import LIMITS, check_text, parse_time
 from engram.model.memory import Citation, Context, Memory, clean_tags, standing
 from engram.model.record import replace
@@ -292,8 +293,13 @@ def _place(asks: Asks, scope: str, project: str, agent: str) -> Scope:
     if scope == "global":
         return replace(GLOBAL, workspace=workspace)
     if scope == "agent":
-        if not (name := agent or asks.caller.agent):
-            raise Refused("No agent is known here.", "Give agentId.")
+        caller = asks.caller
+        # Where several people have agents, those that do not say their name share nothing.
+        known = "" if caller.agent == UNNAMED and caller.owner else caller.agent
+        if not (name := agent or known):
+            raise Refused(
+                "No agent is known here.", "Give agentId, or the agent's name in the header Engram-Agent."
+            )
         return _named("agent", name, workspace)
     if project:
         return _named("project", project, workspace)

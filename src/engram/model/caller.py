@@ -6,6 +6,10 @@ READER, WRITER, REVIEWER, ADMIN = ROLES = ("reader", "writer", "reviewer", "admi
 """What a member of a project may do there; each may also do what those before it may."""
 
 
+UNNAMED = "agent"
+"""What an agent is called that does not say its name."""
+
+
 class Caller(NamedTuple):
     """One identity on one org's store.
 

@@ -14,7 +14,7 @@ from starlette.routing import Mount, Route
 from engram import __version__
 from engram.errors import EngramError, Unavailable
 from engram.interop.tools import Profile
-from engram.model.caller import Caller
+from engram.model.caller import UNNAMED, Caller
 from engram.model.grants import Grants
 from engram.service import Engram
 from engram.surfaces import http
@@ -71,7 +71,7 @@ def for_team(orgs: "Orgs", asked: "Asked", url: str) -> Counting:
 
     def speaks_to_agent(request: Request) -> Engram:
         caller: Caller = request.scope[CALLER]
-        agent = caller._replace(human=False, agent=caller.agent or "agent")
+        agent = caller._replace(human=False, agent=caller.agent or UNNAMED)
         return orgs.engram(caller.org).speaking_for(agent, "elicitation")
 
     def ready() -> None:

@@ -4,6 +4,7 @@ import os
 import threading
 from collections.abc import Mapping
 
+from engram.model.caller import UNNAMED
 from engram.model.scope import Scope
 from engram.service import Engram
 
@@ -39,7 +40,7 @@ class Held:
                 opened = open(
                     self._store,
                     home=self.home,
-                    agent="agent",
+                    agent=UNNAMED,
                     channel="elicitation",
                     environment=self._environment,
                 )
