@@ -120,6 +120,21 @@ class TestStores:
             opened(tmp_path, f"{scheme}://someone:secret@127.0.0.1:1/x")
         assert "secret" not in str(refused.value)
 
+    @pytest.mark.parametrize("name", ["files:odd\udcff", "odd\udcff.db", "files:odd\0", "odd\0.db"])
+    def test_a_path_that_is_no_text_is_refused_in_plain_words(self, tmp_path: Path, name: str):
+        with pytest.raises(Invalid, match="store"):
+            opened(tmp_path, name)
+
+    @pytest.mark.parametrize("name", ["files:here", "here.db"])
+    def test_a_store_in_a_working_directory_that_was_deleted_is_told_as_that(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+    ):
+        (gone := tmp_path / "gone").mkdir()
+        monkeypatch.chdir(gone)
+        gone.rmdir()
+        with pytest.raises(Invalid, match="working directory, which is not there any more"):
+            opened(tmp_path, name)
+
     @pytest.mark.parametrize("name", ["mysql://db", "qdrant:x", "redis:x", "ram:x", "RAM:"])
     def test_a_store_of_no_kind_is_refused(self, tmp_path: Path, name: str):
         with pytest.raises(Invalid, match="is not a store"):

@@ -1160,3 +1160,21 @@ def test_a_document_of_any_length_is_found_among_raw_bytes(tmp_path, edge, lette
 
 def as_bytes(text: str) -> bytes:
     return json.dumps({"text": text}, ensure_ascii=False).encode()
+
+
+def test_a_log_that_grew_beside_a_long_read_shrinks_when_that_has_ended(store, monkeypatch):
+    monkeypatch.setattr(sqlite_file, "MOST_LOG", 200_000)
+    engine = open_store(store)
+    story, log = Story(engine, name="grown", start=100), Path(f"{store}-wal")
+    with closing(apsw.Connection(str(store))) as reader:
+        reader.execute("BEGIN; SELECT count(*) FROM memory").fetchall()
+        for n in range(80):
+            story.remember(f"Note {n} of the quiet house {'and more of it ' * 200}")
+        grown = log.stat().st_size
+    for n in range(20):
+        story.remember(f"Later note {n} of the quiet house")
+
+    assert grown > 2_000_000
+    assert log.stat().st_size < grown / 2
+    engine.close()
+    assert_whole(store, MINE)

@@ -16,6 +16,9 @@ from engram.errors import Corrupt, Invalid, Unavailable
 from engram.model.change import UPGRADE
 
 APPLICATION_ID = 0x456E6772  # "Engr"
+MOST_LOG = 8 * 1024 * 1024
+"""Bytes that stay of a log which grew while somebody read for long: twice of what it comes to as a rule."""
+
 BUSY_MS = 30_000
 BLOCK = 1 << 20
 SAFE_SQLITE = (3, 51, 3)
@@ -278,6 +281,7 @@ def _read(db: apsw.Connection) -> apsw.Connection:
     # Plans that do not depend on the values asked for, so that a statement is planned once and not each time.
     db.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
     db.execute("PRAGMA synchronous = FULL; PRAGMA secure_delete = ON; PRAGMA temp_store = MEMORY").fetchall()
+    db.execute(f"PRAGMA journal_size_limit = {MOST_LOG}").fetchall()
     schema_of(db)
     return db
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, cast
 
 from engram import config
 from engram.errors import Invalid, Unavailable
+from engram.model.limits import storable
 from engram.ports import Embedder, Engine, Ledger, Progress, able
 from engram.rules.proposals import Policy
 from engram.wiring.clock import new_id, now
@@ -36,7 +37,7 @@ def place_of(name: str, environment: Mapping[str, str]) -> tuple[str, str]:
         return "ram", ""
     plain = rest.removeprefix("//") if scheme == "files" and colon else ""
     if plain or os.path.exists(os.path.join(os.path.expanduser(name), "memory.md")):
-        return "files", os.path.abspath(os.path.expanduser(plain or name))
+        return "files", _whole_path(plain or name)
     if scheme in POSTGRES:
         return "postgres", name
     if colon and len(scheme) > 1 and scheme != "sqlite" and scheme.isalnum() and not os.path.exists(name):
@@ -47,7 +48,24 @@ def place_of(name: str, environment: Mapping[str, str]) -> tuple[str, str]:
         way = f"Give the path of a file, such as {folder}/engram.db; or keep plain files in it: files:{folder}"
         raise Invalid(f"{given} is a directory.", way)
     path = given or os.path.join(config.data_folder(environment), "engram.db")
-    return "sqlite", os.path.abspath(os.path.expanduser(path))
+    return "sqlite", _whole_path(path)
+
+
+def _whole_path(path: str) -> str:
+    """The path of a store from the root on.
+
+    Raises:
+        Invalid: when it is no Unicode text, or begins in a folder that was removed under our feet.
+    """
+    if not storable(path):
+        raise Invalid(f"The path of the store is not Unicode text: {path!r}.", "Choose another with ENGRAM_STORE.")
+    try:
+        return os.path.abspath(os.path.expanduser(path))
+    except FileNotFoundError:
+        raise Invalid(
+            f"The store {path} is looked for in the working directory, which is not there any more.",
+            "Go to another folder, or give the whole path.",
+        ) from None
 
 
 def is_there() -> bool:
