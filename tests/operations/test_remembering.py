@@ -244,3 +244,13 @@ def test_a_rejected_text_is_not_restored_however_many_stand_apart_beside_it(worl
 
     with pytest.raises(Conflict, match="rejected before"):
         world.person.restore(gone.id)
+
+
+def test_a_key_revises_its_memory_however_many_stand_apart_under_it(world):
+    first = world.person.remember("We deploy on Fridays", key="deploy").memory
+    for number in range(MOST_TWINS + 1):
+        world.clock.pass_by(minutes=1)
+        world.person.remember(f"We deployed {number} times", key="deploy", dedupe="create")
+    again = world.person.remember("We deploy on Mondays now", key="deploy")
+
+    assert (again.outcome, again.memory.id, again.memory.text) == ("revised", first.id, "We deploy on Mondays now")

@@ -187,7 +187,7 @@ def _check_tags(value: tuple[str, ...]) -> None:
 
 def _check_count(name: str, most: int, value: Sized) -> None:
     if len(value) > most:
-        raise Invalid(f"{name} are {len(value)}; the limit is {most}.")
+        raise Invalid(f"{name} are {len(value)}; the limit is {most}.", "Leave some out.")
 
 
 def _check_switch(name: str, value: bool) -> None:

@@ -9,6 +9,7 @@ from engram.model.filter import Filter
 from engram.model.memory import Memory, standing
 from engram.model.outline import outline
 from engram.model.relation import Relation
+from engram.model.scope import Scope
 from engram.model.text import digest
 from engram.operations.base import Call, every, pages
 from engram.operations.doubts import doubted
@@ -31,13 +32,7 @@ MOST_LINKS = 16
 def known(call: Call, proposal: Proposal) -> Known:
     """What the caller has in this scope that bears on a proposal."""
     place: dict[str, Any] = {"owner": call.caller.owner, "scopes": (proposal.scope,)}
-    keyed: tuple[Memory, ...] = ()
-    if proposal.key and not proposal.apart:
-        keyed = tuple(
-            one
-            for one in _related(call, Filter(**place, key=proposal.key))
-            if one.status != "rejected" and not one.apart
-        )
+    keyed = None if proposal.apart else holder_of(call, proposal.key, proposal.scope)
     near = _related(call, Filter(**place, near=proposal.text), MOST_NEAR)
     same = digest(proposal.text)
     twins = tuple(one for one in near if one.digest == same)
@@ -45,7 +40,13 @@ def known(call: Call, proposal: Proposal) -> Known:
         twins = _twins(call, Filter(**place, digest=same), apart=proposal.apart)
     others = (one for one in near if one.digest != same)
     rivals = [one for one in others if standing(one, call.now, call.caller.view) == "live"]
-    return Known(keyed[0] if keyed else None, twins, tuple(rivals[:MOST_RIVALS]), doubted(call, proposal))
+    return Known(keyed, twins, tuple(rivals[:MOST_RIVALS]), doubted(call, proposal))
+
+
+def holder_of(call: Call, key: str, scope: Scope) -> Memory | None:
+    """The caller's memory that holds a key in a scope; what stands apart or was rejected there holds none."""
+    named = every(call, Filter(owner=call.caller.owner, scopes=(scope,), key=key)) if key else ()
+    return next((one for one in named if one.status != "rejected" and not one.apart), None)
 
 
 def touched_by(call: Call, event: int) -> tuple[Memory, ...]:

@@ -13,14 +13,13 @@ from engram.interop.forms import UNDATED, Foreign, Form, Problem, foreign_id
 from engram.model.answers_store import Imported, Preview
 from engram.model.change import Change, Request
 from engram.model.codec import Traveller
-from engram.model.filter import Filter
 from engram.model.memory import Memory
 from engram.model.record import replace
 from engram.model.relation import Relation
 from engram.model.scope import GLOBAL
 from engram.model.session import Session, session_ids
 from engram.operations.base import Call
-from engram.operations.bearing import rivals_of, twins_of
+from engram.operations.bearing import holder_of, rivals_of, twins_of
 from engram.operations.scopes import namesake, scope_named
 from engram.recall.meaning import CATCH_UP
 from engram.rules import intake
@@ -273,16 +272,13 @@ class Taking:
         mine = replace(memory, owner=owner) if owner else memory
         twins = twins_of(call, mine, apart=call.policy.kind(memory.kind).apart)
         claimed = [self.coming[claim] for claim in claims_of(mine) if claim in self.coming]
-        keyed: tuple[Memory, ...] = ()
-        if memory.key:
-            where = Filter(owner=owner, scopes=(memory.scope,), key=memory.key)
-            named = cast("tuple[Memory, ...]", call.engine.scan("memory", where, call.access).records)
-            keyed = tuple(one for one in (*claimed, *named) if one.status != "rejected" and not one.apart)
+        coming = next((one for one in claimed if one.status != "rejected" and not one.apart), None)
+        keyed = (coming or holder_of(call, memory.key, memory.scope)) if memory.key else None
         unsure = not own and memory.status == "pending" and not memory.held_for
         # What comes in together was so in one store: only what was here before is held against it.
         found = rivals_of(call, mine) if self.trust and (unsure or memory.in_use) else ()
         rivals = [one for one in found if unsure or one.id not in self.came]
-        return Known(keyed[0] if keyed else None, (*claimed, *twins), tuple(rivals))
+        return Known(keyed, (*claimed, *twins), tuple(rivals))
 
     def _kindred(self, memory: Memory) -> Callable[[Memory], bool]:
         mine = theirs.of(memory)

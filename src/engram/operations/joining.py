@@ -289,8 +289,8 @@ class Joining:
         clauses = [where._replace(digest=memory.digest)]
         clauses += [where._replace(key=memory.key)] if memory.key else []
         for clause in clauses:
-            for found in self._call.engine.scan("memory", clause, self._call.access, limit=PAGE).records:
-                if isinstance(found, Memory) and found.id != memory.id and set(claims_of(found)) & set(claims):
+            for found in every(self._call, clause):
+                if found.id != memory.id and set(claims_of(found)) & set(claims):
                     yield found
 
     def _chain(self, memories: Mapping[str, Memory]) -> dict[str, Memory]:
