@@ -501,6 +501,30 @@ def test_a_new_word_counts_at_once_and_still_when_there_are_memories_of_it(home:
     assert project_of(home / "book", home, knowing(data, "novel")) == "novel"
 
 
+def test_a_folder_keeps_its_word_when_it_becomes_a_repository(home: Path, data: Path):
+    say(home / "book", json.dumps({"project": "novel"}))
+    assert project_of(home / "book", home, knowing(data)) == "novel"
+    repository(home / "book")
+
+    assert project_of(home / "book", home, knowing(data, "novel")) == "novel"
+    git(home / "book", "remote", "add", "origin", "git@github.com:rival/tool.git")
+    with pytest.raises(Conflict, match="says that this is novel"):  # now it may be anybody's
+        project_of(home / "book", home, knowing(data, "novel"))
+
+
+def test_a_folder_whose_path_is_no_text_goes_by_its_word(home: Path, data: Path):
+    folder = Path(os.fsdecode(os.fsencode(home) + b"/\xff"))
+    try:
+        folder.mkdir(parents=True)
+    except OSError:
+        pytest.skip("this file system has no such names")
+    say(folder, json.dumps({"project": "novel"}))
+
+    for _ in range(2):
+        assert project_of(folder, home, knowing(data, *(["novel"] * data.exists()))) == "novel"
+    assert json.loads((data / "projects.json").read_text()) == {"novel": [str(folder)]}
+
+
 def test_a_word_never_takes_the_name_of_a_project_that_is_known_already(home: Path, data: Path):
     evil = repository(home / "evil", "git@github.com:rival/tool.git")
     say(evil, json.dumps({"project": "secret"}))

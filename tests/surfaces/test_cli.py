@@ -989,6 +989,17 @@ class TestProgress:
 
 
 class TestPipes:
+    @pytest.mark.parametrize("words", [("export", "\udcff.jsonl"), ("views", "\udcff.md", "--yes")])
+    @pytest.mark.parametrize("more", [(), ("--json",)], ids=["", "json"])
+    def test_a_file_whose_name_is_no_text_is_told_by_its_bytes(self, tmp_path: Path, words, more):
+        said = {"PYTHONIOENCODING": "utf-8:strict"}  # as in any locale but the plainest
+        child(tmp_path, "remember", DEPLOY, **said)
+        done = child(tmp_path, *words, *more, **said)
+
+        assert (done.code, done.err) == (0, "")
+        assert f"\\udcff{words[1][1:]}" in done.out
+        assert os.fsencode(words[1]) in os.listdir(os.fsencode(tmp_path))
+
     def test_a_reader_that_leaves_after_one_line_is_no_error(self, tmp_path: Path):
         with_many = [f"Memory number {n} is about {word}" for n, word in enumerate(("tea", "oak", "sea") * 40)]
         fill = "import engram,sys\nwith engram.open() as e:\n for t in sys.stdin.read().splitlines(): e.remember(t)"

@@ -6,12 +6,14 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
 import engram
 from engram.model.change import Change, Past
 from engram.model.event import Draft, Head, seal
+from engram.sync.ledger import Ledger
 from sync.devices import Clock, Device, exchange, trusting
 
 CHILD = """
@@ -214,3 +216,12 @@ def test_a_sync_of_hundreds_of_memories_tells_how_far_it_is(tmp_path):
 
     assert {"events sent", "chunks read"} <= {what for _, _, what in told}
     assert time.monotonic() - begun < 60
+
+
+def test_a_place_whose_path_is_no_text_is_noted_and_known_again(tmp_path: Path):
+    place = str(tmp_path / "\udcff")
+    noted = Ledger(str(tmp_path / "beside"))
+    with noted.locked():
+        noted.part("places")[place] = {"seen": 3}
+
+    assert Ledger(str(tmp_path / "beside")).part("places") == {place: {"seen": 3}}

@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from engram.drafts import private_folder, whole_file
@@ -36,7 +36,7 @@ class Names:
         """
         known = self._read()
         places = known.get(name, [])
-        if place in places:
+        if _is_among(place, places):
             return
         if places or (own_word and self._taken is not None and self._taken(name)):
             said = f"{own_word} says that this is {name}" if own_word else f"{place} is called {name}"
@@ -52,7 +52,7 @@ class Names:
 
     def accepts(self, name: str, place: str) -> bool:
         """Whether a place goes by a name because of a note."""
-        return place in self._read().get(name, [])
+        return _is_among(place, self._read().get(name, []))
 
     def accept(self, name: str, place: str) -> list[str]:
         """Note that a place goes by a name because a person said so; returns the other places that do.
@@ -84,4 +84,11 @@ class Names:
     def _write(self, known: dict[str, list[str]]) -> None:
         private_folder(os.path.dirname(self._path))
         with whole_file(self._path) as file:
-            file.write((json.dumps(known, ensure_ascii=False, indent=2) + "\n").encode())
+            # A path may be of bytes that are no text: JSON takes them escaped, and gives them back.
+            file.write((json.dumps(known, ensure_ascii=False, indent=2) + "\n").encode(errors="backslashreplace"))
+
+
+def _is_among(place: str, places: Sequence[str]) -> bool:
+    """Whether a place is one of these; a folder is still the one it was when it has become a repository."""
+    above, last = os.path.split(place)
+    return place in places or (last == ".git" and above in places)

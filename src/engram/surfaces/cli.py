@@ -328,8 +328,8 @@ def _logged() -> str:
     path = os.path.join(folder, "errors.log")
     try:
         private_folder(folder)
-        with os.fdopen(os.open(path, os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o600), "a", encoding="utf-8") as log:
-            log.write(f"engram {quotable(' '.join(sys.argv[1:2]))}\n{trace}\n")
+        with os.fdopen(os.open(path, os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o600), "ab") as log:
+            log.write(f"engram {quotable(' '.join(sys.argv[1:2]))}\n{trace}\n".encode(errors="backslashreplace"))
     except OSError:
         return trace
     return f"The details are in {path}; please report them."
@@ -369,13 +369,14 @@ def _unknown(name: str, second: str, operations: Iterable[str]) -> Invalid:
 
 
 def _speak_utf8() -> None:
+    """Say everything in UTF-8, and names of files that are no text by their bytes."""
     for stream in (sys.stdout, sys.stderr):
-        if (
-            stream is not None
-            and (stream.encoding or "").lower().replace("-", "") != "utf8"
-            and hasattr(stream, "reconfigure")
-        ):
+        if stream is None or not hasattr(stream, "reconfigure"):
+            continue
+        if (stream.encoding or "").lower().replace("-", "") != "utf8":
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")
+        elif stream.errors == "strict":
+            stream.reconfigure(errors="backslashreplace")
 
 
 if __name__ == "__main__":

@@ -82,7 +82,8 @@ class Ledger:
         at = os.path.join(self._folder, "ledger.json")
         try:
             with whole_file(at) as file:
-                file.write(json.dumps(self._facts, ensure_ascii=False, indent=1).encode())
+                # A place may be a path of bytes that are no text: JSON takes them escaped, and gives them back.
+                file.write(json.dumps(self._facts, ensure_ascii=False, indent=1).encode(errors="backslashreplace"))
         except OSError as error:
             raise Unavailable(f"{at} cannot be written: {error.strerror}.", "Mend that, and sync again.") from None
 
