@@ -432,6 +432,22 @@ def test_a_damaged_or_missing_chunk_is_named_and_the_others_come_in(world: World
     assert len([problem for problem in answer.problems if problem.startswith("chunk")]) == 3
 
 
+def test_what_names_no_project_is_of_its_sessions_in_every_form_of_the_same_store(tmp_path: Path):
+    held = stores.observed(later=True)
+    stores.observations_db(tmp_path / "engram.db", held).close()
+    stores.observations_json(tmp_path / "export.json", held)
+    rows = {name: held[name] for name in ("observations", "prompts")}
+    stores.chunks(tmp_path / ".engram", rows, {"sessions": held["sessions"]})
+    told = []
+    for name in ("engram.db", "export.json", ".engram"):
+        world = World()
+        world.person.import_(str(tmp_path / name), trust=True)
+        told.append(sorted((one.text, str(one.scope), one.visibility) for one in world.everything().values()))
+
+    assert "project:Web App" in {scope for _, scope, _ in told[0]}
+    assert told[0] == told[1] == told[2]
+
+
 def _manifest(folder: Path) -> list[Row]:
     return json.loads((folder / "manifest.json").read_text(encoding="utf-8"))["chunks"]
 

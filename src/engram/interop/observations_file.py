@@ -240,7 +240,10 @@ def _chunks(manifest: str) -> Things:
             yield Problem(f"chunk {name}", error.message)
     last: dict[str, int] = {}
     gone: dict[str, tuple[bool, Any]] = {}
+    owners: dict[str, str] = {}
     for number, entry in enumerate(_entries(folder, whole)):
+        if entry.kind == "session":
+            owners.setdefault(str(entry.row.get("id")), str(entry.row.get("project") or ""))
         if entry.gone:
             gone[entry.key] = bool(entry.row.get("hard_delete")), entry.row.get("deleted_at")
         elif entry.kind != "session" or entry.key not in last:
@@ -249,25 +252,28 @@ def _chunks(manifest: str) -> Things:
     for relations in (False, True):
         for number, entry in enumerate(_entries(folder, whole)):
             if (entry.kind == "relation") == relations and last.get(entry.key) == number:
-                yield from _last_word(entry, gone.get(entry.key))
+                owner = owners.get(str(entry.row.get("session_id")), "")
+                yield from _last_word(entry, gone.get(entry.key), owner)
 
 
-def _last_word(entry: _Entry, gone: tuple[bool, Any] | None) -> Things:
+def _last_word(entry: _Entry, gone: tuple[bool, Any] | None, owner: str) -> Things:
     """What stands at last: an observation that was deleted is forgotten, unless it was erased."""
     if entry.kind == "session":
         yield from _session(entry.row)
     elif gone is None:
-        yield _made(entry.key, entry.row, MAKERS[entry.kind])
+        yield _made(entry.key, entry.row, lambda row: MAKERS[entry.kind](row, owner))
     elif entry.kind == "observation" and not gone[0]:
         deleted = {**entry.row, "deleted_at": gone[1] or entry.row.get("updated_at")}
-        yield _made(entry.key, deleted, rows.observation)
+        yield _made(entry.key, deleted, lambda row: rows.observation(row, owner))
 
 
-MAKERS: Mapping[str, Callable[[Row], tuple[Any, list[str]]]] = {
+MAKERS: Mapping[str, Callable[[Row, str], tuple[Any, list[str]]]] = {
     "observation": rows.observation,
     "prompt": rows.prompt,
-    "relation": lambda row: rows.relation(_unnumbered(dict(row))),
+    "relation": lambda row, _: rows.relation(_unnumbered(dict(row))),
 }
+"""What is made of a row of each kind; what names no project is of its session's."""
+
 SINGULAR = {"sessions": "session", "observations": "observation", "prompts": "prompt"}
 
 
