@@ -4,6 +4,7 @@ import struct
 from collections.abc import Iterator, Sequence
 
 from engram.engines.postgres_schema import Part
+from engram.engines.rows import outdated
 from engram.model.query import Space
 
 NAMED = "model = %s AND dim = %s AND prefix = %s"
@@ -53,16 +54,10 @@ def keep(part: Part, s: int, dim: int, rows: Sequence[tuple[str, str, bytes]]) -
 
 
 def retire(part: Part, wanted: int | None) -> None:
-    """Once no memory lacks a vector in the coming space, the one before it goes; an unwanted one goes at once."""
-    known = spaces(part)
-    if len(known) < 2:
-        return
-    if wanted == known[0]:
-        for s in known[1:]:
-            _drop(part, s)
-    elif not part.first("SELECT 1 FROM lacking WHERE org = :org AND s = %s LIMIT 1", known[-1]):
-        for s in known[:-1]:
-            _drop(part, s)
+    """Drop a space that has had its time."""
+    some = "SELECT 1 FROM lacking WHERE org = :org AND s = %s LIMIT 1"
+    for s in outdated(spaces(part), wanted, lambda s: part.first(some, s) is not None):
+        _drop(part, s)
 
 
 def printed(vectors: bytes, dim: int) -> Iterator[str]:

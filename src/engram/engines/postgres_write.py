@@ -13,10 +13,10 @@ from engram.engines.postgres_schema import Part
 from engram.engines.rows import place_term
 from engram.errors import Moved
 from engram.model.change import ABSENT, Change, Token
-from engram.model.codec import RECORDS, Record, RecordType, encode, index, searchable, type_of
+from engram.model.codec import RECORDS, Record, RecordType, encode, index, type_of
 from engram.model.event import Event, Head
 from engram.model.memory import Memory
-from engram.model.query import FIELD_WEIGHTS
+from engram.model.query import weighed
 
 PLACE = ("owner", "visibility", "workspace", "scope", "place")
 Place = tuple[str | int | None, ...]
@@ -269,13 +269,8 @@ class Worded(NamedTuple):
     @staticmethod
     def of(memory: Memory) -> "Worded":
         """Each term once, weighed by the columns it stands in."""
-        counts: Counter[str] = Counter()
-        length = 0
-        for weight, column in zip(FIELD_WEIGHTS, searchable(memory), strict=True):
-            for term in (found := column.split()):
-                counts[term] += weight  # type: ignore[assignment] # a Counter counts in floats as well
-            length += len(found)
-        return Worded([*counts], [*map(float, counts.values())], length)
+        counts, length = weighed(memory)
+        return Worded([*counts], [*counts.values()], length)
 
 
 def index_words(part: Part, book: Book, n: int, memory: Memory, p: int) -> Book:

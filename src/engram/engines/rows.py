@@ -2,7 +2,7 @@
 
 import functools
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -122,6 +122,19 @@ def backlog_of(spaces: Sequence[Row]) -> Backlog:
     named = dict(zip(("active", "coming"), (Space(*row[:3]) for row in spaces), strict=False))
     counts = [row[3] for row in spaces] + [0, 0]
     return Backlog(**named, lacking=counts[0], remaining=counts[1])
+
+
+def outdated(spaces: Sequence[int], wanted: int | None, lacked: Callable[[int], bool]) -> Sequence[int]:
+    """Which of two spaces goes after vectors were kept, if one does.
+
+    Once no memory lacks a vector in the coming one (`lacked` tells), the one before it; and where the active one is
+    wanted again, what was coming.
+    """
+    if len(spaces) < 2:
+        return ()
+    if wanted == spaces[0]:
+        return spaces[1:]
+    return () if lacked(spaces[-1]) else spaces[:-1]
 
 
 def tallied(rows: int, words: int | None, space: int | None, vectors: int) -> dict[str, int]:

@@ -18,6 +18,7 @@ from engram.engines.rows import (
     event_of,
     events_where,
     handles_of,
+    outdated,
     page_of,
     record_of,
     the_one,
@@ -405,15 +406,9 @@ def _begin_space(db: apsw.Connection, space: Space) -> Row:
 
 
 def _retire_spaces(db: apsw.Connection, wanted: int | None) -> None:
-    """Once no memory lacks a vector in the coming space, the one before it goes; an unwanted one goes at once."""
-    spaces = fetch(db, "SELECT s FROM space ORDER BY s")
-    if len(spaces) > 1 and wanted == spaces[0][0]:
-        for (s,) in spaces[1:]:
-            _drop_space(db, s)
-        return
-    if len(spaces) > 1 and not fetch(db, "SELECT 1 FROM lacking WHERE s = ? LIMIT 1", spaces[-1][0]):
-        for (s,) in spaces[:-1]:
-            _drop_space(db, s)
+    spaces = [s for (s,) in fetch(db, "SELECT s FROM space ORDER BY s")]
+    for s in outdated(spaces, wanted, lambda s: bool(fetch(db, "SELECT 1 FROM lacking WHERE s = ? LIMIT 1", s))):
+        _drop_space(db, s)
 
 
 def _drop_space(db: apsw.Connection, s: int) -> None:

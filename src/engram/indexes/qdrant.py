@@ -17,11 +17,10 @@ from qdrant_client import QdrantClient, models
 from engram.errors import Unavailable
 from engram.indexes.indexed import Fed
 from engram.model.codec import index as columns_of
-from engram.model.codec import searchable
 from engram.model.filter import ANYTHING, Access, Filter
 from engram.model.limits import storable
 from engram.model.memory import Memory
-from engram.model.query import FIELD_WEIGHTS, SATURATION, Query, Space
+from engram.model.query import SATURATION, Query, Space, weighed
 from engram.model.scope import Scope
 
 TIMEOUT = 5
@@ -360,12 +359,7 @@ def _range(name: str, **bounds: float) -> models.FieldCondition:
 
 def _weights(memory: Memory) -> dict[str, float]:
     """How much each term of a memory counts: often said counts more, in a long text less."""
-    counts: dict[str, float] = {}
-    length = 0
-    for weight, column in zip(FIELD_WEIGHTS, searchable(memory), strict=True):
-        for term in (found := column.split()):
-            counts[term] = counts.get(term, 0.0) + weight
-        length += len(found)
+    counts, length = weighed(memory)
     long = SATURATION * (0.25 + 0.75 * length / AVERAGE)
     return {term: count * (SATURATION + 1) / (count + long) for term, count in counts.items()}
 

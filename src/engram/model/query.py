@@ -6,7 +6,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from engram.errors import Invalid
-from engram.model.codec import Record
+from engram.model.codec import Record, searchable
 from engram.model.filter import ANYTHING, Filter
 from engram.model.memory import Memory
 from engram.model.text import query_terms, says
@@ -69,6 +69,17 @@ class Hit(NamedTuple):
     memory: Memory
     words: float | None = None  # None: not among the best by words
     cosine: float | None = None  # None: it has no vector in the space, or none was asked with
+
+
+def weighed(memory: Memory) -> tuple[dict[str, float], int]:
+    """How much each term of a memory counts by the columns it stands in, and how many terms there are in all."""
+    counts: dict[str, float] = {}
+    length = 0
+    for weight, column in zip(FIELD_WEIGHTS, searchable(memory), strict=True):
+        for term in (found := column.split()):
+            counts[term] = counts.get(term, 0.0) + weight
+        length += len(found)
+    return counts, length
 
 
 def in_order(hits: Iterable[Hit]) -> list[Hit]:
