@@ -386,6 +386,30 @@ def test_neither_an_agent_nor_one_of_several_owners_copies_what_everybody_keeps(
                 ask(str(saved))
 
 
+def test_a_backup_and_all_that_is_restored_from_it_have_their_names_on_the_disk(
+    opened, place, saved, tmp_path, monkeypatch
+):
+    told, sync = set(), os.fsync
+
+    def note(handle: int) -> None:
+        told.add(os.fstat(handle).st_ino)
+        sync(handle)
+
+    monkeypatch.setattr(os, "fsync", note)
+    (tmp_path / "kept").mkdir()
+    with opened(place) as memory:
+        memory.backup_create(str(tmp_path / "kept" / "one.zip"))
+    assert (tmp_path / "kept").stat().st_ino in told
+
+    path = path_of(place)
+    path.rename(path.with_name("before"))
+    with opened(place, apart=True) as memory:
+        memory.backup_restore(str(saved))
+    files = [path, *(each for each in path.rglob("*") if each.name != ".lock")]  # which holds nothing
+    assert path.parent.stat().st_ino in told
+    assert [each.name for each in files if each.stat().st_ino not in told] == []
+
+
 def test_a_full_disk_leaves_no_half_a_backup(opened, tmp_path, monkeypatch):
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")

@@ -133,7 +133,7 @@ class FolderBlobs:
             target = os.path.join(folder, mark, sha256[:2], sha256)
             private_folder(os.path.dirname(target))
             with suppress(FileNotFoundError):  # it was purged meanwhile
-                _copy(path, target)
+                _copy(path, target, durable=False)
             progress(done + 1, done + 1, "attachments")
 
     def take_in(self, folder: str) -> None:
@@ -205,9 +205,9 @@ def _blocks(file: IO[bytes]) -> Iterator[bytes]:
             yield block
 
 
-def _copy(source: str, target: str) -> None:
+def _copy(source: str, target: str, *, durable: bool = True) -> None:
     """A copy that takes its name when it is whole."""
-    with open(source, "rb") as whole, whole_file(target) as file:
+    with open(source, "rb") as whole, whole_file(target, durable=durable) as file:
         while block := whole.read(BLOCK):
             file.write(block)
 

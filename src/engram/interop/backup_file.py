@@ -14,6 +14,7 @@ from contextlib import contextmanager, suppress
 from datetime import datetime
 from typing import IO, TYPE_CHECKING, NamedTuple
 
+from engram.drafts import sync_folder
 from engram.errors import Conflict, Corrupt, EngramError, Invalid, Unavailable
 from engram.model.hashing import sha256
 from engram.model.limits import parse_time, print_time
@@ -74,6 +75,8 @@ def pack(folder: str, target: str, manifest: Manifest, progress: Progress, *, ov
             os.fsync(file.fileno())
             size = file.seek(0, os.SEEK_END)
         _name(draft, target, overwrite=overwrite)
+        with suppress(PermissionError):  # a folder that may be written and not be looked into
+            sync_folder(os.path.dirname(target))
     except OSError as error:
         raise _refused(target, error) from None
     finally:
@@ -163,6 +166,8 @@ def unpack(path: str, folder: str, progress: Progress) -> Manifest:
                 file.flush()
                 os.fsync(file.fileno())
             done += each.bytes
+        for place, _, _ in os.walk(folder):
+            sync_folder(place)
         return manifest
 
 
