@@ -69,7 +69,7 @@ def _next_step(path: str, rows: Sequence[HygieneRow]) -> str:
     """How another system's store is taken in, and what becomes of what ails it."""
     found = {row.name for row in rows}
     stays = " An import leaves its secrets behind." if "secrets" in found else ""
-    rest = " After one, engram doctor --hygiene has a command for the rest." if found - {"secrets"} else ""
+    rest = " Once imported, engram doctor --hygiene has a command for the rest." if found - {"secrets"} else ""
     return f"Nothing was written.{stays}{rest} Take it in: engram import {quote(path)} --dry-run"
 
 
