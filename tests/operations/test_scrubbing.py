@@ -375,8 +375,8 @@ def test_the_repeats_and_secrets_of_another_store_are_told_by_their_names_there(
     assert (report.form, report.junk) == ("mem0", 2)
     assert sum(report.secrets.values()) == 1
     assert report.hint == (
-        "Nothing was written. An import leaves its secrets behind. Once imported, engram doctor --hygiene has a command"
-        f" for the rest. Take it in: engram import {path} --dry-run"
+        "Nothing was written. An import leaves its secrets behind. Once imported, engram doctor --hygiene has a"
+        f" command for the rest. Take it in: engram import {path} --dry-run"
     )
 
 

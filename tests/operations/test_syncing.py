@@ -114,10 +114,18 @@ def test_what_somebody_imported_waits_for_a_person_however_often_it_is_synced(wo
 
 
 def test_a_proposal_is_applied_to_what_it_amends(world: World):
-    one = world.person.remember("We deploy on Mondays", kind="convention", confirm=True).memory
+    one = world.agent.remember("We deploy on Mondays", kind="convention").memory
+    sync(world.person, apply=True)
     world.agent.revise(one.id, text="We deploy on Fridays")
     assert told(sync(world.person, apply=True)) == [("We deploy on Fridays", "append", "low_risk")]
     assert world.now(one.id).text == "We deploy on Fridays"
+
+
+def test_a_proposal_to_change_what_a_person_approved_is_not_applied_by_routing(world: World):
+    one = world.person.remember("We deploy on Mondays", kind="convention", confirm=True).memory
+    world.agent.revise(one.id, text="We deploy on Fridays")
+    assert told(sync(world.person, apply=True)) == [("We deploy on Fridays", "queue", "edits_curated_node")]
+    assert world.now(one.id).text == "We deploy on Mondays"
 
 
 def test_only_what_is_ones_own_is_routed(world: World):

@@ -192,7 +192,7 @@ def test_a_retried_remember_tells_the_same_outcome(world, outcome):
     elif outcome == "repeated":
         world.person.remember("The first text")
     elif outcome == "revised":
-        world.person.remember("An earlier text", key="k")
+        world.agent.remember("An earlier text", key="k")
         said["key"] = "k"
     elif outcome == "proposed":
         world.person.remember("My name is Alex", kind="identity", key="k", confirm=True)

@@ -5,6 +5,7 @@ import pytest
 from engram.errors import Conflict, Forbidden, Invalid, Unconfirmed
 from engram.model.memory import CURATED, Citation
 from engram.model.record import replace
+from engram.rules.access import is_a_persons
 from engram.rules.intake import Here, take_in
 from engram.rules.proposals import Policy
 from rules.world import START, World, memory, request
@@ -114,10 +115,64 @@ def test_a_proposal_said_twice_is_one_and_brings_its_weight_along(world):
 
 
 def test_other_words_are_said_by_whoever_says_them(world):
-    fact = world.person.remember("Lint with ruff").memory
-    world.agent.revise(fact.id, text="Lint with something else")
+    fact = world.agent.remember("Lint with ruff").memory
+    world.person.revise(fact.id, text="Lint with something else")
     told = world.now(fact.id)
+    assert (told.origin, told.source, told.confidence) == ("said", "manual", 1.0)
+    world.person.remember("Format with ruff", key="format")
+    told = world.agent.remember("Format with something else", key="format").memory
     assert (told.origin, told.source, told.confidence) == ("inferred", "tool:remember", 0.6)
+
+
+def test_an_agents_other_words_for_what_a_person_wrote_wait_and_the_persons_stay_in_use(world):
+    mine = world.person.remember("The API listens on port 8080", key="api-port").memory
+    asked = [
+        world.agent.revise(mine.id, text="The API listens on port 9090"),
+        world.agent.remember("Port 9191 is what the API listens on", key="api-port"),
+        world.agent.revise(mine.id, summary="Port 9292"),
+        world.agent.revise(mine.id, kind="infra"),
+    ]
+
+    assert {(each.outcome, each.memory.held_for) for each in asked} == {("proposed", "edits_curated_node")}
+    assert world.now(mine.id) == mine
+    world.person.promote(asked[0].memory.id)
+    assert world.now(mine.id).text == "The API listens on port 9090"
+
+
+def test_an_agents_other_words_for_what_a_person_approved_wait_too(world):
+    held = world.agent.remember("Deploys freeze in December", source="web:example.org").memory
+    world.person.promote(held.id)
+    before = world.now(held.id)
+    asked = world.agent.revise(held.id, text="Deploys never freeze")
+
+    assert (asked.outcome, asked.memory.amends) == ("proposed", held.id)
+    assert world.now(held.id) == before
+    assert before.approved_by
+
+
+def test_an_agent_adds_to_what_a_person_wrote_but_neither_hides_nor_shares_nor_forgets_it(world):
+    mine = world.person.remember("The API listens on port 8080").memory
+    world.agent.revise(mine.id, tag=["api"], importance=9)
+    for reach in ({"valid_until": world.clock()}, {"visibility": "shared"}, {"confidence": 0.1}):
+        with pytest.raises(Forbidden, match="what a person wrote or approved"):
+            world.agent.revise(mine.id, tag=["more"], **reach)
+        with pytest.raises(Forbidden, match="what a person wrote or approved"):
+            world.agent.revise(mine.id, **reach)
+    with pytest.raises(Forbidden, match="forget what a person wrote or approved"):
+        world.agent.forget(mine.id)
+    world.agent.remember(mine.text, summary="Nothing", visibility="shared", tag=["again"])
+
+    left = world.now(mine.id)
+    assert (left.tags, left.importance, left.seen) == (("api", "again"), 9, 2)
+    assert (left.summary, left.visibility, left.valid_until, left.confidence) == ("", "private", None, 1.0)
+
+
+def test_an_agent_goes_on_with_what_it_wrote_itself_and_with_what_was_imported(world):
+    own = world.agent.remember("The queue drains at midnight", key="queue").memory
+    assert world.agent.remember("The queue drains at noon", key="queue").outcome == "revised"
+    world.agent.forget(own.id)
+    taken = replace(own, learned_by="import", origin="said", source="manual", approved_by="person")
+    assert not is_a_persons(taken)
 
 
 def test_purge_takes_every_proposal_however_many(world):

@@ -121,7 +121,7 @@ def test_no_word_of_an_agent_moves_a_curated_memory(said):
 
 
 def test_no_ring_of_memories_hides_them_all(world):
-    one, two, three = (world.person.remember(text).memory for text in ("First words", "Second thoughts", "A third"))
+    one, two, three = (world.agent.remember(text).memory for text in ("First words", "Second thoughts", "A third"))
     world.agent.relate(one.id, two.id, "supersedes")
 
     with pytest.raises(Conflict, match="out of use itself"):
@@ -167,7 +167,7 @@ def test_keeping_both_leaves_a_verdict_that_waits_without_effect(world):
 
 
 def test_a_memory_that_replaces_others_does_so_in_one_event_and_undo_takes_all_of_it_back(world):
-    old = [world.person.remember(text).memory for text in ("The port is 5432", "The host is db1")]
+    old = [world.agent.remember(text).memory for text in ("The port is 5432", "The host is db1")]
     past = len(world.events())
     new = world.agent.remember("The port is 5433", replaces=[one.id for one in old])
 
@@ -185,6 +185,17 @@ def test_what_would_replace_a_curated_memory_waits_and_hides_nothing(world):
     assert world.now(old.id).replaced_by == ""
     assert old.text in live(world)
     assert new.memory.status == "pending"
+
+
+def test_an_agent_puts_nothing_out_of_use_that_a_person_wrote(world):
+    mine = world.person.remember("The port is 5432").memory
+    own = world.agent.remember("It listens on 6000 these days").memory
+
+    assert world.agent.relate(own.id, mine.id, "supersedes").relation.status == "proposed"
+    assert world.agent.remember("The port is 5433", replaces=[mine.id]).memory.status == "pending"
+    assert world.now(mine.id).replaced_by == ""
+    assert world.agent.relate(mine.id, own.id, "supersedes").relation.status == "judged"
+    assert world.now(own.id).replaced_by == mine.id
 
 
 def test_an_agent_brings_back_no_curated_memory_that_a_person_forgot(world):

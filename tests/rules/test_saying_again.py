@@ -229,8 +229,9 @@ def test_a_proposal_made_before_in_the_same_words_is_counted():
 def test_an_approval_outlives_a_revision_only_where_it_was_one():
     live = memory(approved_by="alex", verified_at=START)
 
-    kept = revised(live, text=OTHER_TEXT).memory
+    kept = revised(live, text=OTHER_TEXT, caller=PERSON).memory
     assert (kept.approved_by, kept.verified_at) == ("alex", START)
+    assert revised(live, text=OTHER_TEXT).memory.approved_by == ""
     assert revised(live, text=OTHER_TEXT, caller=PERSON, confirmed="flag").memory.approved_by == PERSON.name
     waits = memory(status="pending", approved_by="alex")
     assert revised(waits, text=OTHER_TEXT, anew=True).memory.approved_by == ""

@@ -367,7 +367,7 @@ async def test_a_change_of_what_was_approved_is_asked_about_too(engram: Driver, 
         after = (await said(client, "get", memory="mem-0001"))["memories"][0]
 
     assert (before["text"], before["standing"]) == ("My name is Ada", "live")
-    assert "change something you approved" in person.shown[0].message
+    assert "change something you wrote or approved" in person.shown[0].message
     assert (after["text"], after["standing"]) == ("My name is Ada Lovelace", "live")
 
 

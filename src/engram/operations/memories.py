@@ -28,6 +28,7 @@ from engram.operations.scopes import in_view, scope_named, strange_kinds, unplac
 from engram.operations.sessions import at_work, timeline
 from engram.recall.saying import saying as who_say
 from engram.rules import admission, lifecycle
+from engram.rules.access import is_firm
 from engram.rules.admission import Admission, Known
 from engram.rules.changes import join
 from engram.rules.insights import require_memories
@@ -142,8 +143,8 @@ def admit(
 
     def decide() -> tuple[Change, Admission]:
         old = [call.memory(ref) for ref in replaces]
-        # It contradicts what it replaces, and shall: only a curated one is still a reason to wait.
-        gone = {one.id for one in old if one.tier != CURATED}
+        # It contradicts what it replaces, and shall: only what stands firm is still a reason to wait.
+        gone = {one.id for one in old if not is_firm(one, call.caller)}
         bearing = known(call, prepared)
         if gone:
             bearing = bearing._replace(rivals=tuple(one for one in bearing.rivals if one.id not in gone))
@@ -448,7 +449,7 @@ def _next_step(call: Call, memory: Memory, handle: str, kind: str | None) -> str
         return f"It holds on {memory.branch.rpartition('#')[2]} until that is merged: engram settle."
     if not call.caller.human:
         return "A person decides about it: engram review."
-    confirm = " --confirm" if memory.tier == CURATED or memory.held_for == "edits_curated_node" else ""
+    confirm = " --confirm" if memory.tier == CURATED else ""
     return f"Decide about it: engram review, or engram promote {handle}{confirm}."
 
 

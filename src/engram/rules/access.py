@@ -6,7 +6,7 @@ from engram.errors import Forbidden, Unconfirmed
 from engram.model.caller import ADMIN, WRITER, Caller
 from engram.model.change import Request
 from engram.model.filter import Access
-from engram.model.memory import Memory
+from engram.model.memory import CURATED, Memory
 from engram.model.relation import Relation
 from engram.model.scope import Scope, alias_of
 from engram.model.session import Session
@@ -109,6 +109,34 @@ def require_person(request: Request, act: str) -> None:
     """
     if not request.caller.human:
         raise Forbidden(f"Only a person may {act}.", "Ask the person to do it.")
+
+
+def is_a_persons(memory: Memory) -> bool:
+    """Whether a person wrote these words here, or approved them.
+
+    What was imported is as its own program left it: agents go on with it as they did there.
+    """
+    wrote = memory.origin == "said" and memory.source == "manual"
+    return memory.learned_by != "import" and (wrote or bool(memory.approved_by))
+
+
+def is_firm(memory: Memory, caller: Caller) -> bool:
+    """Whether a caller who confirms nothing can only propose to change a live memory or to put it out of use.
+
+    A curated one stands firm against everybody, a person's word against agents.
+    """
+    return memory.tier == CURATED or (not caller.human and is_a_persons(memory))
+
+
+def require_person_over(memory: Memory, request: Request, act: str) -> None:
+    """What stands firm is neither hidden nor shared by an agent.
+
+    Raises:
+        Forbidden: when an agent asks.
+    """
+    if is_firm(memory, request.caller):
+        curated = f"a curated memory (kind {memory.kind})"
+        require_person(request, f"{act} {curated if memory.tier == CURATED else 'what a person wrote or approved'}")
 
 
 def is_confirmed(request: Request) -> bool:

@@ -20,7 +20,7 @@ from engram.model.memory import (
     standing,
 )
 from engram.model.record import replace
-from engram.rules.access import is_confirmed, require_owner, require_person
+from engram.rules.access import is_confirmed, is_firm, require_owner, require_person_over
 from engram.rules.changes import CONTENT, Step, compose, step
 from engram.rules.doubts import UNVOUCHED, is_doubted, require_person_for, vouched
 from engram.rules.likeness import contradiction, same
@@ -110,8 +110,10 @@ def revise(
         return _weighed(old, new, proposal, request, live=live)
     rivals = _contradicted(proposal.text, known, old.id)
     status, held_for = _verdict(new.tier, rivals, proposal, policy, request)
-    if live and old.tier == CURATED and not is_confirmed(request):
+    if live and _is_to_be_approved(old, new, request):
         status, held_for = "pending", "edits_curated_node"
+    elif live:
+        _require_harmless(old, new, request)
     freed = status == "promoted" or held_for == "unmerged_branch"
     if old.status == "pending" and freed and not (anew or is_confirmed(request)):
         status, held_for = "pending", old.held_for
@@ -140,7 +142,7 @@ def revise(
 
 def _weighed(old: Memory, new: Memory, proposal: Proposal, request: Request, *, live: bool) -> Admission:
     """Only weight, reach or validity moved: the words are neither approved nor verified by it, nor held for it."""
-    if live and old.tier == CURATED and not is_confirmed(request):
+    if live:
         _require_harmless(old, new, request)
     outcome: Outcome = "revised" if old.status == "promoted" or old.branch else "held"
     change = compose("revise", request, [Step(old, new)], note=_note(proposal, outcome, ()))
@@ -172,10 +174,18 @@ def _require_revisable(old: Memory) -> None:
         raise Conflict(f"{name} is forgotten.", f"Restore it first: engram restore {name}.")
 
 
+def _is_to_be_approved(old: Memory, new: Memory, request: Request) -> bool:
+    """Whether other content waits for a person: any of a curated memory, other words or kind of a person's word."""
+    if is_confirmed(request) or not is_firm(old, request.caller):
+        return False
+    meant = not same(old.text, new.text) or (old.summary, old.kind) != (new.summary, new.kind)
+    return old.tier == CURATED or meant
+
+
 def _require_harmless(old: Memory, new: Memory, request: Request) -> None:
-    """An agent may weigh a curated memory, but neither hide nor share it: not by its validity, nor by its decay."""
+    """An agent may weigh what stands firm, but neither hide nor share it: not by its validity, nor by its decay."""
     if any(getattr(old, name) != getattr(new, name) for name in REACH):
-        require_person(request, f"change the reach or validity of a curated memory (kind {old.kind})")
+        require_person_over(old, request, "change the reach or validity of")
 
 
 def require_free_text(old: Memory, text: str, known: Known) -> None:
@@ -220,7 +230,7 @@ def _again(old: Memory, proposal: Proposal, known: Known, policy: Policy, reques
     if free and proposal.key and not old.key and (old.tier != CURATED or request.caller.human):
         changes["key"] = proposal.key
     if free and old.tier != CURATED:
-        changes |= _added(old, proposal) | _other_kind(old, proposal, policy, request)
+        changes |= _added(old, proposal, request) | _other_kind(old, proposal, policy, request)
     if staged and proposal.branch:
         changes["branch"] = proposal.branch  # one place at a time: where it was said last
     elif (staged or stands == "pending") and not old.amends:
@@ -437,8 +447,12 @@ def _amends_its_twin(rejected: Memory, known: Known) -> bool:
     return bool(rejected.amends) and any(each.id == rejected.amends for each in known.twins)
 
 
-def _added(old: Memory, proposal: Proposal) -> dict[str, Any]:
-    """What a repeat says beyond the text: tags and citations join, weights are taken as said."""
+def _added(old: Memory, proposal: Proposal, request: Request) -> dict[str, Any]:
+    """What a repeat says beyond the text: tags and citations join, weights are taken as said.
+
+    How far a person's word reaches is not an agent's to say by the way.
+    """
+    firm = is_firm(old, request.caller)
     added: dict[str, Any] = {}
     if proposal.tags:
         added["tags"] = clean_tags((*old.tags, *proposal.tags))
@@ -446,9 +460,9 @@ def _added(old: Memory, proposal: Proposal) -> dict[str, Any]:
         places = {(each.kind, each.ref, each.locator): each for each in (*old.citations, *proposal.citations)}
         added["citations"] = tuple(places.values())  # the same place again is pinned to what was seen last
     for name in ("importance", "pinned", "valid_from", "valid_until", "visibility"):
-        if (value := getattr(proposal, name)) is not None:
+        if (value := getattr(proposal, name)) is not None and not (firm and name in REACH):
             added[name] = value
-    if proposal.summary and not old.summary:
+    if proposal.summary and not old.summary and not firm:
         added["summary"] = proposal.summary
     return added
 

@@ -9,7 +9,13 @@ from engram.model.limits import check_text
 from engram.model.memory import CURATED, Citation, Memory
 from engram.model.record import replace
 from engram.model.relation import Relation
-from engram.rules.access import require_confirmation, require_judge, require_owner, require_person
+from engram.rules.access import (
+    require_confirmation,
+    require_judge,
+    require_owner,
+    require_person,
+    require_person_over,
+)
 from engram.rules.changes import CONTENT, Step, compose, step
 from engram.rules.doubts import require_person_for
 from engram.rules.likeness import contradiction
@@ -151,6 +157,7 @@ def forget(memory: Memory, request: Request, *, reason: str = "", replaced: Sequ
 
     Raises:
         Conflict: when it is forgotten already.
+        Forbidden: when it is another's, or an agent would forget what a person wrote or approved.
     """
     require_owner(request.caller, memory)
     if memory.status == "rejected":
@@ -158,8 +165,8 @@ def forget(memory: Memory, request: Request, *, reason: str = "", replaced: Sequ
     if memory.forgotten_at is not None:
         raise Conflict(f"{memory.called} is forgotten already.", f"Bring it back: engram restore {memory.called}.")
     require_person_for(memory, request, "forget")
-    if memory.tier == CURATED and memory.status == "promoted":
-        require_person(request, f"forget a curated memory (kind {memory.kind})")
+    if memory.status == "promoted":
+        require_person_over(memory, request, "forget")
     steps = [
         step(memory, request, forgotten_at=request.now),
         *_handed_on(memory, replaced, request),

@@ -15,6 +15,7 @@ from engram.model.limits import check_choice
 from engram.model.memory import CURATED, Memory
 from engram.model.record import replace
 from engram.model.relation import Relation, RelationKind, RelationStatus
+from engram.rules.access import is_firm
 from engram.rules.changes import Step, compose, step
 from engram.rules.redact import redact
 
@@ -51,8 +52,8 @@ def relate(
     wait, they stand again.
 
     A verdict waits, as proposed, where it may not do what it says yet: an agent's word cannot put a curated memory
-    out of use or bring it back, and a memory that itself waits for review replaces nothing. A verdict that waits
-    never takes the place of one that was given.
+    out of use or bring it back, nor put out of use what a person wrote or approved, and a memory that itself waits
+    for review replaces nothing. A verdict that waits never takes the place of one that was given.
 
     Raises:
         Conflict: when the pair was judged and this word would have to wait, or the first is out of use itself.
@@ -118,10 +119,10 @@ def mark(relation: Relation, id: str) -> str:
 
 
 def taking_effect(replacer: Memory, pairs: Sequence[tuple[Relation, Memory]], request: Request) -> list[Step]:
-    """What verdicts that a memory supersedes others do once it is in use; about curated ones they still wait."""
+    """What verdicts that a memory supersedes others do once it is in use; what stands firm waits for a person."""
     steps: list[Step] = []
     for relation, other in pairs:
-        if other.replaced_by or other.tier == CURATED or other.owner != request.caller.owner:
+        if other.replaced_by or is_firm(other, request.caller) or other.owner != request.caller.owner:
             continue
         if relation.status == "proposed":
             judged = replace(relation, status="judged", updated_at=request.now, revision=relation.revision + 1)
@@ -183,8 +184,11 @@ def _curated_among(steps: Sequence[Step]) -> bool:
 def _waits(first: Memory, second: Memory, verdict: Verdict, effects: Sequence[Step], request: Request) -> bool:
     if verdict.kind == "supersedes" and first.status != "promoted":
         return True
+    if not effects or request.caller.human:
+        return False
+    hides = any(isinstance(each.after, Memory) and each.after.replaced_by == first.id for each in effects)
     curated = any(one.tier == CURATED and one.status == "promoted" for one in (first, second))
-    return bool(effects) and curated and not request.caller.human
+    return curated or (hides and second.status == "promoted" and is_firm(second, request.caller))
 
 
 def _effects(first: Memory, second: Memory, verdict: Verdict, request: Request) -> list[Step]:

@@ -16,7 +16,7 @@ MOST_SHOWN = 10
 HELD = {
     "curated_kind": "this kind is curated: a person approves it first",
     "conflict": "it contradicts something known",
-    "edits_curated_node": "it would change an approved memory",
+    "edits_curated_node": "it would change what a person wrote or approved",
     "unmerged_branch": "it was made on a branch that is not merged",
     "untrusted_origin": "nobody vouches for where it comes from",
     "review_all": "every memory is reviewed here",

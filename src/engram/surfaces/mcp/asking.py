@@ -28,7 +28,7 @@ ASKED_FOR = ("curated_kind", "edits_curated_node", "conflict")
 
 WHY = {
     "curated_kind": "Memories of kind {kind} go live only when you approve them.",
-    "edits_curated_node": "It would change something you approved.",
+    "edits_curated_node": "It would change something you wrote or approved.",
     "conflict": "It contradicts something that is remembered; approving it replaces the other.",
 }
 MOST_AGAINST = 3
