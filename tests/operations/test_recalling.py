@@ -98,6 +98,19 @@ def test_kinds_on_demand_come_only_when_asked_for_by_name(world, kind):
     assert found(world, "api layers", kind=[kind]) == ["The api is laid out by layers"]
 
 
+def test_where_only_kinds_on_demand_would_answer_the_way_to_them_is_told(world):
+    world.agent.remember("The api is laid out by layers", kind="map", cite=["src/api.py"])
+    world.agent.insights_save("Likes an api with layers")
+    told = world.agent.recall("api layers")
+    assert (told.hits, told.hint) == (
+        (),
+        "What is known of it comes on demand only: engram recall QUESTION --kind map.",
+    )
+    assert "demand" not in world.agent.recall("zeppelin").hint
+    world.agent.remember("The api has layers for a reason")
+    assert "demand" not in world.agent.recall("api layers").hint
+
+
 def test_recall_looks_at_the_project_and_global_one_scope_or_everywhere(world):
     for scope in ("project:api", "global", "agent:codex", "project:web", "project:api@run"):
         world.agent.remember(f"A note that holds in {scope.replace(':', ' ').replace('@', ' ')}", scope=scope)

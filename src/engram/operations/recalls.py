@@ -81,10 +81,22 @@ def recall(
     followed = able(call.engine, Followed)
     alone = _alone(call, followed.degraded()) if followed else ""
     staged = ELSEWHERE if not answer.hits and answer.held_back.get("staged") else ""
-    strange = "" if answer.hits else strange_kinds(call, where)
+    instead = ""
+    if not answer.hits:
+        instead = strange_kinds(call, where) if kinds else _on_demand(call, asked, where)
     other = "" if answer.hits else namesake(call, scope, everywhere=everywhere)
-    hints = (strange or answer.hint, unplaced(call, scope, everywhere=everywhere), alone, staged, other)
-    return answer._replace(hint="\n".join(filter(None, hints))) if strange or any(hints[1:]) else answer
+    hints = (instead or answer.hint, unplaced(call, scope, everywhere=everywhere), alone, staged, other)
+    return answer._replace(hint="\n".join(filter(None, hints))) if instead or any(hints[1:]) else answer
+
+
+def _on_demand(call: Call, asked: Callable[[Filter], Asked], where: Filter) -> str:
+    """That what would answer best is of a kind that comes when it is asked for by name; "" where nothing would."""
+    apart = own_lists(call.policy.kinds)
+    kinds = tuple(kind for kind in quiet(call.policy.kinds) if kind not in apart)
+    found = look_up(call.engine, asked(where._replace(kinds=kinds, except_kinds=apart))).hits
+    if not found:
+        return ""
+    return f"What is known of it comes on demand only: engram recall QUESTION --kind {found[0].memory.kind}."
 
 
 def _alone(call: Call, why: str) -> str:
