@@ -412,6 +412,24 @@ def test_a_proposal_is_shown_as_one_and_what_was_set_aside_is_not(world):
     assert "conflicts" not in str([one.edges for one in world.person.related(old.id, judged=True).relatives])
 
 
+def test_two_that_say_one_thing_differently_are_marked_wherever_they_are_told_until_somebody_judges(world):
+    old, new = (world.person.remember(f"We deploy on {day}").memory for day in ("Wednesdays", "Fridays"))
+    world.person.remember("We deploy from a branch called release")
+    world.person.remember("We deploy on Sundays", scope="project:other")
+
+    def told():
+        found = world.person.recall("when do we deploy", everywhere=True, words=True).hits
+        return {hit.memory.id: hit.marks for hit in found if hit.marks}
+
+    assert told() == {old.id: (f"may conflict with {new.handle}",), new.id: (f"may conflict with {old.handle}",)}
+    assert f"We deploy on Fridays [{new.handle}, fact, said, today, may conflict with {old.handle}]" in (
+        world.person.context().text
+    )
+    world.person.relate(new.id, old.id, "compatible")
+    assert told() == {}
+    assert "may conflict" not in world.person.context().text
+
+
 def test_nobody_elses_verdict_is_shown(world):
     old = world.person.remember(OLD, visibility="shared").memory
     new = world.person.remember(NEW, visibility="shared").memory

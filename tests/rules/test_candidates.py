@@ -3,7 +3,7 @@
 import pytest
 
 from engram.model.scope import Scope
-from engram.rules.candidates import is_brief, is_statement, suspicion, topic
+from engram.rules.candidates import at_odds, is_brief, is_statement, suspicion, topic
 from rules.world import memory as made
 
 
@@ -224,3 +224,37 @@ def test_a_subject_that_only_one_of_the_two_says_more_exactly_is_the_same():
 def test_two_telling_words_are_brief_however_many_small_ones_stand_between_and_three_are_not():
     assert is_brief(memory("Use RabbitMQ for the queue"))
     assert not is_brief(memory("Use RabbitMQ for the queue of mails"))
+
+
+def test_what_says_one_thing_differently_is_at_odds_and_what_is_merely_alike_is_not():
+    said = ("We deploy on Wednesdays", "Node 18 is required", "Feature flags are stored in Redis")
+    other = ("We deploy on Fridays", "Node 20 is required", "Feature flags live in Postgres, not in Redis")
+    pairs = at_odds([memory(text, text) for text in (*said, *other)])
+
+    assert [(one.text, another.text) for one, another in pairs] == list(zip(said, other, strict=True))[:2]
+
+
+def test_what_differs_in_one_word_from_many_is_one_of_a_list():
+    days = [memory(f"We deploy on {day}", day) for day in ("Mondays", "Tuesdays", "Fridays")]
+
+    assert len(at_odds(days)) == 3
+    assert at_odds([*days, memory("We deploy on Sundays", "Sundays")]) == []
+
+
+def test_only_what_holds_in_one_place_is_at_odds_and_a_proposal_with_what_it_amends_is_not():
+    here, there = (
+        memory("Node 18 is required", "a"),
+        memory("Node 20 is required", "b", scope=Scope.parse("agent:x")),
+    )
+
+    assert at_odds([here, there]) == []
+    assert at_odds([here, memory("Node 20 is required", "b", amends="a")]) == []
+    assert at_odds([memory("Node 20 is required", "b", amends="a"), here]) == []
+
+
+def test_the_first_forty_are_compared():
+    others = [memory(f"{letter * 5} {letter * 6} {letter * 7}", letter) for letter in map(chr, range(0x430, 0x44F))]
+    pair = [memory("Node 18 is required", "a"), memory("Node 20 is required", "b")]
+
+    assert len(at_odds([*others, *pair])) == 1
+    assert at_odds([*others, *(memory(f"{text.text} x", f"{text.id}x") for text in others), *pair]) == []

@@ -1,4 +1,4 @@
-"""What was judged about memories, in a few words beside each of them."""
+"""What was judged or is suspected about memories, in a few words beside each of them."""
 
 from collections.abc import Mapping, Sequence
 from typing import cast
@@ -8,7 +8,8 @@ from engram.model.memory import Memory, standing
 from engram.model.record import NONE
 from engram.model.relation import Relation
 from engram.operations.base import Call
-from engram.rules.relations import mark
+from engram.rules.candidates import at_odds
+from engram.rules.relations import mark, suspected
 
 MOST_LOOKED_AT = 200
 MOST_MARKS = 3
@@ -16,18 +17,26 @@ MOST_MARKS = 3
 
 
 def marks(call: Call, memories: Sequence[Memory]) -> Mapping[str, tuple[str, ...]]:
-    """What verdicts and proposals say of these memories, by id; one look-up where there are none."""
+    """What verdicts and proposals say of these memories, by id, and which of them are at odds with one another.
+
+    One look-up where nothing was judged. A pair of which anything was said is not suspected besides.
+    """
     if not memories:
         return NONE
     asked = Filter(touches=tuple(one.id for one in memories))
     page = call.engine.scan("relation", asked, call.access_to("relation"), limit=MOST_LOOKED_AT)
-    relations = [one for one in cast("tuple[Relation, ...]", page.records) if mark(one, one.from_id)]
-    if not relations:
-        return NONE
-    ends = {end for one in relations for end in (one.from_id, one.to_id)}
-    known = cast("dict[str, Memory]", call.engine.get("memory", ends, call.access))
-    told = {one.id: tuple(_told(call, one.id, relations, known))[:MOST_MARKS] for one in memories}
-    return {id: said for id, said in told.items() if said}
+    relations = cast("tuple[Relation, ...]", page.records)
+    telling = [one for one in relations if mark(one, one.from_id)]
+    ends = {end for one in telling for end in (one.from_id, one.to_id)}
+    known = cast("dict[str, Memory]", call.engine.get("memory", ends, call.access)) if ends else {}
+    told = {one.id: [*_told(call, one.id, telling, known)] for one in memories}
+    spoken_of = {frozenset((one.from_id, one.to_id)) for one in relations}
+    live = [one for one in memories if standing(one, call.now, call.caller.view) == "live"]
+    for first, second in at_odds(live):
+        if frozenset((first.id, second.id)) not in spoken_of:
+            told[first.id].append(suspected(second))
+            told[second.id].append(suspected(first))
+    return {id: tuple(said)[:MOST_MARKS] for id, said in told.items() if said}
 
 
 def _told(call: Call, id: str, relations: Sequence[Relation], known: Mapping[str, Memory]) -> Sequence[str]:

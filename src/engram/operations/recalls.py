@@ -156,7 +156,8 @@ def context(
         ]
         they_cite = "it cites" if len(broken) == 1 else "they cite"
         hints.append(f"{len(broken)} left out: what {they_cite} has changed. See engram evidence.")
-    said = brief(sections, budget=allowance, now=call.now, labels=broken, reader=call.caller.owner)
+    told = marks(call, [*{one.id: one for section in sections for one in section.memories}.values()])
+    said = brief(sections, budget=allowance, now=call.now, labels=broken, marks=told, reader=call.caller.owner)
     if not any(one.scope.level == "project" for one in said.included):
         hints.append(namesake(call, scope))
     noted([one.id for one in said.included], call.now)

@@ -2,6 +2,7 @@
 
     topic       the words that say what a memory is about
     suspicion   why two memories may not both hold, and how surely; None where nothing speaks for it
+    at_odds     which of some memories say one thing of one topic differently
     other_word  the one word in which two short statements differ
 
 Nothing is held or hidden by a suspicion: somebody is asked. So it may be wrong where `likeness.contradiction`,
@@ -10,7 +11,9 @@ which holds a memory, may not; but a question about every second memory would so
 # ruff: noqa: RUF001 - marks of other scripts are the subject here, not typing errors
 
 import functools
+import itertools
 import re
+from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -49,6 +52,12 @@ LONGEST_TOPIC, LONGEST_IN_PAIRS = 8, 24
 MOST_SPACES = 16
 """More spaces than this in a sentence make it a story, without a look at its words."""
 
+MOST_COMPARED = 40
+"""Each is compared with each: twice as many would take four times as long, and a session waits for it."""
+
+MOST_RIVALS = 2
+"""What differs in one thing from more than so many others is one of a list."""
+
 FEW_WORDS = 8
 """Statements of so many words at most are asked about where a single one differs."""
 
@@ -72,19 +81,66 @@ def suspicion(new: Memory, other: Memory, near: float | None = None) -> Suspicio
         return None
     if new.key and new.key == other.key:
         return Suspicion(f"the same key, {new.key}", SAME_KEY)
-    mine, theirs = set(topic(new)), set(topic(other))
+    said = _compare(new, other)
+    if said.contradiction:
+        return Suspicion(said.contradiction, SURE)
+    together = 0.0 if near is None else near + WORDS_COUNT * said.share
+    if not said.by_words and not said.other_word and together < NEAR:
+        return None
+    score = said.share if near is None else (said.share + near) / 2
+    why = said.changed or said.other_word or _told(said.common, new) or "near in meaning"
+    return Suspicion(why, round(min(score, SURE), 2))
+
+
+def at_odds(memories: Sequence[Memory]) -> list[tuple[Memory, Memory]]:
+    """The pairs among some memories of one place that say one thing of one topic differently: "30 days", "90 days".
+
+    It is the plain part of a suspicion: another value or another word, and never mere likeness. What differs like
+    that from more than two others is one of a list, and no rival of any. The first forty are compared.
+    """
+    topics = [(memory, frozenset(topic(memory))) for memory in memories[:MOST_COMPARED]]
+    pairs = [
+        (one, other)
+        for (one, mine), (other, theirs) in itertools.combinations(topics, 2)
+        if one.scope == other.scope and _overlap(mine, theirs) >= SHARED_BESIDE_VALUES and _differs(one, other)
+    ]
+    rivals = Counter(memory.id for pair in pairs for memory in pair)
+    return [pair for pair in pairs if all(rivals[memory.id] <= MOST_RIVALS for memory in pair)]
+
+
+def _overlap(mine: frozenset[str], theirs: frozenset[str]) -> float:
+    """The share of the shorter topic that the other has too."""
+    return len(mine & theirs) / (min(len(mine), len(theirs)) or 1)
+
+
+def _differs(new: Memory, other: Memory) -> bool:
+    if new.id == other.amends or other.id == new.amends:
+        return False
+    said = _compare(new, other)
+    return bool(said.contradiction or (said.changed and said.by_words) or said.other_word)
+
+
+class _Compared(NamedTuple):
+    """How two memories look beside each other, by their words alone."""
+
+    common: frozenset[str] = frozenset()  # the telling words that both say
+    share: float = 0.0  # of the shorter topic
+    contradiction: str = ""
+    changed: str = ""  # the first value that they give differently
+    by_words: bool = False  # enough is in common to ask whether both hold
+    other_word: str = ""
+
+
+def _compare(new: Memory, other: Memory) -> _Compared:
+    mine, theirs = frozenset(topic(new)), frozenset(topic(other))
     common = mine & theirs
-    share = len(common) / (min(len(mine), len(theirs)) or 1)
+    share = _overlap(mine, theirs)
     if share >= OPPOSED and (why := contradiction(other.text, new.text)):
-        return Suspicion(why, SURE)
+        return _Compared(common, share, why)
     changed = _changed_value(other.text, new.text)
     by_words = _enough(common, share, len(mine | theirs), changed=bool(changed)) and not _apart(new, other)
     differing = other_word(_title(other), _title(new)) if common else ""
-    together = 0.0 if near is None else near + WORDS_COUNT * share
-    if not by_words and not differing and together < NEAR:
-        return None
-    score = share if near is None else (share + near) / 2
-    return Suspicion(changed or differing or _told(common, new) or "near in meaning", round(min(score, SURE), 2))
+    return _Compared(common, share, "", changed, by_words, differing)
 
 
 @functools.lru_cache(maxsize=256)
@@ -137,7 +193,7 @@ def _beginning(text: str) -> str:
     return line[: found.start()] if found else line
 
 
-def _enough(common: set[str], share: float, all_of_them: int, *, changed: bool) -> bool:
+def _enough(common: frozenset[str], share: float, all_of_them: int, *, changed: bool) -> bool:
     """Whether the words that two topics have in common are enough to ask whether both hold."""
     pairs = [term for term in common if cjk().match(term)]
     if 2 * len(pairs) > len(common):
@@ -188,7 +244,7 @@ def _changed_value(old: str, new: str) -> str:
     return next((f"{a} → {b}" for a, b in zip(before, after, strict=True) if a != b), "")
 
 
-def _told(common: set[str], new: Memory) -> str:
+def _told(common: frozenset[str], new: Memory) -> str:
     """The common words as the new memory writes them; pairs of characters say nothing to a reader."""
     words = [word for word in _words().findall(_title(new)) if not cjk().match(word)]
     said = [word for word in dict.fromkeys(words) if not common.isdisjoint(query_terms(word))]

@@ -118,6 +118,11 @@ def mark(relation: Relation, id: str) -> str:
     return said[0 if relation.from_id == id else 1]
 
 
+def suspected(other: Memory) -> str:
+    """What is said of a memory that may not hold beside another, before anybody has proposed or judged it."""
+    return _MARKS["conflicts", "proposed"][0].format(other.called)
+
+
 def taking_effect(replacer: Memory, pairs: Sequence[tuple[Relation, Memory]], request: Request) -> list[Step]:
     """What verdicts that a memory supersedes others do once it is in use; what stands firm waits for a person."""
     steps: list[Step] = []
