@@ -141,6 +141,7 @@ class Deed(NamedTuple):
     pending: int = 0  # for j and o where the row waits for review
     forgotten: int = 0  # for j and o where it is forgotten
     spares: str = ""  # letters for which it is not asked here, because it would change the row
+    firm: int = 0  # for an agent of the owner, where a person wrote the row and it is live
 
     @property
     def writes(self) -> bool:
@@ -151,6 +152,9 @@ class Deed(NamedTuple):
         """What the promise says of this cell."""
         if (self.human and caller in AGENTS) or (self.writes and caller in ONLY_READING):
             return 403
+        live = row not in PENDING | FORGOTTEN
+        if self.firm and letter == OWNS and live and caller in AGENTS and ROWS[row].owner not in AGENTS:
+            return self.firm
         told = self.statuses[".rjo".index(letter)]
         if told < 400 or told in (409, 428):
             told = (self.pending if row in PENDING else self.forgotten if row in FORGOTTEN else 0) or told
@@ -189,10 +193,11 @@ DEEDS: Mapping[str, Deed] = {
         "POST", "/v1/memories", {"text": "A newer name", "replaces": "{row}"}, (404, 403, 403, 200), spares=OWNS
     ),
     "purge": Deed("DELETE", MEMORY, None, (404, 403, 403, 428), human=True),
-    "forget": Deed("POST", f"{MEMORY}/forget", {}, (404, 403, 403, 200), forgotten=409),
-    "restore": Deed("POST", f"{MEMORY}/restore", {}, (404, 403, 403, 200)),
+    "forget": Deed("POST", f"{MEMORY}/forget", {}, (404, 403, 403, 200), forgotten=409, firm=403),
+    "restore": Deed("POST", f"{MEMORY}/restore", {}, (404, 403, 403, 200), firm=409),
 }
-"""Every operation that names a memory. An owner forgets and restores, one after the other."""
+"""Every operation that names a memory. An owner forgets and restores, one after the other; who may not forget has
+nothing to restore."""
 
 TOOLS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "get": ("get", {"memory": "{row}"}),

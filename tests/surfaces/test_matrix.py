@@ -744,7 +744,8 @@ def test_what_was_judged_in_one_workspace_is_told_there_and_in_no_other(
     assert ids["red private"] in red.ask("POST", "/v1/conflicts", {}).raw
     assert ids["red private"] not in blue.ask("POST", "/v1/conflicts", {}).raw
     marks = {hit["memory"]["id"]: hit["marks"] for hit in red.ask("GET", "/v1/recall?question=panda").body["hits"]}
-    assert [one.split()[0] for one in marks[ids["red private"]]] == ["conflicts"]
+    judged_marks = [one for one in marks[ids["red private"]] if not one.startswith("may ")]
+    assert [one.split()[0] for one in judged_marks] == ["conflicts"]
     judged = blue.ask("POST", f"/v1/relations/{made['relation']['id']}/judge", {"kind": "related"})
     assert (judged.status, ids["red private"] in judged.raw) == (404, False)
 
