@@ -76,9 +76,24 @@ def test_who_asks_while_a_check_goes_on_waits_for_it(tmp_path: Path):
         with ThreadPoolExecutor(4) as pool:
             answers = [pool.submit(health.check, asked) for _ in range(4)]
             told = {answer.result().body for answer in answers}
-        report = health._CHECKED[memory.engine][1]
+        report = health._CHECKED[memory.engine].report
         assert len(told) == 1
         assert health._checked(asked, anew=False) is report
+
+
+def test_what_was_checked_for_an_admin_is_shown_to_nobody_else(tmp_path: Path):
+    with engram.open(str(tmp_path / "store.db")) as memory:
+        admin = memory.speaking_for(Caller(org="acme", owner="gus", roles=frozenset({"admin"})), "web")
+        member = memory.speaking_for(Caller(org="acme", owner="ben"), "web")
+        asked = Asked(admin, Visit("", "", 0), Look(()), {}, {}, {}, part=True)
+        told = bytes(health.check(asked).body).decode()
+
+        assert "sign-whole" in told
+        for _ in range(2):  # whether a check is kept or not
+            refused = bytes(health.check(asked._replace(engram=member)).body).decode()
+            assert "Only an admin may check the store." in refused
+            assert str(tmp_path) not in refused
+        assert bytes(health.check(asked).body).decode() == told
 
 
 def test_what_is_said_in_two_places_leads_to_both(here: Site):

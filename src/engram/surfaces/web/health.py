@@ -13,6 +13,7 @@ from engram.errors import EngramError, Invalid, Unavailable
 from engram.model.answers_look import Trends
 from engram.model.answers_store import Hygiene, HygieneRow, Report
 from engram.model.answers_sync import RemoteRow
+from engram.model.caller import Caller
 from engram.surfaces.paper import ago, count
 from engram.surfaces.web.frame import Asked, Page, Tab, address
 from engram.surfaces.web.mends import MENDS
@@ -31,8 +32,17 @@ LONG = 14
 AN_HOUR = timedelta(hours=1)
 """For how long a check is believed: damage writes no event."""
 
-_CHECKED: WeakKeyDictionary[object, tuple[int, Report]] = WeakKeyDictionary()
-"""The last check of each engine, and after which event it was made: it reads everything."""
+
+class Checked(NamedTuple):
+    """A check of the store: after which event it was made, and for whom; it reads everything."""
+
+    last: int
+    caller: Caller
+    report: Report
+
+
+_CHECKED: WeakKeyDictionary[object, Checked] = WeakKeyDictionary()
+"""The last check of each engine."""
 
 _ONE = Lock()
 
@@ -81,7 +91,7 @@ def check(asked: Asked) -> Response:
 
 
 def _checked(asked: Asked, *, anew: bool) -> Report:
-    """The last check, where nothing was written since, it is not old, and nobody asks for another.
+    """The last check, where it was theirs, nothing was written since, it is not old, and they ask for no other.
 
     One is made at a time: whoever asks while it goes on waits for it.
     """
@@ -90,10 +100,11 @@ def _checked(asked: Asked, *, anew: bool) -> Report:
         newest = asked.engram.history(limit=1).events
         last = newest[0].seq if newest else 0
         known = _CHECKED.get(asked.engram.engine)
-        fits = known is not None and known[0] == last and asked.engram.now - known[1].at <= AN_HOUR
-        if known is None or not fits or (anew and known[1].at < asking):
-            known = _CHECKED[asked.engram.engine] = (last, asked.engram.doctor())
-    return known[1]
+        fits = known is not None and (known.last, known.caller) == (last, asked.engram.caller)
+        if known is None or not fits or asking - known.report.at > AN_HOUR or (anew and known.report.at < asking):
+            known = Checked(last, asked.engram.caller, asked.engram.doctor())
+            _CHECKED[asked.engram.engine] = known
+    return known.report
 
 
 def junk(asked: Asked) -> Response:
