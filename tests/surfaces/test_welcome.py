@@ -95,6 +95,9 @@ def test_a_machine_is_told_the_same_as_json(engram: Driver):
         (("save", "Use uv"), "Here it is: engram remember TEXT."),
         (("delete", "mem-0001"), "Here it is: engram forget MEMORY."),
         (("gen-context",), "Here it is: engram views AGENTS.md."),
+        (("recall", "uv", "--project", "api"), "Here it is: --scope project:NAME."),
+        (("list", "--status=pending"), "Here it is: --standing."),
+        (("remember", "Use uv", "--type", "tooling"), "Here it is: --kind."),
     ],
     ids=str,
 )

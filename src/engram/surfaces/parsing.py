@@ -3,7 +3,7 @@
 import argparse
 import os
 import types
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import datetime
 from typing import Annotated, Any, Literal, NamedTuple, NoReturn, Union, get_args, get_origin, get_type_hints
 
@@ -107,12 +107,21 @@ class _Parser(argparse.ArgumentParser):
         flags = [flag for action in self._actions for flag in action.option_strings]
         if words.startswith("-"):
             word = words.split(maxsplit=1)[0].partition("=")[0]
-            return _by_letter(word, flags) or did_you_mean(word, flags, NEAR_OPTION) or _elsewhere(word)
+            near = _by_letter(word, flags) or did_you_mean(word, flags, NEAR_OPTION)
+            return _called_otherwise(word, flags) or near or _elsewhere(word)
         if "--text" in flags:
             return f'Say it with an option: --text "{words}". '
         if any(each.positional and each.name in FREE_TEXT for each in self.taken):
             return "Put a text of several words in quotes. "
         return f"For example: {self.example}. " if self.example else ""
+
+
+def _called_otherwise(flag: str, flags: Collection[str]) -> str:
+    """What an option is called here that other programs call so, where the command has it."""
+    from engram.surfaces.synonyms import OPTIONS  # noqa: PLC0415 - only where something is wrong
+
+    ours = OPTIONS.get(flag, "")
+    return f"Here it is: {ours}. " if ours.partition(" ")[0] in flags else ""
 
 
 def _by_letter(flag: str, flags: Iterable[str]) -> str:

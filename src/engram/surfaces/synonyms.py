@@ -1,4 +1,4 @@
-"""What other programs call a command, for whoever types it here."""
+"""What other programs call a command or an option, for whoever types it here."""
 
 from collections.abc import Mapping
 
@@ -19,3 +19,13 @@ OURS: Mapping[str, str] = {
     **dict.fromkeys(("install", "connect"), "engram setup"),
 }
 """The word → what does it here, as it is typed."""
+
+OPTIONS: Mapping[str, str] = {
+    "--project": "--scope project:NAME",
+    **dict.fromkeys(("--type", "--category"), "--kind"),
+    **dict.fromkeys(("--topic", "--topic-key"), "--key"),
+    "--title": "--summary",
+    "--status": "--standing",
+    "--all": "--everywhere",
+}
+"""The same for options, where a command has the one that is meant."""
