@@ -228,6 +228,20 @@ def test_one_undo_takes_back_memories_sessions_and_relations(world: World, tmp_p
     assert world.person.import_(path, trust=trust).outcomes == answer.outcomes
 
 
+def test_an_import_in_one_step_is_taken_back_by_its_number(world: World, tmp_path: Path):
+    world.person.remember("We deploy on Fridays")
+    taken = world.person.import_(records_file(tmp_path / "a.json", 3), trust=True)
+    world.person.remember("We test on Mondays")
+
+    assert taken.event == 2
+    world.person.undo(str(taken.event))
+    assert {one.text for one in world.person.list(everywhere=True).memories} == {
+        "We deploy on Fridays",
+        "We test on Mondays",
+    }
+    assert world.person.import_(records_file(tmp_path / "b.json", 300), trust=True).event == 0
+
+
 def test_an_undo_of_many_groups_goes_in_steps_and_can_be_taken_back(tmp_path: Path):
     with engram.open(tmp_path / "store.db") as memory:
         answer = memory.import_(records_file(tmp_path / "a.json", 1300), trust=True)

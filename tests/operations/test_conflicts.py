@@ -46,6 +46,7 @@ def test_at_most_three_are_named_and_what_it_contradicts_counts_among_them(world
 
     said = world.agent.remember("Auth middleware logs black lines")
     assert len(said.candidates) + len(said.conflicts) == 3
+    assert all(rival.pair in said.hint for rival in said.candidates)
 
 
 def test_a_judged_pair_is_never_named_again(world):

@@ -89,9 +89,23 @@ def test_undo_of_an_undo_does_it_again(world):
 def test_undo_says_that_a_later_step_stands_on_it(world):
     first = world.person.remember("The first wording", key="k")
     world.person.remember("The second wording", key="k")
-    with pytest.raises(Conflict, match=r"text of .* changed since") as refused:
+    with pytest.raises(Conflict, match=r"text of mem-0001 changed since") as refused:
         world.person.undo(str(first.event))
-    assert "Undo the later steps first" in refused.value.hint
+    assert refused.value.hint == "Undo the later steps first: engram history mem-0001."
+
+
+def test_what_is_done_to_a_memory_that_is_gone_names_the_event_that_removed_it(world):
+    world.person.remember("The first wording", key="k")
+    world.person.revise("mem-0001", importance=7)
+    undone = world.person.undo("2")
+    gone = world.person.undo("1")
+    with pytest.raises(Conflict, match="is gone") as refused:
+        world.person.undo(str(undone.event))
+
+    assert refused.value.hint == f"Undo what removed it first: engram undo {gone.event}."
+    world.person.undo(str(gone.event))
+    world.person.undo(str(undone.event))
+    assert world.person.list().memories[0].importance == 7
 
 
 def test_undo_of_a_repeat_is_possible_whatever_was_counted_since(world):
@@ -251,7 +265,7 @@ def test_what_was_removed_comes_back_once_and_to_its_owner_alone(world):
     assert [one.revision for one in undo([removal], {}, request()).puts] == [1]
     with pytest.raises(Forbidden):
         undo([removal], {}, request(OTHER))
-    with pytest.raises(Conflict, match=rf"Event {removal.seq} \(undo\) cannot be undone: id of {kept.id}"):
+    with pytest.raises(Conflict, match=rf"Event {removal.seq} \(undo\) cannot be undone: id of {kept.handle}"):
         undo([removal], {kept.id: kept}, request())
 
 

@@ -22,6 +22,15 @@ def test_a_save_says_what_it_may_be_at_odds_with_and_the_list_shows_it(engram: D
     assert "engram conflicts --ignore mem-0002~mem-0001" in listed.out
 
 
+def test_new_words_that_are_at_odds_with_something_can_still_be_taken_back(engram: Driver):
+    engram("remember", OLD)
+    engram("remember", "We like the staging database")
+    said = engram("revise", "mem-0002", "--text", NEW)
+
+    assert "engram judge mem-0002~mem-0001 supersedes" in said.out
+    assert "Take it back: engram undo 3" in said.out
+
+
 def test_a_pair_is_set_aside_and_judged_by_the_command(engram: Driver):
     engram("remember", OLD)
     engram("remember", NEW)

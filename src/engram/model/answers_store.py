@@ -206,6 +206,7 @@ class Imported(Answer):
     redacted: Mapping[str, int] = NONE
     faults: Mapping[str, int] = NONE
     hint: str = ""
+    event: int = 0  # of an import in one step; of one in several, and one that went on, `batch` takes it all back
 
 
 class KindRow(Answer):

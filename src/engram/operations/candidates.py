@@ -37,7 +37,8 @@ def with_candidates(call: Call, answer: Remembered) -> Remembered:
     candidates = tuple(told[: MOST - len(answer.conflicts)])
     if not candidates:
         return answer
-    next_step = f"Judge it: {judging(candidates[0].pair)}."
+    others = " and ".join(one.pair for one in candidates[1:])
+    next_step = f"Judge it: {judging(candidates[0].pair)}.{f' The same for {others}.' if others else ''}"
     return answer._replace(candidates=candidates, hint=" ".join(filter(None, (answer.hint, next_step))))
 
 

@@ -266,7 +266,12 @@ def _reversal(call: Call, events: tuple[Event, ...], request: Request) -> Change
     edits = (edit for one in events for edit in (one.payload or Payload()).edits)
     made = [edit.id for edit in edits if edit.type == "memory" and edit.field == "id" and edit.old is None]
     waiting = [each for id in made for each in every(call, Filter(amends=id)) if each.id not in ids]
-    return take_back(events, current, request, dependents=waiting, told=_told_by_several(call))
+
+    def removed_by(id: str) -> int:
+        return next((event.seq for event in call.engine.events(subject=id, newest=True, limit=1)), 0)
+
+    told = _told_by_several(call)
+    return take_back(events, current, request, dependents=waiting, told=told, removed_by=removed_by)
 
 
 def _told_by_several(call: Call) -> Callable[[str], Sequence[Event]]:

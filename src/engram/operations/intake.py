@@ -83,7 +83,9 @@ class Taking:
         self.faults: Counter[str] = Counter()
         self.problems: list[str] = []
         self.preview: list[Preview] = []
+        self.events: list[int] = []
         self.done = self.sessions = self.relations = self.undated = 0
+        self.resumed = False
 
     # what is found
 
@@ -122,6 +124,7 @@ class Taking:
             dropped=dict(self.dropped.most_common()),
             redacted=dict(self.redacted.most_common()),
             faults=dict(self.faults.most_common(MOST_PROBLEMS)),
+            event=self.events[0] if len(self.events) == 1 and not self.resumed else 0,
             hint=self._hint() if made and not self.dry_run else "",
         )
 
@@ -211,7 +214,7 @@ class Taking:
             return
         begun = self.call.engine.events(batch=last[0].batch, limit=1)
         if {id for event in begun for id in event.subjects} & {one.record.id for one in group}:
-            self.request = self.request._replace(batch=last[0].batch)
+            self.request, self.resumed = self.request._replace(batch=last[0].batch), True
 
     def _decide(self, group: Sequence[Foreign]) -> list[_Outcome]:
         if not self.dry_run or len(self.coming) > MOST_FORESEEN:
@@ -224,7 +227,8 @@ class Taking:
     def _commit(self, decided: Sequence[_Outcome]) -> None:
         changes = [one.change for one in decided if one.change is not None]
         if changes:
-            self.call.engine.commit(changes[0] if len(changes) == 1 else join(changes))
+            commit = self.call.engine.commit(changes[0] if len(changes) == 1 else join(changes))
+            self.events.append(commit.event.seq)
 
     def _alone(self, thing: Foreign) -> _Outcome:
         for _ in range(3):

@@ -28,6 +28,11 @@ def _nothing(_: str) -> Sequence[Event]:
     return ()
 
 
+def _nobody(_: str) -> int:
+    """Which event removed a record, where nobody knows."""
+    return 0
+
+
 def undo(
     events: Sequence[Event],
     current: Mapping[str, Record],
@@ -35,12 +40,13 @@ def undo(
     *,
     dependents: Sequence[Memory] = (),
     told: Callable[[str], Sequence[Event]] = _nothing,
+    removed_by: Callable[[str], int] = _nobody,
 ) -> Change:
     """Reverse events, newest first, in one Change; `current` holds the records they touched that still exist.
 
     All fields return to what they were, except revision and time of update. Where another store changed a field
     without knowing of these events, its word stays: `told` gives all that is known of a record, by its id.
-    `dependents` are proposals to amend what would be gone.
+    `dependents` are proposals to amend what would be gone. `removed_by` gives the event that removed a record.
 
     Raises:
         Conflict: when something later stands on one of them, it was purged, or it only took a store in as it was;
@@ -72,7 +78,9 @@ def undo(
             touched.setdefault(edit.id, []).append(edit)
             types[edit.id] = edit.type
         for id, edits in touched.items():
-            states[id] = _back(states.get(id), edits, event, without)
+            if states.get(id) is None and not _removed(edits):
+                raise _gone(event, id, removed_by(id))
+            states[id] = _back(states.get(id), edits, event, without, _called(current.get(id), id))
     steps = [_step(types[id], current.get(id), states[id], request) for id in types]
     return compose(
         "undo",
@@ -156,35 +164,33 @@ class _Without:
         return {name: value for name, (_, value) in merge.states(kept).get(id, merge.State()).fields.items()}
 
 
-def _back(state: Document | None, edits: Sequence[Edit], event: Event, without: _Without) -> Document | None:
+def _back(
+    state: Document | None, edits: Sequence[Edit], event: Event, without: _Without, called: str
+) -> Document | None:
     """One record as it was before the event; None when it did not exist then."""
-    made, removed = _made(edits), any(edit.field == "id" and edit.new is None for edit in edits)
-    if removed:
+    made = _made(edits)
+    if _removed(edits):
         if state is not None:
-            raise _stood_upon(event, edits[0])
+            raise _stood_upon(event, edits[0].field, called)
         return {edit.field: edit.old for edit in edits}
-    if state is None:
-        raise Conflict(
-            f"Event {event.seq} ({event.action}) cannot be undone: {edits[0].id[:13]} is gone.",
-            "Undo what removed it first.",
-        )
+    assert state is not None, "a record that is gone is refused before"
     if made:
         for name in {**made, **state}:
             if name not in BOOKKEEPING and state.get(name) != made.get(name):
-                raise _stood_upon(event, Edit(edits[0].type, edits[0].id, name, None, None))
+                raise _stood_upon(event, name, called)
         return None
     for edit in edits:
-        state = _field_back(state, edit, event, without)
+        state = _field_back(state, edit, event, without, called)
     return state
 
 
-def _field_back(state: Document, edit: Edit, event: Event, without: _Without) -> Document:
+def _field_back(state: Document, edit: Edit, event: Event, without: _Without, called: str) -> Document:
     if edit.field in COUNTERS:
         return _with(state, edit.field, state.get(edit.field, 1) - (edit.new or 1) + (edit.old or 1))
     if without.settles(edit):
         return state
     if state.get(edit.field) != edit.new:
-        raise _stood_upon(event, edit)
+        raise _stood_upon(event, edit.field, called)
     return _with(state, edit.field, without.value(edit))
 
 
@@ -195,10 +201,27 @@ def _made(edits: Sequence[Edit]) -> dict[str, Any]:
     return {edit.field: edit.new for edit in edits}
 
 
-def _stood_upon(event: Event, edit: Edit) -> Conflict:
+def _removed(edits: Sequence[Edit]) -> bool:
+    """Whether an event took away the record that these edits of it are about."""
+    return any(edit.field == "id" and edit.new is None for edit in edits)
+
+
+def _called(record: Record | None, id: str) -> str:
+    """What a person calls a record: a memory by its handle, while it has one."""
+    return (record.handle if isinstance(record, Memory) else "") or id[:13]
+
+
+def _gone(event: Event, id: str, by: int) -> Conflict:
     return Conflict(
-        f"Event {event.seq} ({event.action}) cannot be undone: {edit.field} of {edit.id[:13]} changed since.",
-        f"Undo the later steps first: engram history {edit.id[:13]}.",
+        f"Event {event.seq} ({event.action}) cannot be undone: {id[:13]} is gone.",
+        f"Undo what removed it first: engram undo {by}." if by else "Undo what removed it first: engram history.",
+    )
+
+
+def _stood_upon(event: Event, field: str, called: str) -> Conflict:
+    return Conflict(
+        f"Event {event.seq} ({event.action}) cannot be undone: {field} of {called} changed since.",
+        f"Undo the later steps first: engram history {called}.",
     )
 
 

@@ -123,7 +123,7 @@ def _remembered(answer: a.Remembered, paper: Paper) -> Iterator[str]:
         yield f"  May be at odds with {paper.bold(rival.memory.handle)}: {text}  {paper.dim(rival.why)}"
     if answer.hint:
         yield paper.dim(f"  {answer.hint}")
-    elif answer.outcome == "revised" and not answer.replayed:
+    if answer.outcome == "revised" and not answer.replayed:
         yield paper.way(f"  Take it back: engram undo {answer.event}")
 
 

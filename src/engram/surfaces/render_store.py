@@ -194,7 +194,7 @@ def _imported(answer: a.Imported, paper: Paper) -> Iterator[str]:
     if answer.batch and answer.outcomes.keys() & {"held", "proposed"}:
         yield paper.way("  Decide about what waits: engram review.")
     if answer.batch:
-        yield paper.way(f"  Take it all back: engram undo {answer.batch}")
+        yield paper.way(f"  Take it all back: engram undo {answer.event or answer.batch}")
 
 
 def _kinds(answer: a.Kinds, paper: Paper) -> Iterator[str]:
