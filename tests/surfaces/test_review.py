@@ -7,7 +7,7 @@ import pytest
 
 import engram
 from engram.service import Engram
-from engram.surfaces.review import KEYS, walk
+from engram.surfaces.review import walk
 from surfaces.driving import at_terminal, child
 
 NAME = "My legal name is Alex"
@@ -352,8 +352,19 @@ def test_help_and_a_wrong_key_show_the_keys(memory: Engram, key: str):
     memory.remember(NAME, kind="identity")
     person = reviewed(memory, key, "q")
 
-    assert KEYS in person.shown
+    told = "a approve · e edit, then approve · x reject · m merge · s skip · q quit · ? help (each with Enter)"
+    assert told in person.shown
     assert standing(memory, "mem-0001") == "pending"
+
+
+def test_only_the_keys_that_fit_are_offered(memory: Engram):
+    memory.remember(NAME, kind="identity")
+    hold_conflict(memory)
+    memory.remember("My tax number is 12", kind="fiscal")
+    person = reviewed(memory, "s", "x", "", "q")
+
+    keys = [question for question in person.asked if question.startswith("[")]
+    assert keys == ["[a/e/x/m/s/q/?] ", "[a/b/e/x/m/s/q/?] ", "[a/e/x/m/s/u/q/?] "]
 
 
 def test_keys_may_be_capitals_and_words(memory: Engram):
@@ -444,7 +455,7 @@ class TestTerminal:
         child(tmp_path, "remember", "My tax number is 12", "--kind", "fiscal")
         script = tmp_path / "editor.sh"
         script.write_text('echo "My legal name is Kim" > "$1"\n')
-        keys = {"[a/b/e/x/m/s/u/q/?] ": "e\n", "to confirm: ": "mem-0001\n", "] ": "x\n", "Why?": "wrong\n"}
+        keys = {"[a/e/x/m/s/q/?] ": "e\n", "to confirm: ": "mem-0001\n", "] ": "x\n", "Why?": "wrong\n"}
         code, shown = at_terminal(tmp_path, "review", keys=keys, EDITOR=f"sh {script}")
 
         assert code == 0

@@ -17,10 +17,18 @@ from engram.service import Engram
 from engram.surfaces.paper import Paper, ago, at_hand, cut, plain
 from engram.surfaces.render import besides_text, why_it_waits
 
-KEYS = (
-    "a approve · b keep both · e edit, then approve · x reject · m merge · s skip · u undo · q quit · ? help"
-    " (each with Enter)"
-)
+KEYS = {
+    "a": "approve",
+    "b": "keep both",
+    "e": "edit, then approve",
+    "x": "reject",
+    "m": "merge",
+    "s": "skip",
+    "u": "undo",
+    "q": "quit",
+    "?": "help",
+}
+"""What may be typed, each with Enter; only what fits is offered."""
 
 WORDS = {
     "approve": "a",
@@ -118,8 +126,9 @@ class _Walk:
 
     def _decide(self, candidate: Candidate) -> bool:
         """One answer for one memory; False ends the walk."""
+        offered = self._offered(candidate)
         while True:
-            said = self._ask("[a/b/e/x/m/s/u/q/?] ").strip().lower()
+            said = self._ask(f"[{'/'.join(offered)}] ").strip().lower()
             key = WORDS.get(said, said)
             if key == "q":
                 return False
@@ -132,7 +141,8 @@ class _Walk:
                 if key == "u" and self._undo():
                     return True
                 if act is None:
-                    self._say("Nothing was decided yet." if key == "u" else KEYS)
+                    told = " · ".join(f"{each} {KEYS[each]}" for each in offered)
+                    self._say("Nothing was decided yet." if key == "u" else f"{told} (each with Enter)")
                 elif event := act(candidate.memory):
                     self._decided.append(event)
                     return True
@@ -140,6 +150,11 @@ class _Walk:
                 self._say(self._paper.bad(error.message) + (f"\n  {error.hint}" if error.hint else ""))
                 if isinstance(error, Conflict):  # what was shown may not be what is there
                     return True
+
+    def _offered(self, candidate: Candidate) -> list[str]:
+        """The keys that fit: both can stay where there are two, and what was decided can be undone."""
+        fits = {"b": bool(candidate.conflicts), "u": bool(self._decided)}
+        return [key for key in KEYS if fits.get(key, True)]
 
     def _undo(self) -> bool:
         """Take back the last decision of this walk."""
