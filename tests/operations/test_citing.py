@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+import engram
 from engram.errors import Conflict, Invalid, Unconfirmed
 from engram.model.memory import Citation
 from engram.operations.routing import agent_view
@@ -101,6 +102,17 @@ def test_what_is_about_another_project_stays_as_it_was_said(memory: Engram):
 
     assert said.citations == (Citation("file", "lib/x.py", "3"),)
     assert memory.get(said.id).evidence[0][0].why == "another repository"
+
+
+def test_what_cites_a_file_outside_of_a_repository_says_that_nothing_can_check_it(tmp_path: Path, memory: Engram):
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    with engram.open(memory.store, folder=outside, environment={"HOME": str(tmp_path)}) as there:
+        said = there.remember("Parsers fail on empty files", cite=["src/parser.py:40-52"])
+        assert there.get(said.memory.id).evidence[0][0].why == "there is no working tree here"
+
+    assert "nothing can tell later whether src/parser.py changed" in said.hint
+    assert memory.get(said.memory.id).evidence[0][0].why == "nothing says which repository it is in"
 
 
 def test_what_is_global_is_judged_in_the_repository_it_cites(tmp_path: Path, memory: Engram):

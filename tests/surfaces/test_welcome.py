@@ -21,6 +21,7 @@ def test_a_newcomer_is_told_how_to_begin_and_no_store_is_made(engram: Driver):
     assert "Nothing is remembered yet." in done.out
     assert next_steps(done.out)[0] == 'engram remember "We deploy on Fridays"'
     assert "engram setup" in next_steps(done.out)
+    assert f"The first save makes the store: {engram.store}\n" in done.out
     assert not engram.store.exists()
 
 
@@ -52,7 +53,7 @@ def test_who_connected_an_agent_is_not_asked_to(engram: Driver):
 def test_who_has_not_got_the_model_is_told_how_to_get_it(engram: Driver):
     said = "The embedding model is not here: recall goes by words. Get it: engram models install"
     engram.set(ENGRAM_EMBEDDER="none")
-    assert "model" not in engram().out
+    assert "embedding model" not in engram().out
     engram.set(ENGRAM_EMBEDDER="bge-micro-v2")
 
     assert f"{said} bge-micro-v2\n" in engram().out

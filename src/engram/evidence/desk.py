@@ -82,7 +82,8 @@ class Desk:
         own = checkout is not None and citation.kind == "repo" and _is_repository(citation.ref, checkout.identity)
         if checkout is not None and own and checkout.commit:
             return replace(citation, pin=f"@{checkout.commit}"), ""
-        return citation, ""
+        unchecked = f"No repository is here, so nothing can tell later whether {citation.ref} changed."
+        return citation, unchecked if checkout is None and citation.kind == "file" else ""
 
     def _filled_file(self, checkout: Checkout, citation: Citation) -> tuple[Citation, str]:
         ref = tree.within(checkout.root, self._folder, citation.ref)
@@ -153,7 +154,7 @@ class Desk:
                 continue
             near = checkout is not None and _in_reach(memory, checkout, home)
             here = checkout.identity if checkout and near else ""
-            why = "another repository" if checkout else "there is no working tree here"
+            why = _why_not(memory) if checkout else "there is no working tree here"
             rows = found[memory.id] = [_beyond(each, here, why) for each in memory.citations]
             cases += [Case(memory.id, at, memory.citations[at]) for at, row in enumerate(rows) if row is None]
         if checkout is not None and cases:
@@ -286,6 +287,12 @@ def _in_reach(memory: Memory, checkout: Checkout, home: Scope | None) -> bool:
     if memory.context.repo == checkout.identity:
         return True
     return home is not None and home.level == "project" and memory.scope.place == home.place
+
+
+def _why_not(memory: Memory) -> str:
+    """Why what a memory cites cannot be looked at from a repository that it is not about."""
+    known = memory.context.repo or memory.scope.level == "project"
+    return "another repository" if known else "nothing says which repository it is in"
 
 
 def _beyond(citation: Citation, here: str, why: str) -> Check | None:

@@ -18,7 +18,7 @@ HELD = {
     "conflict": "it contradicts something known",
     "edits_curated_node": "it would change what a person wrote or approved",
     "unmerged_branch": "it was made on a branch that is not merged",
-    "untrusted_origin": "nobody vouches for where it comes from",
+    "untrusted_origin": "it comes from outside: a person decides whether it holds",
     "review_all": "every memory is reviewed here",
     "deleted_branch": "its branch was deleted, and no commit of its own was merged",
 }

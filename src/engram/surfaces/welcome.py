@@ -9,7 +9,7 @@ from engram.surfaces.paper import at_hand, count, plain, table
 from engram.wiring import open
 from engram.wiring.embedders import way_to_model
 from engram.wiring.places import working_folder
-from engram.wiring.stores import is_there
+from engram.wiring.stores import is_there, named
 
 FIRST = 'remember "We deploy on Fridays"', "Save what was learned; people and agents both can"
 ASK = 'recall "when do we deploy?"', "Find it again, in other words too"
@@ -33,6 +33,7 @@ class Here(NamedTuple):
     live: int = 0  # counted up to a bound
     waiting: int = 0  # counted up to another
     connected: bool = False  # whether set-up has written something for an agent
+    there: bool = True  # whether the store has been made
     model: str = ""  # the command that gets the embedding model, where it is not here
 
     def lines(self) -> list[str]:
@@ -41,7 +42,8 @@ class Here(NamedTuple):
             [f"The embedding model is not here: recall goes by words. Get it: {self.model}"] if self.model else []
         )
         if not self.some:
-            return ["Nothing is remembered yet.", *words]
+            made = [f"The first save makes the store: {plain(self.store)}"] if self.store and not self.there else []
+            return ["Nothing is remembered yet.", *made, *words]
         live = _number(self.live, MOST_LIVE)
         waits = "waits" if self.waiting == 1 else "wait"
         return [
@@ -80,12 +82,12 @@ def _look() -> Here:
     connected = bool(Journal(os.path.join(config.data_folder(os.environ), "setup")).records)
     model = way_to_model(os.environ, working_folder())
     if not is_there():
-        return Here(connected=connected, model=model)
+        return Here(named(), there=False, connected=connected, model=model)
     with open() as engram:
         waiting = engram.list(standing=("pending",), everywhere=True, limit=MOST_WAITING + 1).memories
         live = engram.list(everywhere=True, limit=MOST_LIVE + 1).memories
         some = bool(live or engram.list(standing=("all",), everywhere=True, limit=1).memories)
-        return Here(engram.store, str(engram.home), some, len(live), len(waiting), connected, model)
+        return Here(engram.store, str(engram.home), some, len(live), len(waiting), connected, model=model)
 
 
 def _number(counted: int, most: int) -> str:

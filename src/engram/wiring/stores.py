@@ -74,6 +74,12 @@ def is_there() -> bool:
     return form != "ram" and is_made(form, path)
 
 
+def named() -> str:
+    """What answers call the configured store, which need not be there."""
+    form, path = place_of(config.read(os.environ, working_folder()).get("store"), os.environ)
+    return path if form == "sqlite" else f"{form}:{path}"
+
+
 def is_made(form: str, path: str) -> bool:
     """Whether there is something to open at a place, whatever it is; a server's store is taken to be there."""
     if form == "files":
@@ -104,7 +110,7 @@ def answering(
         return "ram:"
     raise Unavailable(
         f"There is no store at {path}, and none was made.",
-        "Look at the path (--store, ENGRAM_STORE, engram config). What saves makes a store: engram remember TEXT.",
+        "Look at the path (--store, ENGRAM_STORE, engram config). The first save makes it: engram remember TEXT.",
     )
 
 
