@@ -43,7 +43,44 @@ def armour(name, body, *, closed=True):
     return "\n".join([*lines, f"{DASHES}END {name}{DASHES}"] if closed else lines)
 
 
+SERVICES = (
+    *(
+        "sqp_",
+        "squ_",
+        "bkua_",
+        "crsr_",
+        "e2b_",
+        "pul-",
+        "napi_",
+        "rdme_",
+        "fc-",
+        "tr_pat_",
+        "hcaik_",
+        "FLWSECK-",
+        "nsec1",
+    ),
+    *("signkey-prod-", "sgp_", "sgp_local_", f"sgp_{hexed(16)}_", f"sgamp_user_{hexed(26).upper()}_"),
+)
+"""How keys begin that are otherwise small letters and digits, as checksums are."""
+
 TOKENS = [
+    *(("service-key", word(prefix, hexed(40))) for prefix in SERVICES),
+    *(
+        ("service-key", word(prefix, "-", UUID))
+        for prefix in ("pat-na1", "xaat", "xapt", "ctx7sk", "access-production")
+    ),
+    ("service-key", word("rzp", "_live_", "M47e7LWEga4HCU")),
+    ("service-key", word("LT", "AI5t", some(18))),
+    ("service-key", word("dt0", "c01.", hexed(24).upper(), ".", hexed(64).upper())),
+    ("service-key", word("v1.0", "-", hexed(24), "-", hexed(146))),
+    ("service-key", word("2/", "1" * 16, "/", "2" * 16, ":", hexed(32))),
+    ("slack-token", word("xo", "xc-", "1" * 12, "-", "2" * 12, "-", hexed(64))),
+    ("shopify-token", word("shp", "tka_", hexed(32))),
+    ("supabase-token", word("sbp", "_oauth_", hexed(40))),
+    ("age-key", word("AGE-SECRET", "-KEY-PQ-1", "QPZRY9X8GF2TVDW0S3JN54KHCE6MUA7L" * 2)),
+    ("age-key", word("AGE-PLUGIN", "-YUBIKEY-1", "QPZRY9X8GF2TVDW0S3JN54")),
+    ("huggingface-token", word("api", "_org_", "jeAGoGJppUHRDsdTWvzhehJNjDtkzKqXbc")),
+    ("gitlab-token", word("GR1348941", some(20))),
     ("aws-access-key", word("AK", "IA", "Q7ZXK2MV9TR4BN8W")),
     ("aws-access-key", word("AS", "IA", "Q7ZXK2MV9TR4BN8W")),
     *(("github-token", word("gh", letter, "_", some(36))) for letter in "pousr"),
@@ -129,6 +166,23 @@ TOKENS = [
 
 # Kind, what stands before the secret, the secret, what stands after it.
 LABELLED = [
+    ("mailgun-key", "mailgun sends with ", word(hexed(32), "-", hexed(8), "-", hexed(8)), ""),
+    ("service-key", "access_token$production$quzpehyhqt3c5akb$", hexed(32), ""),
+    ("service-key", "https://mainnet.infura.io/v3/", hexed(32), " is the node"),
+    ("webhook", "https://open.feishu.cn/open-apis/bot/v2/hook/", UUID, ""),
+    ("webhook", "https://hook.eu1.make.com/", hexed(32), ""),
+    ("webhook", "https://qyapi.weixin.qq.com/cgi-bin/webhook/send?key=", UUID, ""),
+    ("signature", "https://b.example/k?X-Goog-Signature=", hexed(256), ""),
+    ("authorization", "Cookie: theme=dark, sessionid=", hexed(32), "; path=/"),
+    ("credential", "AZURE_OPENAI_KEY=", hexed(32), ""),
+    ("credential", "export LIGHTNING_KEY='", UUID, "'"),
+    ("credential", "CONSUL_HTTP_TOKEN=", "b0440b71-e533-4430-bb5e-398744521b45", ""),
+    ("credential", "API_KEY=", "fbf049206a3eb1cbbd52922276c98a00.s2B4kEk6aF7GgFL", ""),
+    ("url-password", "git clone https://", hexed(40), "@github.com/acme/api.git"),
+    ("url-password", "jdbc:oracle:thin:scott/", "tiger22x", "@//h:1521/x"),
+    ("password", "db.example:5432:acme:ada:", "hunter22x", ""),
+    ("password", "machine example.org\n  login ada\n  account ops\n  password ", "hunter22x", "\n"),
+    ("password", "machine example.org password ", "hunter22x", ""),
     ("private-key", "deployer key ", word("0", "x", hexed(64)), " of the testnet"),
     ("private-key", "our wallet's private key, ", word("0", "x", hexed(64).upper()), ", was used"),
     ("private-key", "the signer key in production: `", word("0", "x", hexed(64)), "`"),
@@ -219,6 +273,20 @@ LABELLED = [
 
 LEFT_ALONE = [
     "",
+    "PRIMARY_KEY=id, SORT_KEY=created_at_2024",
+    "GPG_KEY=7169605F62C751356D054A26A821E680E5FA6305",
+    "CACHE_KEY=" + hexed(40),
+    "S3_KEY=backups/2024-01-15/db1-a1b2c3.sql.gz",
+    "BUILD_KEY=linux-x86_64-py311-abc123d-4",
+    "https://" + hexed(32) + "@o12345.ingest.sentry.io/12345",
+    "ssh://deploy-user-of-the-build-server@host/",
+    "the machine api.example.org password policy applies",
+    "localhost:5432:mydb is where it listens",
+    "Cookie: theme=dark; lang=en",
+    "api_key: settings.openai_api_key_v2",
+    "bk01_backup_2024_05_01, sqp_file_2024 and pul-request",
+    "ETag " + hexed(32) + "-8",
+    "v1.0-20240501-abcdef012345",
     "the user prefers dark mode",
     "password reset flow is in auth/reset.py",
     "the token expires after 15 minutes",
@@ -592,6 +660,12 @@ HOSTILE = [
     "heroku " * 140_000 + "=",
     "aaaaaaaaaaaaaaaaaaa!" * 50_000,
     "-" * 1_000_000,
+    "cookie: sess" * 80_000,
+    "machine a.b login " * 50_000,
+    "https://a" * 100_000 + "@",
+    "A_" * 300_000 + "KEY=",
+    "a:5432:" * 120_000,
+    "sgp_" * 200_000,
     "a" * 1_000_000 + "\n",
     "\n" + "ab-" * 300_000,
     "aaaaaaaaa\n" * 90_000,

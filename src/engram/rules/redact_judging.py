@@ -28,7 +28,8 @@ _STAND_IN = (
     r"|(?:[a-z]+[_-])*(?:password|passwd|secret|token|key)[_-]?\d?$)"
     r"|your|example|placeholder|change[_-]?me|redacted|dummy|sample|\*\*\*|xxxx|\.\.\.|://"
 )
-_CODE = r"^[A-Za-z_][\w.]*[(\[]|^\(?[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+$|^v?\d+(?:\.\d+)+|^\d{4}-\d\d-\d\dT"
+_CODE = r"^[A-Za-z_][\w.]*[(\[]|^v?\d+(?:\.\d+)+|^\d{4}-\d\d-\d\dT"
+_MEMBER = r"^\(?[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+$"
 _JOINED = r"^[./~]*[A-Za-z0-9]+(?:[-_./:\\]+[A-Za-z0-9]+)+/?$"
 
 # A piece of a joined word that ends in a number, as passwords do; and those that a sentence may well hold.
@@ -43,7 +44,9 @@ _KNOWN_NUMBERED = (
 
 def _stands_in(value: str) -> bool:
     """Whether the value only holds the place of a secret, or is code or an address that leads to one."""
-    return bool(compiled(_STAND_IN, re.ASCII | re.IGNORECASE).search(value) or compiled(_CODE).match(value))
+    if compiled(_STAND_IN, re.ASCII | re.IGNORECASE).search(value) or compiled(_CODE).match(value):
+        return True
+    return bool(compiled(_MEMBER).match(value)) and (worded(value, 2) or len(value) < 16)
 
 
 def worded(value: str, least: float = 2.75) -> bool:
@@ -149,10 +152,16 @@ def is_quoted_credential(value: str) -> bool:
     return " " in value.strip() and any(is_credential(piece) for piece in value.split())
 
 
+# What programs make to tell things apart, and some services keys of: no words, however it falls.
+_UUID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+
+
 def is_credential(value: str) -> bool:
     """For `token: …` and its like, words with many uses: digits among letters, and no joined words."""
     if len(value) < 8:
         return False
+    if compiled(_UUID).match(value):
+        return True
     letters = sum(map(str.isalpha, value))
     digits = sum(map(str.isdigit, value))
     if letters == len(value):
@@ -166,6 +175,12 @@ def is_spoken_credential(value: str) -> bool:
     """For `the API key is …`, which is mostly prose: as long as keys are, and digits all over it."""
     digits = sum(map(str.isdigit, value))
     return len(value) > 15 and digits > 3 and is_credential(value) and not _spoken_of(value)
+
+
+def is_run(value: str) -> bool:
+    """For what a name before it gives away: letters and digits among each other, as no name has them."""
+    turns = compiled(r"[A-Za-z][0-9]|[0-9][A-Za-z]").findall(value)
+    return len(turns) > 3 and not _stands_in(value)
 
 
 def is_vault_token(value: str) -> bool:

@@ -17,6 +17,7 @@ from engram.rules.redact_judging import (
     is_quoted_credential,
     is_quoted_password,
     is_quoted_phrase,
+    is_run,
     is_secret_phrase,
     is_secret_word,
     is_seed,
@@ -59,6 +60,14 @@ def _grouped(table: tuple[Shape, ...]) -> tuple[Group, ...]:
 _L = r"(?<![A-Za-z0-9_])"
 _R = r"(?![A-Za-z0-9_-])"
 
+_UUID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+
+# How the keys of services begin that have nothing else to be known by.
+_PREFIXES = (
+    *("sqa_", "sqp_", "squ_", "bkua_", "bkct_", "bkaj_", "crsr_", "e2b_", "pul-", "napi_", "rdme_", "rpa_", "fc-"),
+    *("tr_pat_", "esecret_", "sgp_", "sgamp_", "hcaik_", "hcamk_", "signkey-", "flwseck-", "nsec1"),
+)
+
 # Shapes that speak for themselves. Each holds a run of 20 or more characters, which `redact` asks for first.
 TOKENS = (
     Shape("aws-access-key", ("akia", "asia", "abia", "acca"), _L + r"(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}" + _R),
@@ -75,7 +84,7 @@ TOKENS = (
         + r"gl(?:pat|dt|rt|rtr|cbt|ptt|ft|imt|agent|oas|soat|ffct)-[A-Za-z0-9_-]{20,}+"
         + r"(?:\.[0-9a-z]{2}\.[0-9a-z]{7,9})?",
     ),
-    Shape("slack-token", ("xox",), _L + r"xox[abeoprs]-[A-Za-z0-9-]{16,}"),
+    Shape("slack-token", ("xox",), _L + r"xox[a-eoprs]-[A-Za-z0-9%-]{16,}"),
     Shape("slack-token", ("xapp-",), _L + r"xapp-\d-[A-Za-z0-9-]{20,}"),
     Shape(
         "slack-webhook",
@@ -94,7 +103,7 @@ TOKENS = (
     Shape("google-api-key", ("aiza",), _L + r"AIza[A-Za-z0-9_-]{35,}"),
     Shape("google-oauth-secret", ("gocspx-",), _L + r"GOCSPX-[A-Za-z0-9_-]{20,}"),
     Shape("google-oauth-token", ("ya29.",), _L + r"ya29\.[A-Za-z0-9_-]{20,}"),
-    Shape("huggingface-token", ("hf_",), _L + r"hf_[A-Za-z0-9]{30,}"),
+    Shape("huggingface-token", ("hf_", "api_org_"), _L + r"(?:hf|api_org)_[A-Za-z0-9]{30,}"),
     Shape("npm-token", ("npm_",), _L + r"npm_[A-Za-z0-9]{36,}"),
     Shape("pypi-token", ("pypi-agei",), _L + r"pypi-AgEI[A-Za-z0-9_-]{30,}"),
     Shape("rubygems-key", ("rubygems_",), _L + r"rubygems_[0-9a-f]{40,}"),
@@ -109,10 +118,11 @@ TOKENS = (
     Shape("sendgrid-key", ("sg.",), _L + r"SG\.[A-Za-z0-9_-]{16,}+\.[A-Za-z0-9_-]{16,}"),
     Shape("twilio-key", ("sk", "ac"), _L + r"(?:SK|AC)[0-9a-f]{32}" + _R),
     Shape("mailgun-key", ("key-",), _L + r"key-[0-9a-f]{32}" + _R),
+    Shape("mailgun-key", ("mailgun",), _L + r"[0-9a-f]{32}-[0-9a-f]{8}-[0-9a-f]{8}" + _R),
     Shape("mailchimp-key", ("-us",), _L + r"[0-9a-f]{32}-us\d{1,2}" + _R),
     Shape("brevo-key", ("xkeysib-",), _L + r"xkeysib-[0-9a-f]{40,}(?:-[A-Za-z0-9]{1,40})?"),
     Shape("digitalocean-token", ("_v1_",), _L + r"do[opr]_v1_[0-9a-f]{40,}"),
-    Shape("shopify-token", ("shp",), _L + r"shp(?:at|ca|pa|ss)_[0-9a-fA-F]{32,}"),
+    Shape("shopify-token", ("shp",), _L + r"shp(?:at|ca|pa|ss|tka)_[0-9a-fA-F]{32,}"),
     Shape("square-token", ("sq0",), _L + r"sq0[a-z]{3}-[A-Za-z0-9_-]{22,}"),
     Shape("square-token", ("eaaa",), _L + r"EAAA[A-Za-z0-9_-]{60}" + _R),
     Shape("telegram-token", (":aa",), _L + r"\d{8,10}:AA[A-Za-z0-9_-]{32,}"),
@@ -138,9 +148,41 @@ TOKENS = (
     Shape("groq-key", ("gsk_",), _L + r"gsk_[A-Za-z0-9]{40,}"),
     Shape("xai-key", ("xai-",), _L + r"xai-[A-Za-z0-9]{60,}"),
     Shape("replicate-token", ("r8_",), _L + r"r8_[A-Za-z0-9]{36,}"),
-    Shape("supabase-token", ("sbp_",), _L + r"sbp_[0-9a-f]{40,}"),
+    Shape("supabase-token", ("sbp_",), _L + r"sbp_(?:oauth_|v0_)?[0-9a-f]{40,}"),
     Shape("tailscale-key", ("tskey-",), _L + r"tskey-[a-z]{3,10}-[A-Za-z0-9-]{20,}"),
-    Shape("age-key", ("age-secret-key-",), _L + r"AGE-SECRET-KEY-1[A-Z0-9]{50,}"),
+    Shape("age-key", ("age-secret-key-",), _L + r"AGE-SECRET-KEY-(?:PQ-)?1[A-Z0-9]{50,}"),
+    Shape("age-key", ("age-plugin-",), _L + r"AGE-PLUGIN-[A-Z0-9-]{1,40}-1[A-Z0-9]{16,}"),
+    Shape(
+        "service-key",
+        _PREFIXES,
+        _L + r"(?:sq[apu]_|bk[a-z]{2}_|crsr_|e2b_|pul-|napi_|rdme_|rpa_|fc-|tr_pat_|esecret_|hc[a-z]{2}k_|FLWSECK-"
+        r"|nsec1|signkey-[a-z]{2,12}-|sgp_(?:local_|[0-9a-f]{16}_)?|sgamp_[a-z]{2,8}_[A-Z0-9]{20,40}_)"
+        r"[A-Za-z0-9]{24,256}",
+        is_run,
+    ),
+    Shape("gitlab-token", ("gr1348941",), _L + r"GR1348941[A-Za-z0-9_-]{20,}"),
+    Shape("service-key", ("rzp_",), _L + r"rzp_(?:live|test)_[A-Za-z0-9]{14,}"),
+    Shape("service-key", ("ltai",), _L + r"LTAI[A-Za-z0-9]{16,20}" + _R, is_not_kebab),
+    Shape("service-key", ("dt0",), _L + r"dt0[a-z]\d\d\.[A-Z0-9]{24}\.[A-Z0-9]{64}"),
+    Shape(
+        "service-key",
+        ("pat-", "xaat-", "xapt-", "ctx7sk-", "access-"),
+        _L + r"(?:pat-[a-z]{2}\d|xaat|xapt|ctx7sk|access-(?:production|development|sandbox))-" + _UUID + _R,
+    ),
+    Shape("service-key", ("1/", "2/"), _L + r"(?:1|2/\d{10,20})/\d{10,20}:[0-9a-f]{32}" + _R),
+    Shape("service-key", ("v1.0-",), _L + r"v1\.0-[0-9a-f]{24}-[0-9a-f]{140,}"),
+    Shape("service-key", ("token$",), r"access_token\$(?:production|sandbox)\$[0-9a-z]{16}\$([0-9a-f]{32})"),
+    Shape(
+        "service-key",
+        ("infura.io/", "alchemy.com/"),
+        r"(?:infura\.io/(?:ws/)?v3|alchemy\.com/v2)/([A-Za-z0-9_-]{20,64})",
+    ),
+    Shape(
+        "webhook",
+        ("webhook.office.com/", "hook.", "maker.ifttt.com/", "/bot/v2/hook/"),
+        r"(?:webhook\.office\.com/webhookb2/|hook\.[a-z0-9]{2,4}\.make\.com/|maker\.ifttt\.com/trigger/[\w-]{1,64}/with/key/"
+        r"|open\.(?:feishu\.cn|larksuite\.com)/open-apis/bot/v2/hook/)([A-Za-z0-9@/_-]{20,})",
+    ),
     Shape(
         "jwt",
         ("eyj",),
@@ -297,12 +339,50 @@ CONTEXTS = (
         r"([A-Za-z0-9._~+/-]{6,}={0,2})",
         is_header_value,
     ),
+    Shape(
+        "authorization",
+        ("cookie",),
+        r"cookie[\"']?:(?:[^\n]{0,256}?[ ;,])??[\w.-]{0,40}(?:sess|sid|auth|token)[\w.-]{0,20}="
+        r"([A-Za-z0-9%._~+/-]{16,})",
+        is_credential,
+    ),
+    Shape("signature", ("-signature=",), r"x-(?:amz|goog)-signature=([0-9a-f]{64,})"),
+    Shape("webhook", ("/webhook/send",), r"/webhook/send\?key=(" + _UUID + r")"),
+    Shape(
+        "credential",
+        ("_key",),
+        # A name of the environment; what is public, or finds something, is called so too.
+        r"(?-i:(?<![A-Z0-9])(?:[A-Z0-9]{1,24}_){1,5}(?<!PUBLIC_)(?<!PUB_)(?<!PUBLISHABLE_)(?<!ANON_)(?<!CACHE_)"
+        r"(?<!PRIMARY_)(?<!FOREIGN_)(?<!PARTITION_)(?<!SORT_)(?<!HOST_)(?<!GPG_)(?<!IDEMPOTENCY_)KEY)"
+        + _EITHER
+        + r"[\"'`]?([A-Za-z0-9]{24,128}|"
+        + _UUID
+        + r")"
+        + _R,
+        is_run,
+    ),
     Shape("authorization", ("bearer ",), _L + r"bearer[ \t]{1,3}([A-Za-z0-9._~+/-]{20,}={0,2})", is_credential),
     Shape(
         "url-password",
         ("://",),
-        r"(?<=://)[^\s/:@?#\"'`<>]{0,256}+:((?:(?![/?\"'`<>])[!-~]){1,256})@(?=[A-Za-z0-9\[$])",
+        r"(?<=://)(?:\[redacted:[a-z0-9-]{1,40}\]|[^\s/:@?#\"'`<>\[]{0,256}+):((?:(?![/?\"'`<>])[!-~]){1,256})@"
+        r"(?=[A-Za-z0-9\[$])",
         is_url_password,
+    ),
+    Shape(
+        "url-password",
+        ("://",),
+        r"(?<=://)([A-Za-z0-9_-]{20,256})@(?=[A-Za-z0-9\[$])(?!(?:[\w.-]{1,64}\.)?(?:ingest|sentry)\.)",
+        is_credential,
+    ),
+    Shape(
+        "url-password", ("jdbc:oracle",), r"jdbc:oracle:[a-z]{2,6}:[^\s/@]{1,64}/([^\s@]{1,128})@", is_url_password
+    ),
+    Shape(
+        "password",
+        (":5432:", ":5433:", ":6432:", ":6543:", ":*:"),
+        r"(?:[\w.-]{1,128}|\*):(?:5432|5433|6432|6543|\*):[\w*-]{1,64}:[\w.*-]{1,64}:([^\s:\"'`]{5,128})",
+        is_password,
     ),
     Shape("password", _WORD_ANCHORS, _WORD + _SUFFIX + _ASSIGN + _QUOTED, is_quoted_password, then=SIGNS),
     Shape("password", _WORD_ANCHORS, _WORD + _SUFFIX + _COLON + _QUOTED, is_quoted_phrase, then=SIGNS),
@@ -346,6 +426,13 @@ CONTEXTS = (
         ("password",),
         r"login\s{1,3}\S{1,64}\s{1,3}password\s{1,3}([^\s\"'`<>$]{4,128})",
         is_spoken_password,
+    ),
+    Shape(
+        "password",
+        ("machine",),
+        _L + r"machine\s{1,8}(?:[\w-]{1,64}\.[\w.-]{1,128}|localhost)"
+        r"(?:\s{1,8}(?:login|account)\s{1,8}\S{1,64}){0,2}\s{1,8}password\s{1,8}([^\s\"'`<>$]{4,128})",
+        is_password,
     ),
     Shape(
         "password",
