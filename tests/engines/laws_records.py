@@ -8,11 +8,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engines.asking import (
+    DEPLOY,
+    embed,
     everything_in,
     found,
+    near,
     pages,
 )
 from engines.samples import (
+    EAST,
     MINE,
     START,
     change,
@@ -232,6 +236,9 @@ class RecordLaws:
         assert ids(engine.scan("session", Filter(ids=odd), MINE).records) == ["id-7"]
         assert ids(engine.scan("relation", Filter(touches=odd), MINE).records) == ["rel-2", "rel-1"]
         assert list(engine.get("memory", odd, MINE)) == ["id-7"]
+        assert found(engine, DEPLOY, where=Filter(ids=odd)) == ["id-7"]
+        embed(engine, (memory("id-7"), EAST), (memory("other"), EAST))
+        assert near(engine, EAST, where=Filter(ids=odd)) == ["id-7"]
         assert ids(everything(engine, access=Access("bob", far))) == ["shared"]
         assert ids(everything(engine, access=Access("bob", closed=far))) == []
 
