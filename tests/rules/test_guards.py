@@ -175,6 +175,23 @@ def test_an_agent_goes_on_with_what_it_wrote_itself_and_with_what_was_imported(w
     assert not is_a_persons(taken)
 
 
+def test_a_persons_word_is_what_a_person_typed_or_approved_and_not_what_an_agent_says_for_one():
+    typed = memory(origin="said", source="manual")
+    assert is_a_persons(typed)
+    assert is_a_persons(memory(origin="inferred", source="tool:remember", approved_by="ada"))
+    assert not is_a_persons(replace(typed, source="tool:remember"))
+    assert not is_a_persons(replace(typed, origin="inferred"))
+
+
+def test_who_may_not_forget_a_memory_is_told_why(world):
+    for mine, what in (
+        (approved(world), r"a curated memory \(kind identity\)"),
+        (world.person.remember("We lint"), "what a person wrote"),
+    ):
+        with pytest.raises(Forbidden, match=f"Only a person may forget {what}"):
+            world.agent.forget(getattr(mine, "memory", mine).id)
+
+
 def test_purge_takes_every_proposal_however_many(world):
     name = approved(world)
     for number in range(60):
