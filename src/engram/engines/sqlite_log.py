@@ -118,6 +118,8 @@ def _is_open(path: str) -> bool:
             file.xLock(apsw.SQLITE_LOCK_EXCLUSIVE)
     except apsw.BusyError:
         return True
+    except apsw.IOError:  # a file that can only be read takes no such lock; whoever writes to it is told so then
+        return False
     finally:
         file.xUnlock(apsw.SQLITE_LOCK_NONE)
         file.xClose()
