@@ -1178,3 +1178,16 @@ def test_a_log_that_grew_beside_a_long_read_shrinks_when_that_has_ended(store, m
     assert log.stat().st_size < grown / 2
     engine.close()
     assert_whole(store, MINE)
+
+
+def test_a_schema_in_which_a_bit_was_flipped_is_told_as_damage(store):
+    with closing(apsw.Connection(str(store))) as db:
+        db.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 0)
+        db.execute("PRAGMA writable_schema = ON")
+        db.execute("UPDATE sqlite_schema SET sql = replace(sql, 'contentless_delete', 'contentless_deletg')")
+    engine = open_store(store)
+    with pytest.raises(Corrupt, match="contentless_deletg"):
+        Story(engine, name="after", start=500).remember("It goes on")
+    with pytest.raises(Corrupt, match="contentless_deletg"):
+        engine.check()
+    engine.close()

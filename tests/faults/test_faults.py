@@ -6,9 +6,11 @@ import random
 import shutil
 import subprocess
 import time
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import psycopg
 import pytest
 
 from engines.samples import Story, everything
@@ -21,6 +23,7 @@ from faults.harness import (
     TIMES,
     assert_nothing_lost,
     child,
+    drawing,
     killed_while_writing,
     opened,
     place_of,
@@ -78,6 +81,7 @@ def emptied(content: bytearray, dice: random.Random) -> None:
     del dice, content[:]
 
 
+Damage = Callable[[bytearray, random.Random], None]
 TEXTS = {f"Fact {n} of the quiet house" for n in range(30)}
 
 
@@ -122,6 +126,41 @@ def assert_named_or_harmless(place: str, folder: Path, wanted: set[str]) -> None
     except EngramError:
         return
     assert said or found == wanted
+
+
+def change_bytes(place: str, folder: Path, damage: Damage, dice: random.Random) -> None:
+    """Damage the one attachment of a store, where its bytes rest."""
+    if not place.startswith("postgres"):
+        (path,) = (each for each in (folder / "home").glob("*.assets/*/*/*") if each.is_file())
+        damage(content := bytearray(path.read_bytes()), dice)
+        path.write_bytes(content)
+        return
+    with psycopg.connect(place) as db:
+        ((data, body),) = db.execute("SELECT data, body FROM engram.blob_part").fetchall()
+        damage(content := bytearray(data), dice)
+        db.execute("UPDATE engram.blob_part SET data = %s WHERE body = %s", [bytes(content), body])
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("damage", [flipped, cut, emptied])
+def test_an_attachment_that_was_damaged_is_named_and_never_handed_out(tmp_path, engine, damage):
+    place, dice, tries = place_of(engine, tmp_path), random.Random(f"{engine} {damage.__name__}"), TIMES
+    (tmp_path / "plan.txt").write_text(drawing(1))
+    with opened(place, tmp_path) as memory:
+        memory.remember("The plan of the quiet house")
+        for _ in range(tries):
+            memory.attach("mem-0001", str(tmp_path / "plan.txt"))
+            assert memory.doctor().findings == ()
+            change_bytes(place, tmp_path, damage, dice)
+            (found,) = memory.doctor().findings
+            assert "plan.txt of mem-0001" in found.message
+            assert not memory.doctor().healthy
+            with pytest.raises(EngramError):
+                memory.fetch("mem-0001", "plan.txt", str(tmp_path / "fetched.txt"))
+            assert not (tmp_path / "fetched.txt").exists()
+        memory.attach("mem-0001", str(tmp_path / "plan.txt"))
+        assert memory.doctor().findings == ()
+    tell("an attachment damaged: named by `doctor`, never handed out, attached again", engine, tries, damaged=True)
 
 
 def test_a_log_of_sqlite_that_was_deleted_takes_no_more_than_it_held_and_leaves_a_whole_store(tmp_path):

@@ -201,8 +201,15 @@ def _kept(folder: str) -> Iterator[tuple[str, str, str]]:
 
 def _blocks(file: IO[bytes]) -> Iterator[bytes]:
     with file:
-        while block := file.read(BLOCK):
+        while block := _block(file):
             yield block
+
+
+def _block(file: IO[bytes]) -> bytes:
+    try:
+        return file.read(BLOCK)
+    except OSError as error:
+        raise Unavailable(f"The attachment cannot be read: {error.strerror}.", "Check the disk.") from None
 
 
 def _copy(source: str, target: str, *, durable: bool = True) -> None:

@@ -17,6 +17,10 @@ UNNAMED = "NOT EXISTS (SELECT 1 FROM blob WHERE blob.org = blob_part.org AND blo
 NAMED = "org = :org AND owner = %s AND sha256 = %s"
 
 
+SEAL = "SELECT encode(sha256(string_agg(data, '' ORDER BY n)), 'hex') FROM blob_part WHERE org = :org AND body = %s"
+"""The hash of all that is kept of a body."""
+
+
 class PostgresBlobs:
     """See `ports.Blobs`."""
 
@@ -117,7 +121,18 @@ class _Stage:
             " ON CONFLICT (org, owner, sha256) DO UPDATE SET at = excluded.at, hidden = false"
         )
         named = (owner, sha256, self._body, self._size, print_time(at))
-        self._database.write(self._org, lambda part: part.run(sql, *named))
+
+        def keep(part: Part) -> None:
+            old = part.first(f"SELECT body FROM blob WHERE {NAMED} FOR UPDATE", owner, sha256)
+            part.run(sql, *named)
+            if old and part.first(SEAL, old[0]) != (sha256,):  # what lies there is damaged: it gives way
+                part.run(
+                    "UPDATE blob SET body = %s, size = %s WHERE org = :org AND body = %s",
+                    *(self._body, self._size, old[0]),
+                )
+                part.run("DELETE FROM blob_part WHERE org = :org AND body = %s", old[0])
+
+        self._database.write(self._org, keep)
 
     def close(self) -> None:
         """Let go of it; what was kept stays."""

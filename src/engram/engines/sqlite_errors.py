@@ -79,6 +79,10 @@ _TOLD = (
 )
 
 
+_OF_DAMAGE = ("no such", "unrecognized option", "vtable constructor failed", "parse error in")
+"""Words of errors in statements that only a damaged schema brings about."""
+
+
 class mapped:  # noqa: N801 - used like a function; a class because it is on the path of every read and save
     """Give what SQLite raises the name of one of our errors, once, at the edge.
 
@@ -101,7 +105,7 @@ class mapped:  # noqa: N801 - used like a function; a class because it is on the
 def _named(error: BaseException, path: StrPath) -> EngramError | None:
     """One of our errors for one of SQLite's; None for whatever is no concern of the store."""
     told = next((each for each in _TOLD if isinstance(error, each.errors)), None)
-    if told is None or (isinstance(error, apsw.SQLError) and "no such" not in str(error)):
+    if told is None or (isinstance(error, apsw.SQLError) and not any(word in str(error) for word in _OF_DAMAGE)):
         return None  # a bug of ours, not damage
     message, hint = told.message.format(path=path, error=error), told.hint
     if isinstance(error, apsw.CantOpenError) and len(os.fsencode(path)) > LONGEST_PATH:

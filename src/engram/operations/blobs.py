@@ -9,14 +9,20 @@ what a record names is there.
 from collections.abc import Collection, Iterable
 from datetime import timedelta
 
+from engram.errors import NotFound, Unavailable
+from engram.model import hashing
 from engram.model.change import Finding
 from engram.model.event import Event
 from engram.model.filter import ANYTHING, Access
-from engram.model.memory import Memory
+from engram.model.memory import Asset, Memory
 from engram.operations.base import Call, every
 
 ABANDONED = timedelta(days=1)
 """After so long nobody is still sending."""
+
+DAMAGED = "is damaged: its bytes are not what was attached"
+ELSEWHERE = "is not in this store"
+"""No damage: where records came through git, their bytes may lie on another machine."""
 
 
 def wanted(call: Call, owner: str) -> set[str]:
@@ -54,19 +60,39 @@ def tidy(call: Call, owner: str, erased: Collection[str] = ()) -> int:
     return len((loose - needed) & set(erased))
 
 
+def _wrong_with(call: Call, owner: str | None, asset: Asset) -> str:
+    """What is wrong with the bytes of an attachment; nothing where they are what was attached."""
+    size = None if owner is None else call.blobs.size(owner, asset.sha256)
+    if owner is None or size is None:
+        return ELSEWHERE
+    if size != asset.size:
+        return f"has {size:,} bytes instead of {asset.size:,}"
+    seal = hashing.sha256()
+    try:
+        for block in call.blobs.read(owner, asset.sha256):
+            seal.update(block)
+    except NotFound:  # taken away just now, or a part of it is lost
+        return ELSEWHERE if call.blobs.size(owner, asset.sha256) is None else DAMAGED
+    except Unavailable as error:
+        return f"cannot be read: {error.message}"
+    return "" if seal.hexdigest() == asset.sha256 else DAMAGED
+
+
 def looked_at(call: Call, memories: Iterable[Memory], *, fix: bool) -> list[Finding]:
-    """What is wrong with attachments: bytes that are missing or too few, and bytes that belong to nothing."""
+    """What is wrong with attachments: bytes that are missing or damaged, and bytes that belong to nothing."""
     if call.attaching is None:
         return []
-    blobs, findings = call.blobs, []
+    blobs, findings, known = call.blobs, [], dict[tuple[str | None, str], str]()
     for one in memories:
         for asset in one.assets:
-            size = None if one.owner is None else blobs.size(one.owner, asset.sha256)
-            if size != asset.size:
-                what = "is not in this store" if size is None else f"has {size:,} bytes instead of {asset.size:,}"
+            key = one.owner, asset.sha256
+            if key not in known:  # the same bytes may be attached to many
+                known[key] = _wrong_with(call, one.owner, asset)
+            if what := known[key]:
                 again = f"Attach it again from where it lies: engram attach {one.handle} FILE."
                 told = f"The attachment {asset.name} of {one.handle} {what}."
-                findings.append(Finding("attachment", told, again, severity="warning"))
+                severity = "warning" if what == ELSEWHERE else "error"
+                findings.append(Finding("attachment", told, again, severity=severity))
     if fix:
         tidy(call, call.caller.owner)
     held = blobs.held(call.caller.owner)
