@@ -7,6 +7,7 @@ import pytest
 from engram.interop import memory_v1
 from engram.interop.memory_v1 import PROFILE
 from engram.model.items import STATUS
+from engram.model.marks import marked
 from engram.model.memory import STANDINGS
 from engram.model.scope import Scope
 from engram.rules import capture
@@ -130,13 +131,13 @@ def test_a_memory_that_never_goes_stale_has_a_horizon_that_can_be_read(world):
     assert memory_v1.record(world.now("mem-0001"), world.clock())["decay"] == "200y"
 
 
-def test_the_page_of_facts_is_the_body_of_the_registry(agent, world):
-    assert PAGES["memory://facts"](world.agent) == "# Memory\n\n_No promoted memories yet._\n"
+def test_the_page_of_facts_is_the_body_of_the_registry_between_the_marks(agent, world):
+    assert PAGES["memory://facts"](world.agent) == marked("# Memory\n\n_No promoted memories yet._\n")
     agent("remember", fact="I prefer pnpm", kind="tooling")
     agent("remember", fact="I like tea")
     agent("remember", fact="I use zsh", kind="tooling")
     agent("remember", fact="My legal name is Alex", kind="identity")
-    assert PAGES["memory://facts"](world.agent) == (
+    assert PAGES["memory://facts"](world.agent) == marked(
         "# Memory\n\n## preference\n\n- I like tea\n\n## tooling\n\n- I prefer pnpm\n- I use zsh\n"
     )
 

@@ -13,7 +13,7 @@ from engram.interop import prompts
 from engram.interop.tools import Answer, Asks, Profile, Refused, Resource, Shelf
 from engram.interop.values import EVERYTHING, as_json, kept, loud
 from engram.model.items import record_of
-from engram.model.marks import BEGIN, END, seen, tame
+from engram.model.marks import BEGIN, END, marked, tame
 from engram.model.memory import Memory
 from engram.model.pages import by_kind, one_line
 
@@ -92,8 +92,8 @@ def recall_page(asks: Asks) -> str:
 
 
 def facts_page(asks: Asks) -> str:
-    """Every promoted fact that is not stale, by kind: what stands below the frontmatter of memory.md."""
-    return seen(by_kind(_registry(asks)[1]))
+    """Every promoted fact that is not stale, by kind: what stands below the frontmatter of memory.md, marked."""
+    return marked(by_kind(_registry(asks)[1]))
 
 
 def record(memory: Memory, now: datetime) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from typing import Any
 
 from engram.errors import EngramError
 from engram.interop.tools import Answer, Asks, Profile, Tool
-from engram.model.marks import marked
+from engram.model.marks import marked, unmarked
 from engram.model.memory import Memory
 from engram.service import OPERATIONS
 from engram.surfaces.mcp.compact import compact
@@ -81,10 +81,14 @@ class Native:
         answer = asks.ask(self.name, **said)
         warnings = [f"{each.message} {each.hint}".rstrip() for each in asks.notices()]
         told = render(answer, Paper(WIDTH, says=lambda hint: asks.says(hint, self.name), reader=asks.caller.owner))
-        text = "\n\n".join(
-            [marked(told) if self.name in TELLING else told, *(f"Warning: {each}" for each in warnings)]
-        )
+        text = "\n\n".join([self._framed(told), *(f"Warning: {each}" for each in warnings)])
         return Answer(text, compact(answer, asks.caller.owner) | ({"warnings": warnings} if warnings else {}))
+
+    def _framed(self, told: str) -> str:
+        """What is told between the marks; what only names memories beside what was done has none of them in it."""
+        if self.name == "context":
+            return told
+        return marked(told) if self.name in TELLING else unmarked(told)
 
 
 def settled(asks: Asks, memory: Memory, said: str) -> Answer:
