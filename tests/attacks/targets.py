@@ -15,8 +15,10 @@ from engram.engines.files.registry import clean, read_registry
 from engram.errors import EngramError
 from engram.interop import jsonl, markdown, transcripts
 from engram.interop.forms import known_forms, recognise
+from engram.interop.qdrant_points import _taken_apart
 from engram.model.scope import Scope
 from engram.projects import forms as hooks
+from engram.projects import jsonc
 from engram.rules.redact import redact
 from engram.service import OPERATIONS, Engram
 from engram.surfaces.http import _object
@@ -83,6 +85,27 @@ def _each_form(data: bytes) -> object:
         except (EngramError, OSError):
             continue
     return found
+
+
+def _vault(data: bytes) -> object:
+    """A page in a folder of notes, as each form of such folders reads it."""
+    folder = os.path.join(_folder(), "notes")
+    os.makedirs(folder, exist_ok=True)
+    with open(os.path.join(folder, "page.md"), "wb") as file:
+        file.write(data)
+    found = []
+    for name in ("obsidian", "basic-memory", "claude-code"):
+        source, form = recognise(folder, name)
+        found += list(form.read(source))
+    return found
+
+
+def _settings(data: bytes) -> object:
+    """The settings of an agent, with something of ours put in, added, and taken out again."""
+    text, path = _text(data), ("mcpServers", "engram")
+    put = jsonc.put(text, path, {"command": "engram"})
+    assert jsonc.look(jsonc.read(put), path) == {"command": "engram"}
+    return jsonc.read(jsonc.drop(put, path))
 
 
 def _transcript(data: bytes) -> object:
@@ -153,6 +176,9 @@ TARGETS: Mapping[str, Target] = {
     "exports": lambda data: list(jsonl.read(_text(data).splitlines(keepends=True))),
     "imports": _import,
     "forms": _each_form,
+    "vaults": _vault,
+    "points": _taken_apart,
+    "settings": _settings,
     "transcripts": _transcript,
     "pages": lambda data: markdown.read(_text(data)),
     "filters": _filter,

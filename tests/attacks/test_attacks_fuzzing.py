@@ -16,6 +16,7 @@ DOORS = {
     "chunks": "sync",
     "payloads": "sync",
     "filters": "HTTP",
+    "settings": "CLI",
     "scopes": "CLI",
     "hooks": "hook",
 }
