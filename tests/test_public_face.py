@@ -33,6 +33,10 @@ def test_the_names_are_sorted_and_all_there():
     assert meant == set(engram.__all__)
 
 
+def test_whoever_looks_around_sees_the_public_names_alone():
+    assert dir(engram) == sorted([*engram.__all__, "__version__"])
+
+
 def test_every_error_of_the_table_is_named():
     assert {error.__name__ for error in (errors.EngramError, *errors.TABLE)} <= set(engram.__all__)
     assert all(issubclass(error, engram.EngramError) for error in errors.TABLE)

@@ -50,7 +50,8 @@ def python() -> Iterator[str]:
         "## Operations",
         "",
         "Each is a method of `Engram` and a [command](cli.md) of the same name. They raise the errors of",
-        "[this table](errors.md) and nothing else on purpose.",
+        "[this table](errors.md) and nothing else on purpose. A hint names the next step as a command: the method",
+        "of that name does the same.",
         "",
     )
     for operation in listed():

@@ -69,3 +69,7 @@ def __getattr__(name: str) -> typing.Any:  # noqa: ANN401 - any of the public na
         raise AttributeError(f"module 'engram' has no attribute {name!r}")
     found = globals()[name] = getattr(importlib.import_module(_HOMES[name]), name)
     return found
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

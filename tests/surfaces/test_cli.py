@@ -191,6 +191,14 @@ class TestMemories:
 
         assert done.json["memory"]["text"] == "Größe: 日本語\nzweite Zeile"
 
+    def test_whoever_types_the_text_at_a_terminal_is_told_that_it_is_read(self, tmp_path: Path):
+        code, shown = at_terminal(tmp_path, "remember", "-", keys={"until Ctrl-D": "We use tabs\n\x04"})
+
+        assert code == 0
+        assert "Reading what you type, until Ctrl-D on a line of its own." in shown
+        assert "Remembered: " in shown
+        assert "Reading" not in child(tmp_path, "remember", "-", stdin=b"We use spaces").err
+
     def test_the_same_text_again_is_counted(self, engram: Driver):
         engram.remember(DEPLOY)
         done = engram("remember", DEPLOY)
@@ -812,6 +820,23 @@ class TestDemo:
 
     def test_the_tour_takes_nothing(self, engram: Driver):
         assert engram("demo", "fast").code == 2
+
+    def test_the_tour_waits_for_whoever_looks_on_and_ends_when_told(self, tmp_path: Path):
+        code, shown = at_terminal(
+            tmp_path, "demo", keys={"Enter goes on": "\n", "q ends": "", "Enter": "q\n"}, CI=""
+        )
+
+        assert code == 0
+        assert "Contradictions wait, too." in shown
+        assert "Approve them." not in shown
+        assert "That was a throw-away store" in shown
+
+    def test_the_tour_waits_for_nobody_in_ci(self, tmp_path: Path):
+        code, shown = at_terminal(tmp_path, "demo", CI="true")
+
+        assert code == 0
+        assert "Enter goes on" not in shown
+        assert "What an agent would read" in shown
 
 
 class TestHelp:

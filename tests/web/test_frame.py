@@ -5,6 +5,7 @@ import subprocess
 from collections.abc import Iterator
 from http.cookies import SimpleCookie
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 from playwright.sync_api import Browser, expect
@@ -52,7 +53,7 @@ def test_without_a_link_nothing_is_shown(here: Site):
 
     assert status == 401
     assert "5433" not in page
-    assert "engram serve --link" in page
+    assert f"engram serve --link --port {urlsplit(here.origin).port}" in page
 
 
 def test_a_browser_is_led_from_the_address_to_the_page(here: Site):
@@ -214,7 +215,7 @@ def test_an_undo_that_cannot_be_says_why_and_what_to_do(here: Site):
 
     expect(page.get_by_role("status")).to_contain_text("cannot be undone")
     expect(page.get_by_role("status").get_by_role("link")).to_have_attribute(
-        "href", f"/web/memory/{told.memory.id[:13]}"
+        "href", f"/web/memory/{told.memory.handle}"
     )
 
 

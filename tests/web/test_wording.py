@@ -3,11 +3,23 @@
 import pytest
 
 from engram.model.answers_look import Growth, Proposer
-from engram.surfaces.steps import worded
+from engram.surfaces.steps import told_of, worded
 from engram.surfaces.web import plots
 from engram.surfaces.web.drawing import broken
 from engram.surfaces.web.leading import led
 from engram.surfaces.web.wording import Sides, short, sides
+from rules.world import World
+
+
+def test_a_field_at_its_default_is_told_by_its_value():
+    world = World()
+    world.person.remember("We deploy on Fridays")
+    world.person.revise("mem-0001", confidence=0.6)
+    (part,) = told_of(world.events()[-1], {}).parts
+
+    assert [(edit.field, worded(edit.field, edit.old), worded(edit.field, edit.new)) for edit in part.edits] == [
+        ("confidence", "1.0", "0.6")
+    ]
 
 
 @pytest.mark.parametrize(

@@ -184,6 +184,7 @@ def _operate(words: list[str], screen: Screen) -> int:
             return walk(engram, scope=asked["scope"])
         try:
             with _watched(engram) as watched:
+                _say_that_it_reads(name, asked)
                 answer = watched.ask(name, **_with_input(asked))
         except EngramError:
             _warn([each for each in engram.notices() if each.severity != "error"])  # what is wrong says the error
@@ -237,6 +238,17 @@ def _open(store: str, *, lenient: bool, apart: bool = False, making: bool = True
     from engram.wiring import open  # noqa: PLC0415 - start-up
 
     return open(store, channel="flag", lenient=lenient, apart=apart, making=making)
+
+
+READS = {"import": "path", "attach": "file"}
+"""Operations beside those with a text that read standard input, and the parameter that is - then."""
+
+
+def _say_that_it_reads(name: str, asked: dict[str, Any]) -> None:
+    """Tell whoever sits at a terminal that what is typed is read: nothing else shows it."""
+    reads = "-" in (asked.get("text"), asked.get(READS.get(name, "")))
+    if reads and sys.stdin is not None and sys.stdin.isatty() and sys.stderr is not None:
+        print("Reading what you type, until Ctrl-D on a line of its own.", file=sys.stderr, flush=True)
 
 
 def _with_input(asked: dict[str, Any]) -> dict[str, Any]:

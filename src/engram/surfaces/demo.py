@@ -66,7 +66,8 @@ def run(words: list[str], *, json: bool) -> int:
     """Usage: engram demo [--json]
 
     See in thirty seconds what Engram does: save, review, recall, undo, and what an agent reads. The commands are
-    real; the store is made for the tour and gone after it.
+    real; the store is made for the tour and gone after it. At a terminal it waits after each part: Enter goes on, q
+    ends it.
 
     Options:
       --json  Show nothing; answer with how many commands ran and how long it took.
@@ -78,7 +79,9 @@ def run(words: list[str], *, json: bool) -> int:
         raise Invalid(f"demo takes no {words[0]!r}.", "See engram demo --help.")
     began = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="engram-demo-") as folder:
-        for title, commands in TOUR:
+        for number, (title, commands) in enumerate(TOUR):
+            if number and not json and not _goes_on():
+                break
             if not json:
                 print(f"\n{at_hand().bold(title)}\n", flush=True)
             for line in commands:
@@ -114,4 +117,13 @@ def _show(line: str, folder: str, *, quiet: bool) -> None:
         raise Unavailable(f"The tour stopped: engram {line} answered {done.returncode}.", "Run engram doctor.")
     if not quiet:
         print(flush=True)
-        time.sleep(0.9 if sys.stdout.isatty() else 0)
+
+
+def _goes_on() -> bool:
+    """Whether whoever looks on wants the next part; nobody is asked away from a terminal, nor in CI."""
+    if os.environ.get("CI") or not (sys.stdin and sys.stdin.isatty() and sys.stdout.isatty()):
+        return True
+    try:
+        return input(at_hand().dim("Enter goes on, q ends. ")).strip().lower() not in ("q", "quit")
+    except EOFError:
+        return False

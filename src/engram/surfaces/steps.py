@@ -119,7 +119,7 @@ def _worth(edits: Sequence[Edit]) -> list[Edit]:
 
 def _usual(edit: Edit, value: object) -> object:
     default = Memory.DEFAULTS.get(edit.field)
-    return default if value is None and isinstance(default, str | int) and default != "" else value
+    return default if value is None and isinstance(default, str | int | float) and default != "" else value
 
 
 def _place(edit: Edit) -> int:

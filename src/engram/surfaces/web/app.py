@@ -64,6 +64,7 @@ class Entrance(NamedTuple):
     origin: Callable[[Request], str]  # the only origin whose forms are taken
     opens: Callable[[Visit], Engram]  # the memory of somebody who came in; may refuse
     stranger: Callable[[EngramError], Response]  # what is shown to everybody else
+    way: str  # how somebody comes in who has not
     routes: tuple[Route, ...] = ()  # by which one comes in
     signs_out: bool = False  # whether people leave again, as on a machine that is not their own
 
@@ -75,8 +76,7 @@ class Entrance(NamedTuple):
         """
         found = self.visits.find(request.cookies.get(self.cookie.name, ""))
         if found is None:
-            way = "Load it again, and sign in." if self.signs_out else "Come in by a link: engram serve --link."
-            raise Unauthenticated("This page is closed.", way)
+            raise Unauthenticated("This page is closed.", self.way)
         return found
 
 

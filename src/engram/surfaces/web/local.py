@@ -17,7 +17,8 @@ LASTS = 30 * 24 * 3600.0
 
 def entrance(engram: Callable[[], Engram], port: int) -> Entrance:
     """The entrance of a server at this port, to the memory of whoever has a link."""
-    visits, cookie = Visits(LASTS), Cookie(f"engram-{port}")
+    again = f"engram serve --link --port {port}"
+    visits, cookie = Visits(LASTS, again=again), Cookie(f"engram-{port}")
 
     async def enter(request: Request) -> Response:
         return cookie.welcome(visits.enter(request.query_params.get("key", "")))
@@ -33,6 +34,7 @@ def entrance(engram: Callable[[], Engram], port: int) -> Entrance:
         origin=_origin,
         opens=lambda _: engram(),
         stranger=bare,
+        way=f"Come in by a link: {again}.",
         routes=(Route("/enter", enter), Route("/link", link, methods=["POST"])),
     )
 

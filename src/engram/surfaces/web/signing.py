@@ -193,6 +193,7 @@ def entrance(identity: Identity, client: Client, opens: Callable[[Caller], Engra
         origin=lambda _: origin_of(client.url),
         opens=opened,
         stranger=lambda error: page(None, error.http_status),
+        way="Load it again, and sign in.",
         routes=(Route("/login", ask), Route("/login/go", go), Route("/login/done", done)),
         signs_out=True,
     )

@@ -46,8 +46,9 @@ class Visits:
     Safe to use from several threads. Of links and cookies only hashes are kept.
     """
 
-    def __init__(self, lasts: float, *, clock: Callable[[], float] = time.monotonic) -> None:
-        self._lasts, self._clock = lasts, clock
+    def __init__(self, lasts: float, *, again: str = "", clock: Callable[[], float] = time.monotonic) -> None:
+        """For so many seconds each; `again` is the command that gets a new link."""
+        self._lasts, self._again, self._clock = lasts, again, clock
         self._links: OrderedDict[str, float] = OrderedDict()
         self._visits: OrderedDict[str, Visit] = OrderedDict()
         self._lock = threading.Lock()
@@ -71,7 +72,7 @@ class Visits:
             until = self._links.pop(_hashed(key), 0.0)
         if until < self._clock():
             raise Unauthenticated(
-                "This link was used already, or is too old.", "Get a new one at a terminal: engram serve --link."
+                "This link was used already, or is too old.", f"Get a new one at a terminal: {self._again}."
             )
         return self.begin(None)
 
