@@ -466,6 +466,17 @@ def test_a_mark_of_git_that_is_a_pipe_is_not_waited_for(home: Path):
     assert branch_of(home / "odd") == ("", "")
 
 
+@pytest.mark.parametrize("kind", ["pipe", "device"])
+def test_packed_references_that_are_no_plain_file_are_not_read(home: Path, kind: str):
+    api = repository(home / "api")
+    packed = api / ".git" / "packed-refs"
+    packed.unlink(missing_ok=True)
+    os.mkfifo(packed) if kind == "pipe" else packed.symlink_to("/dev/zero")
+    (api / ".git" / "HEAD").write_text("ref: refs/heads/elsewhere\n")
+
+    assert branch_of(api) == ("elsewhere", "")
+
+
 def test_the_root_of_a_folder_is_where_its_word_or_repository_stands(home: Path):
     mono = repository(home / "mono")
     (mono / "src").mkdir()

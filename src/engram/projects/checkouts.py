@@ -249,8 +249,11 @@ def _resolve(reference: str, own: str, common: str) -> str:
             return _commit(_text(os.path.join(folder, *reference.split("/"))))
         except OSError:
             continue
+    packed = os.path.join(common, "packed-refs")
+    if not os.path.isfile(packed):  # a pipe would be waited for, and a device read without end
+        return ""
     try:
-        with open(os.path.join(common, "packed-refs"), encoding="utf-8", errors="replace") as lines:
+        with open(packed, encoding="utf-8", errors="replace") as lines:
             return _packed(reference, lines)
     except OSError:
         return ""
