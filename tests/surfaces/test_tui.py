@@ -429,6 +429,26 @@ def offered(app: Twin) -> set[str]:
     return {key.description for key in keys if key.region.right <= app.size.width and key.region.width}
 
 
+def test_where_nothing_waits_nothing_is_offered_that_needs_a_memory(memory: Engram):
+    async def drive(pilot: Pilot[None], app: Twin) -> None:
+        await until(pilot, lambda: "Quit" in offered(app) and "Approve" not in offered(app))
+        assert not {"Approve", "Merge", "Edit", "Reject"} & offered(app)
+
+    driven(memory, drive)
+
+
+def test_on_a_narrow_screen_a_memory_stands_under_the_list(memory: Engram):
+    memory.remember(NAME, kind="identity")
+
+    async def drive(_pilot: Pilot[None], app: Twin) -> None:
+        rows, about = app.pane.query_one(Rows).region, app.pane.query_one(".about").region
+        assert about.y >= rows.bottom
+        assert min(rows.width, about.width) > 30
+        assert NAME in shown(app)
+
+    driven(memory, drive, size=(40, 30))
+
+
 def test_what_cites_something_changed_is_verified_beside_what_changed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):

@@ -32,6 +32,9 @@ Pane Rows { text-wrap: nowrap; text-overflow: ellipsis; }
 Pane Rows > .option-list--option-disabled { color: $text-accent; text-style: bold; }
 Pane Rows:focus { background: transparent; }
 .about { width: 3fr; border-left: vkey $primary-darken-2; padding: 0 2; }
+.-narrow Pane Horizontal { layout: vertical; }
+.-narrow Pane Rows { width: 100%; height: 2fr; }
+.-narrow .about { width: 100%; height: 3fr; border-left: none; border-top: hkey $primary-darken-2; padding: 0 1; }
 .page { padding: 1 3; }
 .dialog { width: 80%; max-width: 100; height: auto; padding: 1 2; border: round $accent; background: $surface; }
 .dialog.tall { height: 70%; }
@@ -49,7 +52,13 @@ FITTING = {
     "verify": ("live", "stale", "staged"),
     "forget": ("live", "stale", "staged", "pending", "expired", "scheduled", "replaced"),
 }
-"""What can be done about a memory only as it stands so; the keys of everything else are told at any time."""
+"""What can be done about a memory only as it stands so."""
+
+ANYHOW = ("edit", "pin")
+"""What can be done about a memory however it stands; the keys of everything else are told at any time."""
+
+NARROW = 72
+"""Columns below which what a line is about stands under the list, and not beside it."""
 
 NAMES = {"inbox": "1 Inbox", "search": "2 Search", "history": "3 History"}
 
@@ -131,6 +140,7 @@ class Twin(App[None]):
     TITLE = "engram"
     CSS = STYLE
     ENABLE_COMMAND_PALETTE = False
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (NARROW, "-wide")]  # noqa: RUF012 - how textual declares it
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("1", "show('inbox')", "Inbox", show=False),  # the tabs say these
         Binding("2", "show('search')", "Search", show=False),
@@ -211,11 +221,13 @@ class Twin(App[None]):
         del parameters
         if action == "keep_both":
             return isinstance(self.pane, Inbox) and self.pane.contradicts()
-        fitting = FITTING.get(action)
-        if fitting is None or not self.screen_stack or not self.screen_stack[0].query(Pane):
+        fitting = FITTING.get(action, ())
+        if not (fitting or action in ANYHOW) or not self.screen_stack or not self.screen_stack[0].query(Pane):
             return True
         memory = self.current()
-        return memory is not None and standing(memory, self.engram.now, self.engram.view) in fitting
+        if memory is None or not fitting:
+            return memory is not None
+        return standing(memory, self.engram.now, self.engram.view) in fitting
 
     # What is done about a memory. Each passes the revision that was shown: who looked at older words is refused.
 

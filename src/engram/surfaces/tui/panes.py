@@ -121,7 +121,7 @@ class Pane(Vertical):
 
     def paper(self) -> Paper:
         """What is written on, as wide as the right half."""
-        return Paper(max(self.query_one(".about").size.width - 4, 40), colour=True)
+        return Paper(max(self.query_one(".about").size.width - 4, 30), colour=True)
 
     def fill(self, options: list[Option], empty: str, key: str = "") -> None:
         """Put these lines in the place of those there are, and stand where one stood."""
@@ -135,6 +135,7 @@ class Pane(Vertical):
         rows.highlighted = nearest[0] if nearest else None
         if not places:
             self.show(empty)
+            self.app.refresh_bindings()  # nothing is stood on, which nothing else tells
 
     def show(self, text: str) -> None:
         """Fill the right half."""
