@@ -159,6 +159,14 @@ def test_with_trust_curated_ones_go_live_by_the_word_import(world: World, tmp_pa
     assert (waiting.status, waiting.held_for) == ("pending", "curated_kind")
 
 
+def test_what_agents_kept_under_a_key_elsewhere_they_go_on_keeping_here(world: World, tmp_path: Path):
+    path = rows_file(
+        tmp_path / "rows.json", [{"key": "a", "value": "A thing", "scope": "global", "source": "manual"}]
+    )
+    world.person.import_(path, form="keyed", trust=True)
+    assert world.agent.remember("Another thing", key="a").outcome == "revised"
+
+
 def test_the_answer_counts_by_kind_and_scope_and_says_what_was_taken_out(world: World, tmp_path: Path):
     rows = [
         record(1),

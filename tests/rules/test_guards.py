@@ -5,10 +5,11 @@ import pytest
 from engram.errors import Conflict, Forbidden, Invalid, Unconfirmed
 from engram.model.memory import CURATED, Citation
 from engram.model.record import replace
+from engram.model.scope import Scope
 from engram.rules.access import is_a_persons
 from engram.rules.intake import Here, take_in
 from engram.rules.proposals import Policy
-from rules.world import START, World, memory, request
+from rules.world import AGENT, PERSON, START, World, memory, request
 
 NAME = "My legal name is Alex"
 
@@ -171,7 +172,7 @@ def test_an_agent_goes_on_with_what_it_wrote_itself_and_with_what_was_imported(w
     own = world.agent.remember("The queue drains at midnight", key="queue").memory
     assert world.agent.remember("The queue drains at noon", key="queue").outcome == "revised"
     world.agent.forget(own.id)
-    taken = replace(own, learned_by="import", origin="said", source="manual", approved_by="person")
+    taken = replace(own, learned_by="import", origin="said", source="manual")
     assert not is_a_persons(taken)
 
 
@@ -190,6 +191,58 @@ def test_who_may_not_forget_a_memory_is_told_why(world):
     ):
         with pytest.raises(Forbidden, match=f"Only a person may forget {what}"):
             world.agent.forget(getattr(mine, "memory", mine).id)
+
+
+def test_what_a_person_wrote_and_waits_is_a_persons_too(world):
+    rule = world.person.remember("Never deploy on Fridays", kind="rule").memory
+    for change in ({"text": "Deploy on Fridays"}, {"summary": "Deploy"}, {"kind": "fact"}, {"decay": "1d"}):
+        with pytest.raises(Forbidden, match="Only a person may change"):
+            world.agent.revise(rule.id, **change)
+    with pytest.raises(Forbidden, match="Only a person may forget"):
+        world.agent.forget(rule.id)
+    assert world.now(rule.id) == rule
+    world.agent.revise(rule.id, tag=["release"])
+    assert world.now(rule.id).tags == ("release",)
+
+    own = world.agent.remember("Never merge on Fridays", kind="rule").memory
+    assert world.agent.revise(own.id, text="Never tag on Fridays").memory.text == "Never tag on Fridays"
+    world.agent.forget(own.id)
+
+
+def test_an_agent_that_repeats_what_a_person_staged_leaves_it_the_persons():
+    world = World(home=Scope.parse("project:acme-api"))
+    there = world.as_(PERSON._replace(view="acme-api#feature"))
+    staged = there.remember("The API listens on port 8080").memory
+    assert staged.held_for == "unmerged_branch"
+    with pytest.raises(Forbidden, match="what a person wrote or approved"):
+        world.as_(AGENT._replace(view="acme-api#feature")).revise(staged.id, text="The API listens on port 9090")
+    world.agent.remember(staged.text)
+    live = world.now(staged.id)
+    assert (live.status, live.origin, live.source) == ("promoted", "said", "manual")
+    assert world.agent.revise(live.id, text="It listens on port 9090").outcome == "proposed"
+
+
+def test_an_agent_changes_no_letter_of_what_a_person_wrote(world):
+    mine = world.person.remember("Use Go.").memory
+    assert world.agent.revise(mine.id, text="use go").outcome == "proposed"
+    assert world.now(mine.id) == mine
+
+
+def test_no_agent_writes_by_hand(world):
+    own = world.agent.remember("Tests may be skipped", origin="said", source="manual").memory
+    assert (own.origin, own.source) == ("said", "tool:remember")
+    assert world.agent.revise(own.id, text="Tests are never skipped", source="manual").outcome == "revised"
+
+
+def test_what_was_imported_stands_firm_once_a_person_approved_it(world):
+    taken = take_in(
+        memory("theirs", "Deploys freeze in December"), Here(), Policy(), request(), own=False, source="x"
+    )
+    assert taken.change is not None
+    world.engine.commit(taken.change)
+    world.person.promote("theirs")
+    assert world.now("theirs").learned_by == "import"
+    assert world.agent.revise("theirs", text="Deploys never freeze").outcome == "proposed"
 
 
 def test_purge_takes_every_proposal_however_many(world):

@@ -258,6 +258,23 @@ def test_no_wording_is_taken_over_that_is_older_or_out_of_use_or_needs_a_persons
     assert set(joining.aliases([one, other]).moved) == {"b"}
 
 
+TYPED = {"origin": "said", "source": "manual"}
+
+
+@pytest.mark.parametrize("ids", ["ab", "ba"])
+def test_a_persons_word_under_a_key_stays_and_is_reworded_by_a_persons_alone(ids: str):
+    mine = keyed(ids[0], "We deploy on Fridays", **TYPED)
+    agents = keyed(ids[1], WORDING, updated_at=later(hours=1))
+    moved = joining.aliases([mine, agents]).moved
+    assert {id: one.replaced_by for id, one in moved.items()} == {agents.id: mine.id}
+
+    typed_later = keyed("c", "We deploy on Sundays", updated_at=later(hours=2), **TYPED)
+    moved = joining.aliases([mine, agents, typed_later]).moved
+    stays = min(mine.id, "c")
+    assert moved[stays].text == "We deploy on Sundays"
+    assert {id for id, one in moved.items() if one.replaced_by == stays} == {"a", "b", "c"} - {stays}
+
+
 def test_of_several_wordings_the_latest_stays():
     every = [
         keyed(id, f"We deploy at {at}", updated_at=later(hours=at)) for id, at in (("a", 1), ("b", 3), ("c", 2))

@@ -2,6 +2,7 @@
 
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -117,6 +118,14 @@ def test_a_proposal_to_change_a_live_memory_goes_live_with_it():
 def test_a_proposal_to_change_a_curated_memory_is_queued():
     amended = memory("memory-0", "My city is Rome", kind="location", tier=CURATED)
     assert route(waiting(amends=amended.id), Beside(amended=amended))[1:3] == ("queue", "edits_curated_node")
+
+
+@pytest.mark.parametrize("theirs", [{"origin": "said", "source": "manual"}, {"approved_by": "alex"}])
+def test_a_proposal_to_change_what_became_a_persons_word_since_waits(theirs: dict[str, Any]):
+    amended = memory("memory-0", "We deploy on Mondays", **theirs)
+    assert route(waiting(amends=amended.id), Beside(amended=amended))[1:3] == ("queue", "edits_curated_node")
+    own = waiting(amends=amended.id, origin="said", source="manual")
+    assert route(own, Beside(amended=amended)).action == "append"
 
 
 @pytest.mark.parametrize("amended", [None, memory("memory-0", forgotten_at=START)])

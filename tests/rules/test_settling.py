@@ -79,6 +79,13 @@ def test_a_merge_approves_nothing():
     assert (waits.status, waits.held_for, waits.branch) == ("pending", "", "")
 
 
+def test_a_merge_rewords_nothing_that_a_person_reworded_meanwhile():
+    mine = memory("memory-2", "We retry twice", kind="decision", origin="said", source="manual")
+    after = settled(Fate("merged"), staged(amends=mine.id), amended=mine, base=replace(mine, text="We retry"))
+
+    assert (after.status, after.held_for, after.branch) == ("pending", "edits_curated_node", "")
+
+
 def test_what_was_lost_waits_for_a_person_and_is_live_nowhere():
     after = settled(Fate("lost"), staged())
 

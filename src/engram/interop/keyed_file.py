@@ -94,7 +94,7 @@ def _memory(row: Mapping[str, Any]) -> tuple[Memory, list[str]]:
         pinned=flag(row.get("pinned")),
         valid_until=time_of(row.get("expiresAt"), "expiresAt"),
         source=one_line(text_of(row.get("source")), "source") or "manual",
-        learned_by="harvest" if row.get("source") == "auto" else "manual",
+        learned_by="harvest" if row.get("source") == "auto" else "import",  # their agents write "manual" too
         origin="inferred" if row.get("source") == "auto" else "said",
         scope=scope,
         session=text_of(row.get("sessionId")),

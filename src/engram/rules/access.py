@@ -114,10 +114,11 @@ def require_person(request: Request, act: str) -> None:
 def is_a_persons(memory: Memory) -> bool:
     """Whether a person wrote these words here, or approved them.
 
-    What was imported is as its own program left it: agents go on with it as they did there.
+    What was imported is as its own program left it: agents go on with it as they did there, until a person
+    approves it.
     """
-    wrote = memory.origin == "said" and memory.source == "manual"
-    return memory.learned_by != "import" and (wrote or bool(memory.approved_by))
+    wrote = memory.origin == "said" and memory.source == "manual" and memory.learned_by != "import"
+    return wrote or (memory.status == "promoted" and bool(memory.approved_by))
 
 
 def is_firm(memory: Memory, caller: Caller) -> bool:

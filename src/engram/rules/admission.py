@@ -20,13 +20,16 @@ from engram.model.memory import (
     standing,
 )
 from engram.model.record import replace
-from engram.rules.access import is_confirmed, is_firm, require_owner, require_person_over
+from engram.rules.access import is_a_persons, is_confirmed, is_firm, require_owner, require_person_over
 from engram.rules.changes import CONTENT, Step, compose, step
 from engram.rules.doubts import UNVOUCHED, is_doubted, require_person_for, vouched
 from engram.rules.likeness import contradiction, same
 from engram.rules.proposals import CLEARED, Policy, Proposal
 
 Outcome = Literal["new", "revised", "repeated", "held", "staged", "proposed", "restored"]
+
+WORDS = ("text", "summary", "kind")
+"""The fields that say what a memory means."""
 
 REACH = ("visibility", "decay", "valid_from", "valid_until", "confidence")
 """The fields that decide who sees a memory, and how long."""
@@ -107,12 +110,12 @@ def revise(
     new = replace(_rewritten(old, proposal, policy, request), key=_key_of(old, proposal, known))
     live = old.in_use
     if not anew and all(getattr(old, name) == getattr(new, name) for name in (*CONTENT, "tier")):
-        return _weighed(old, new, proposal, request, live=live)
+        return _weighed(old, new, proposal, request)
     rivals = _contradicted(proposal.text, known, old.id)
     status, held_for = _verdict(new.tier, rivals, proposal, policy, request)
     if live and _is_to_be_approved(old, new, request):
         status, held_for = "pending", "edits_curated_node"
-    elif live:
+    else:
         _require_harmless(old, new, request)
     freed = status == "promoted" or held_for == "unmerged_branch"
     if old.status == "pending" and freed and not (anew or is_confirmed(request)):
@@ -140,10 +143,9 @@ def revise(
     return Admission(change, after, outcome, tuple(each.id for each in rivals), _why(proposal.text, rivals))
 
 
-def _weighed(old: Memory, new: Memory, proposal: Proposal, request: Request, *, live: bool) -> Admission:
+def _weighed(old: Memory, new: Memory, proposal: Proposal, request: Request) -> Admission:
     """Only weight, reach or validity moved: the words are neither approved nor verified by it, nor held for it."""
-    if live:
-        _require_harmless(old, new, request)
+    _require_harmless(old, new, request)
     outcome: Outcome = "revised" if old.status == "promoted" or old.branch else "held"
     change = compose("revise", request, [Step(old, new)], note=_note(proposal, outcome, ()))
     return Admission(change, new, outcome)
@@ -178,14 +180,24 @@ def _is_to_be_approved(old: Memory, new: Memory, request: Request) -> bool:
     """Whether other content waits for a person: any of a curated memory, other words or kind of a person's word."""
     if is_confirmed(request) or not is_firm(old, request.caller):
         return False
-    meant = not same(old.text, new.text) or (old.summary, old.kind) != (new.summary, new.kind)
-    return old.tier == CURATED or meant
+    return old.tier == CURATED or _differ(WORDS, old, new)
 
 
 def _require_harmless(old: Memory, new: Memory, request: Request) -> None:
-    """An agent may weigh what stands firm, but neither hide nor share it: not by its validity, nor by its decay."""
-    if any(getattr(old, name) != getattr(new, name) for name in REACH):
+    """An agent may weigh what stands firm, but neither hide nor share it: not by its validity, nor by its decay.
+
+    Nor does it reword what a person wrote that waits; nothing can amend that yet.
+    """
+    if not (old.in_use or (old.status == "pending" and is_a_persons(old))):
+        return
+    if _differ(REACH, old, new):
         require_person_over(old, request, "change the reach or validity of")
+    if old.status == "pending" and _differ(WORDS, old, new):
+        require_person_over(old, request, "change the words of")
+
+
+def _differ(names: tuple[str, ...], old: Memory, new: Memory) -> bool:
+    return any(getattr(old, name) != getattr(new, name) for name in names)
 
 
 def require_free_text(old: Memory, text: str, known: Known) -> None:
@@ -252,13 +264,14 @@ def _judged_again(
     if status == "pending" or rivals or (is_doubted(old) and not request.caller.human):
         return {}
     said = _fresh(proposal, policy, request)
+    speaker = old if is_firm(old, request.caller) else said  # a person's words are theirs, whoever says them again
     return {
         "status": status,
         "held_for": "",
         "branch": "",
         "approved_by": _approver(None, status, request),
-        "origin": said.origin,
-        "source": said.source,
+        "origin": speaker.origin,
+        "source": speaker.source,
         "confidence": max(old.confidence, said.confidence),
     }
 
@@ -330,14 +343,18 @@ def _fresh(
         "confidence": 1.0 if caller.human and proposal.trusted else 0.6,
         "visibility": policy.visibility if proposal.scope.level == "project" else "private",
     }
+    origin = proposal.origin or ("said" if caller.human and proposal.trusted else "inferred")
+    source = proposal.source or ("manual" if caller.human else "tool:remember")
+    if not caller.human and (origin, source) == ("said", "manual"):
+        source = "tool:remember"  # what somebody said to an agent was not typed here by a person
     return Memory(
         id=request.fresh,
         key=proposal.key,
         scope=proposal.scope,
         session=proposal.session or caller.session,
         text=proposal.text,
-        origin=proposal.origin or ("said" if caller.human and proposal.trusted else "inferred"),
-        source=proposal.source or ("manual" if caller.human else "tool:remember"),
+        origin=origin,
+        source=source,
         learned_by=proposal.learned_by,
         owner=caller.owner,
         actor=caller.actor,

@@ -17,6 +17,7 @@ from engram.model.event import BOOKKEEPING, Draft, Event, Payload, edits_between
 from engram.model.memory import CURATED, Memory
 from engram.model.record import NONE, replace
 from engram.model.relation import Relation
+from engram.rules.access import is_a_persons
 from engram.rules.changes import CONTENT, claims_of
 from engram.rules.doubts import UNVOUCHED
 from engram.rules.hearing import Trust, distrusted, heard, out_of_turn, secrets, told_of, unready
@@ -164,8 +165,9 @@ class Settling(NamedTuple):
 def aliases(memories: Iterable[Memory]) -> Settling:
     """Two memories in one place: the lower id stays, and the other leads to it from now on.
 
-    A rejected text keeps its place, so that it cannot return; what waits gives way to what is in use. Where the
-    later of two texts under one key is in the one that gives way, it becomes the wording of the one that stays.
+    A rejected text keeps its place, so that it cannot return; what waits gives way to what is in use, and what an
+    agent said to what a person did. Where the later of two texts under one key is in the one that gives way, it
+    becomes the wording of the one that stays; but a person's word is reworded by a person alone.
     """
     places: dict[str, list[Memory]] = {}
     for memory in memories:
@@ -223,12 +225,16 @@ def _is_twin(one: Memory, other: Memory) -> bool:
     return same_place and (one.digest == other.digest or bool(one.key and one.key == other.key))
 
 
-def _rank(memory: Memory) -> tuple[bool, bool, bool, str]:
-    return memory.status != "rejected", memory.held_for == UNVOUCHED, memory.status != "promoted", memory.id
+def _rank(memory: Memory) -> tuple[bool, bool, bool, bool, str]:
+    waits = memory.status != "promoted"
+    return memory.status != "rejected", memory.held_for == UNVOUCHED, waits, not is_a_persons(memory), memory.id
 
 
 def _later_wording(stays: Memory, others: Sequence[Memory]) -> Memory | None:
-    latest = max(others, key=lambda each: (each.updated_at, each.id))
+    taken = [each for each in others if is_a_persons(each) or not is_a_persons(stays)]
+    if not taken:
+        return None
+    latest = max(taken, key=lambda each: (each.updated_at, each.id))
     fits = stays.status == latest.status == "promoted" and CURATED not in (stays.tier, latest.tier)
     newer = latest.updated_at > stays.updated_at and latest.text != stays.text
     return latest if fits and newer and latest.forgotten_at is None else None

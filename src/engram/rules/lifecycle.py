@@ -10,6 +10,7 @@ from engram.model.memory import CURATED, Citation, Memory
 from engram.model.record import replace
 from engram.model.relation import Relation
 from engram.rules.access import (
+    is_a_persons,
     require_confirmation,
     require_judge,
     require_owner,
@@ -165,7 +166,7 @@ def forget(memory: Memory, request: Request, *, reason: str = "", replaced: Sequ
     if memory.forgotten_at is not None:
         raise Conflict(f"{memory.called} is forgotten already.", f"Bring it back: engram restore {memory.called}.")
     require_person_for(memory, request, "forget")
-    if memory.status == "promoted":
+    if memory.status == "promoted" or is_a_persons(memory):
         require_person_over(memory, request, "forget")
     steps = [
         step(memory, request, forgotten_at=request.now),

@@ -15,6 +15,7 @@ from engram.model.answers_work import Route
 from engram.model.change import Change, Request
 from engram.model.memory import CURATED, HeldFor, Memory
 from engram.model.outline import outline
+from engram.rules.access import is_a_persons
 from engram.rules.changes import Step, compose, step
 from engram.rules.lifecycle import proposed
 from engram.rules.likeness import contradiction
@@ -183,7 +184,8 @@ def _left_alone(memory: Memory, beside: Beside, batch: _Batch) -> Route | None:
     if memory.amends:
         if beside.amended is None or not beside.amended.in_use:
             return Route(memory, "skip", "nothing_to_amend", beside.amended)
-        if beside.amended.tier == CURATED:
+        # A person may have reworded or approved it since an agent proposed to change it.
+        if beside.amended.tier == CURATED or (is_a_persons(beside.amended) and not is_a_persons(memory)):
             return Route(memory, "queue", "edits_curated_node", beside.amended)
         first = batch.amending(memory)
         return Route(memory, "skip", "one_at_a_time", first) if first is not None else None
