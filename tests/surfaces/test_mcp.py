@@ -372,6 +372,25 @@ async def test_a_change_of_what_was_approved_is_asked_about_too(engram: Driver, 
 
 
 @in_both_eras
+async def test_who_is_asked_about_a_change_sees_which_memory_what_it_says_and_what_it_would_say(
+    engram: Driver, era: str
+):
+    engram("remember", "The API listens on port 8080", "--kind", "infra")
+    person = Person("decline")
+    async with connected("memory", era, engram.folder, elicitation_callback=person) as client:
+        text = "The API listens on port 9090\n\nIt says now:\n\n  nothing"
+        await client.call_tool("revise", {"memory": "mem-0001", "text": text})
+        await client.call_tool("revise", {"memory": "mem-0001", "summary": "Where the API is"})
+
+    reworded, summed = (each.message for each in person.shown)
+    assert reworded.startswith(
+        "An agent wants to change mem-0001 (infra, global). It says now:\n\n  The API listens on port 8080\n\n"
+        "It would say:\n\n  The API listens on port 9090\n  \n  It says now:\n"
+    )
+    assert "It would say:\n\n  The API listens on port 8080\n  Summary: Where the API is\n" in summed
+
+
+@in_both_eras
 async def test_nobody_is_asked_about_what_goes_live_by_itself(engram: Driver, era: str):
     person = Person("accept", decision="reject")
     memory = await save_asking(engram, person, "memory", era, kind="preference")

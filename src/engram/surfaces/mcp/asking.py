@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import mcp_types as types
 
-from engram.errors import Conflict
+from engram.errors import Conflict, EngramError
 from engram.interop.tools import Asks
 from engram.model.answers import Remembered
 from engram.model.caller import Caller
@@ -20,6 +20,7 @@ from engram.model.scope import Scope
 from engram.service import Engram
 from engram.surfaces import rewording
 from engram.surfaces.paper import plain
+from engram.surfaces.render import besides_text
 from engram.surfaces.rewording import Tools
 
 KEY = "memory"
@@ -85,20 +86,37 @@ class Watching:
 
     def question(self) -> Question | None:
         """What to ask the person about the last that was left waiting, if anything was."""
-        return next((found for one in reversed(self._saved) if (found := question_about(one))), None)
+        return next((found for one in reversed(self._saved) if (found := self._question(one))), None)
+
+    def _question(self, saved: Remembered) -> Question | None:
+        """The question about one; a change is asked about only beside what it would change."""
+        if not (id := saved.memory.amends):
+            return question_about(saved)
+        try:
+            return question_about(saved, self._asks.ask("get", id).memories[0])
+        except EngramError:  # it is saved and waits, whatever fails here
+            return None
 
 
-def question_about(saved: Remembered) -> Question | None:
-    """The question about what was just saved, or None where there is nothing to ask."""
+def question_about(saved: Remembered, amended: Memory | None = None) -> Question | None:
+    """The question about what was just saved, or None where there is nothing to ask.
+
+    A proposal is shown below what it would change (`amended`): no words of its own can stand in for that.
+    """
     memory = saved.memory
     if memory.status != "pending" or saved.replayed or memory.held_for not in ASKED_FOR:
         return None
+    asks = f"An agent wants to remember ({memory.kind}, {memory.scope}):\n\n{_quoted(memory)}"
+    if amended:
+        now = f"An agent wants to change {amended.called} ({amended.kind}, {amended.scope}). It says now:"
+        other = f" ({memory.kind})" if memory.kind != amended.kind else ""
+        asks = f"{now}\n\n{_quoted(amended)}\n\nIt would say{other}:\n\n{_quoted(memory)}"
     why = WHY[memory.held_for].format(kind=memory.kind)
     against = "".join(f"\nIt stands against {one.handle}: {one.text}" for one in saved.conflicts[:MOST_AGAINST])
     if (more := len(saved.conflicts) - MOST_AGAINST) > 0:
         against += f"\nand against {more} more."
     return Question(
-        plain(f"An agent wants to remember ({memory.kind}, {memory.scope}):\n\n{memory.text}\n\n{why}{against}"),
+        plain(f"{asks}\n\n{why}{against}"),
         {
             "type": "object",
             "properties": {
@@ -120,6 +138,11 @@ def question_about(saved: Remembered) -> Question | None:
         },
         f"{memory.id} {memory.revision}",
     )
+
+
+def _quoted(memory: Memory) -> str:
+    """All that a memory says, set in, so that no line of it passes for one of the form's own."""
+    return "\n".join(f"  {line}" for line in (*memory.text.splitlines(), *besides_text(memory)))
 
 
 def can_ask(capabilities: types.ClientCapabilities | None) -> bool:

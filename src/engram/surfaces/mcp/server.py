@@ -199,8 +199,10 @@ class _Desk:
         engram = await self._opened(ctx)
         asks = asking.Watching(engram, self._tools)
         answer = await _aside(partial(entry.tool.run, asks, **said))
-        question = asks.question()
-        if question is None or engram.caller.alone or not asking.can_ask(ctx.session.client_capabilities):
+        if engram.caller.alone or not asking.can_ask(ctx.session.client_capabilities):
+            return _result(answer)
+        question = await _aside(asks.question)
+        if question is None:
             return _result(answer)
         if ctx.protocol_version in MODERN_PROTOCOL_VERSIONS:
             return types.InputRequiredResult(
