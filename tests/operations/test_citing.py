@@ -127,6 +127,38 @@ def test_what_is_global_is_judged_in_the_repository_it_cites(tmp_path: Path, mem
     assert beyond.verdict == "unreachable"
 
 
+@pytest.mark.parametrize("scope", ["global", "project:api"])
+def test_other_words_cite_the_same_repository_whoever_says_them(repo: Repo, tmp_path: Path, scope: str):
+    with repo.open(tmp_path / "store.db", ENGRAM_AGENT="bot") as agent:
+        said = agent.remember("Timeouts are short", scope=scope, cite=["src/api.py:3"]).memory
+        assert said.context.repo
+        after = agent.revise(said.id, text="Timeouts are thirty seconds").memory
+
+        assert (after.context.repo, after.context.agent) == (said.context.repo, "bot")
+        assert agent.get(said.id).evidence[0][0].verdict == "fresh"
+
+
+@pytest.mark.parametrize("again", ["revise", "remember"])
+def test_what_is_cited_later_says_which_repository_it_is_in(memory: Engram, again: str):
+    said = memory.remember("Timeouts are short", scope="global").memory
+    if again == "revise":
+        memory.revise(said.id, cite=["src/api.py:3"])
+    else:
+        memory.remember("Timeouts are short", scope="global", cite=["src/api.py:3"])
+
+    assert memory.get(said.id).evidence[0][0].verdict == "fresh"
+
+
+def test_what_a_proposal_cites_is_in_its_repository_once_it_is_approved(repo: Repo, tmp_path: Path, memory: Engram):
+    said = memory.remember("Never raise the timeout", kind="rule", scope="global", confirm=True).memory
+    with repo.open(tmp_path / "store.db", ENGRAM_AGENT="bot") as agent:
+        waits = agent.revise(said.id, cite=["src/api.py:3"])
+    assert waits.outcome == "proposed"
+    memory.promote(waits.memory.id, confirm=True)
+
+    assert memory.get(said.id).evidence[0][0].verdict == "fresh"
+
+
 def test_a_client_that_gives_a_citation_in_parts_keeps_what_it_gave(memory: Engram):
     given = Citation("file", "not/there.py", "3", pin="0" * 40, excerpt="x = 1")
     bare = Citation("file", "not/there.py", "3")

@@ -385,7 +385,7 @@ def _rewritten(old: Memory, proposal: Proposal, policy: Policy, request: Request
     return replace(
         old,
         text=proposal.text,
-        context=_made(old, proposal) if anew and proposal.context is not NOWHERE else old.context,
+        context=_made(old, proposal, anew=anew and proposal.context is not NOWHERE),
         actor=request.caller.actor,
         # Nobody makes a curated memory less than that by the way: only a person's confirmed word does.
         tier=kind.tier if is_confirmed(request) else max(kind.tier, old.tier if old.tier == CURATED else 0),
@@ -395,17 +395,22 @@ def _rewritten(old: Memory, proposal: Proposal, policy: Policy, request: Request
     )
 
 
-def _made(old: Memory, proposal: Proposal) -> Context:
-    """Where other words or another kind were made.
+def _made(old: Memory, proposal: Proposal, *, anew: bool) -> Context:
+    """Where other words or another kind were made (`anew`); else where the memory was.
 
-    Another system's word for the kind goes with the kind, and what it keeps of the record goes with the record.
+    Another system's word for the kind goes with the kind, and what it keeps of the record goes with the record. The
+    repository goes with what is cited: who has other words for it cites the same files.
     """
-    said = proposal.context
-    return replace(
-        said,
-        word=said.word if proposal.kind is not None else old.context.word,
-        theirs=said.theirs or old.context.theirs,
-    )
+    said, made = proposal.context, old.context
+    if anew:
+        word = said.word if proposal.kind is not None else made.word
+        made = replace(said, word=word, theirs=said.theirs or made.theirs)
+    cited = old.citations if proposal.citations is None else proposal.citations
+    if not cited:
+        return made
+    here = bool(proposal.branch) or cited != old.citations
+    repos = (said.repo, old.context.repo) if here else (old.context.repo, said.repo)
+    return replace(made, repo=repos[0] or repos[1])
 
 
 def _voice(proposal: Proposal, policy: Policy, request: Request) -> dict[str, Any]:
@@ -476,6 +481,8 @@ def _added(old: Memory, proposal: Proposal, request: Request) -> dict[str, Any]:
     if proposal.citations:
         places = {(each.kind, each.ref, each.locator): each for each in (*old.citations, *proposal.citations)}
         added["citations"] = tuple(places.values())  # the same place again is pinned to what was seen last
+        if proposal.context.repo and not old.context.repo:
+            added["context"] = replace(old.context, repo=proposal.context.repo)
     for name in ("importance", "pinned", "valid_from", "valid_until", "visibility"):
         if (value := getattr(proposal, name)) is not None and not (firm and name in REACH):
             added[name] = value

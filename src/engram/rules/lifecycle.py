@@ -326,6 +326,8 @@ def _apply(
             f"Restore it first, or reject the proposal: engram reject {stored.called}.",
         )
     content = proposed(proposal, base, amended)
+    if "citations" in content and proposal.context.repo and not amended.context.repo:
+        content["context"] = replace(amended.context, repo=proposal.context.repo)
     move = step(amended, request, **content, approved_by=request.caller.name, verified_at=request.now)
     done = _after(
         step(
