@@ -155,6 +155,16 @@ def _is_worded(node: ast.AST) -> bool:
         ("Make them: engram reembed.", "recall", "Make them: `engram reembed` (for the person to run)."),
         ("Bring it back: engram undo 7", "", "Bring it back: `engram undo 7` (for the person to run)"),
         ("A person decides about it: engram review.", "", "A person decides about it: engram review."),
+        (
+            "A person decides: engram review. Judge it: engram judge mem-2~mem-1 supersedes, or so.",
+            "",
+            "A person decides: engram review. Judge it: `judge` with relation=mem-2~mem-1, kind=supersedes, or so.",
+        ),
+        (
+            "Make them: engram reembed. Ask the person: engram forget mem-0001.",
+            "",
+            "Make them: `engram reembed` (for the person to run). Ask the person: engram forget mem-0001.",
+        ),
         ("Ask with --words.", "recall", "Ask with `--words` of `engram recall` (for the person to run)."),
         ("Leave --since out.", "recall", "Leave `since` out."),
         ("Use a plain name.", "", "Use a plain name."),

@@ -32,7 +32,7 @@ from engram.surfaces.paper import (
 
 HELD = {
     **work.HELD,
-    "": "written by hand or saved with autopromote off; engram sync --apply puts in force what needs nobody",
+    "": "written by hand or saved with autopromote off; an applied sync puts in force what needs nobody",
 }
 """Why a memory waits → what a person reads."""
 

@@ -5,6 +5,7 @@ with its arguments, and an option becomes the argument of its name. What they ca
 whose it is.
 """
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
@@ -23,6 +24,8 @@ SENTENCES = ("hint", "again", "mend")
 
 BYTES = {"attach": "file", "fetch": "path"}
 """Operations on files of a machine whose route carries the bytes instead: the parameter that is the file."""
+
+_ENDED = re.compile(r"[.!?]\s+|\n")
 
 RUNS = "for whoever runs this memory"
 """Whose a command is that changes a server, or the machine it is on."""
@@ -92,20 +95,28 @@ def _reworded(hint: str, asked: str, said: Callable[..., str], theirs: str) -> s
     """A hint with every mention in other words; what there are none for is `theirs`, which is said once."""
     parts: list[str] = []
     kept: list[int] = []
-    at, person = 0, "person" in hint  # then it says itself whose its commands are
+    at = 0
     for one in mentioned(hint):
+        person = "person" in _sentence(hint, one)  # then it says itself whose its commands are
         operation = one.operation if one.command else OPERATIONS.get(asked)
         words = "" if one.apart else said(one, operation, person=person)
         if not words:
-            kept.append(len(parts) + 1)
+            kept += [] if person else [len(parts) + 1]
             alone = operation if not one.command else None
             words = f"`{one.text}`" + (f" of `engram {alone.command}`" if alone else "")
             words = hint[one.start : one.end] if person and not alone else words
         parts += [hint[at : one.start], words]
         at = one.end
-    if kept and not person:
+    if kept:
         parts[kept[-1]] += f" ({theirs})"
     return "".join([*parts, hint[at:]])
+
+
+def _sentence(hint: str, one: Mention) -> str:
+    """The sentence of a hint in which a mention stands: of several, each is told to whom it is for."""
+    start = max((found.end() for found in _ENDED.finditer(hint, 0, one.start)), default=0)
+    end = _ENDED.search(hint, one.end)
+    return hint[start : end.start() if end else len(hint)]
 
 
 def _route(one: Mention, operation: Operation | None, *, person: bool) -> str:
