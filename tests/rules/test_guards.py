@@ -193,6 +193,18 @@ def test_who_may_not_forget_a_memory_is_told_why(world):
             world.agent.forget(getattr(mine, "memory", mine).id)
 
 
+def test_who_may_not_forget_one_of_several_is_told_which_and_that_nothing_was_done(world):
+    own, mine = (
+        caller.remember(text).memory for caller, text in ((world.agent, "We lint"), (world.person, "We test"))
+    )
+    with pytest.raises(Forbidden) as refused:
+        world.agent.forget([own.id, mine.id])
+
+    assert refused.value.message == f"Only a person may forget what a person wrote or approved: {mine.handle}."
+    assert refused.value.hint == f"Nothing was done. Ask the person: engram forget {mine.handle}."
+    assert world.now(own.id) == own
+
+
 def test_what_a_person_wrote_and_waits_is_a_persons_too(world):
     rule = world.person.remember("Never deploy on Fridays", kind="rule").memory
     for change in ({"text": "Deploy on Fridays"}, {"summary": "Deploy"}, {"kind": "fact"}, {"decay": "1d"}):

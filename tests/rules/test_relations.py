@@ -88,7 +88,8 @@ def test_an_agents_word_against_a_curated_memory_is_proposed_and_does_nothing_un
     said = world.agent.relate(other.id, rule.id, "supersedes")
 
     assert said.relation.status == "proposed"
-    assert "a person decides" in said.hint
+    verdict = f"engram judge {other.handle}~{rule.handle} supersedes"
+    assert said.hint == f"{rule.handle} is curated, so a person decides: {verdict}, or engram conflicts."
     assert rule.text in live(world)
     assert [each.edges for each in world.person.related(rule.id, judged=True).relatives] == [("superseded_by?",)]
     world.person.judge(said.relation.id, "supersedes")
@@ -191,7 +192,13 @@ def test_an_agent_puts_nothing_out_of_use_that_a_person_wrote(world):
     mine = world.person.remember("The port is 5432").memory
     own = world.agent.remember("It listens on 6000 these days").memory
 
-    assert world.agent.relate(own.id, mine.id, "supersedes").relation.status == "proposed"
+    said = world.agent.relate(own.id, mine.id, "supersedes")
+    assert said.relation.status == "proposed"
+    verdict = f"engram judge {own.handle}~{mine.handle} supersedes"
+    assert said.hint == (
+        f"A person wrote or approved {mine.handle}, so a person decides: {verdict}, or engram conflicts."
+    )
+    assert [each.status for each in world.person.conflicts().pairs] == ["proposed"]
     assert world.agent.remember("The port is 5433", replaces=[mine.id]).memory.status == "pending"
     assert world.now(mine.id).replaced_by == ""
     assert world.agent.relate(mine.id, own.id, "supersedes").relation.status == "judged"

@@ -37,9 +37,6 @@ AT_ONCE = 8
 MOST_FAILURES = 3
 """After so many answers in a row that were no use, a model is left alone."""
 
-TELLING = ("conflicts", "supersedes", "scoped")
-"""The proposals that a list shows: that two have nothing to do with one another is nothing to do."""
-
 Found = tuple[Memory, Memory, Verdict]
 Done = TypeVar("Done")
 
@@ -291,7 +288,7 @@ class Run:
         if not self._in_use(one, other):
             return False
         if relation.status == "proposed":
-            return relation.kind in TELLING
+            return relation.kind in relations.TELLING
         return (relation.kind, relation.status) == ("conflicts", "judged")
 
     def _in_use(self, *pair: Memory) -> bool:

@@ -8,7 +8,7 @@ from engram.model.answers_work import Related, Relative, Relatives
 from engram.model.change import Change
 from engram.model.event import Event
 from engram.model.filter import Filter
-from engram.model.memory import Memory, standing
+from engram.model.memory import CURATED, Memory, standing
 from engram.model.relation import Relation
 from engram.operations import parameters as p
 from engram.operations.base import PAGE, Call, elsewhere, no_longer_there, operation, require_between
@@ -55,8 +55,8 @@ def relate(
 ) -> Related:
     """Say how one memory bears on another.
 
-    Saying it again, in either direction, changes the verdict. What an agent says against a curated memory is
-    proposed, and does nothing until a person says the same.
+    Saying it again, in either direction, changes the verdict. What an agent says against a curated memory, or to
+    put out of use what a person wrote or approved, is proposed, and does nothing until a person says the same.
     """
     del token
     if (event := call.replayed()) is not None:
@@ -156,7 +156,12 @@ def _why_proposed(relation: Relation, pair: tuple[Memory, ...]) -> str:
     for one in pair:
         if relation.kind == "supersedes" and one.id == relation.from_id and one.status == "pending":
             return f"{one.handle} waits for review itself; then it replaces the other: engram promote {one.handle}."
-    return "It touches a curated memory; a person decides: engram relate."
+    named = {one.id: one.called for one in pair}
+    curated = [one.called for one in pair if one.tier == CURATED and one.status == "promoted"]
+    why = f"{curated[0]} is curated" if curated else f"A person wrote or approved {named[relation.to_id]}"
+    verdict = f"engram judge {named[relation.from_id]}~{named[relation.to_id]} {relation.kind}"
+    listed = ", or engram conflicts" if relation.kind in relations.TELLING else ""
+    return f"{why}, so a person decides: {verdict}{listed}."
 
 
 def _related_before(call: Call, event: Event) -> Related:

@@ -101,14 +101,15 @@ def is_keeper(caller: Caller) -> bool:
     return not (caller.org and caller.owner) or ADMIN in caller.roles
 
 
-def require_person(request: Request, act: str) -> None:
-    """Some acts are a person's alone.
+def require_person(request: Request, act: str, command: str = "") -> None:
+    """Some acts are a person's alone; with `command` they do it.
 
     Raises:
         Forbidden: when an agent asks.
     """
     if not request.caller.human:
-        raise Forbidden(f"Only a person may {act}.", "Ask the person to do it.")
+        asked = f"Nothing was done. Ask the person: {command}." if command else "Ask the person to do it."
+        raise Forbidden(f"Only a person may {act}.", asked)
 
 
 def is_a_persons(memory: Memory) -> bool:
@@ -129,15 +130,16 @@ def is_firm(memory: Memory, caller: Caller) -> bool:
     return memory.tier == CURATED or (not caller.human and is_a_persons(memory))
 
 
-def require_person_over(memory: Memory, request: Request, act: str) -> None:
-    """What stands firm is neither hidden nor shared by an agent.
+def require_person_over(memory: Memory, request: Request, act: str, command: str = "") -> None:
+    """What stands firm is neither hidden nor shared by an agent; `command` is the person's.
 
     Raises:
         Forbidden: when an agent asks.
     """
     if is_firm(memory, request.caller):
         curated = f"a curated memory (kind {memory.kind})"
-        require_person(request, f"{act} {curated if memory.tier == CURATED else 'what a person wrote or approved'}")
+        what = curated if memory.tier == CURATED else "what a person wrote or approved"
+        require_person(request, f"{act} {what}: {memory.called}", command)
 
 
 def is_confirmed(request: Request) -> bool:

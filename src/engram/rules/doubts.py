@@ -81,14 +81,14 @@ def is_doubted(memory: Memory) -> bool:
     return memory.status == "pending" and memory.held_for == UNVOUCHED
 
 
-def require_person_for(memory: Memory, request: Request, act: str) -> None:
+def require_person_for(memory: Memory, request: Request, act: str, command: str = "") -> None:
     """An agent that could reword or forget what waits could say it again as its own.
 
     Raises:
         Forbidden: when an agent asks.
     """
     if is_doubted(memory):
-        require_person(request, f"{act} what waits because nobody vouches for it")
+        require_person(request, f"{act} what waits because nobody vouches for it: {memory.called}", command)
 
 
 @functools.lru_cache(maxsize=RECENT)

@@ -165,9 +165,10 @@ def forget(memory: Memory, request: Request, *, reason: str = "", replaced: Sequ
         raise Conflict(f"{memory.called} is rejected: it is hidden already.", "To erase it: engram purge.")
     if memory.forgotten_at is not None:
         raise Conflict(f"{memory.called} is forgotten already.", f"Bring it back: engram restore {memory.called}.")
-    require_person_for(memory, request, "forget")
+    command = f"engram forget {memory.called}"
+    require_person_for(memory, request, "forget", command)
     if memory.status == "promoted" or is_a_persons(memory):
-        require_person_over(memory, request, "forget")
+        require_person_over(memory, request, "forget", command)
     steps = [
         step(memory, request, forgotten_at=request.now),
         *_handed_on(memory, replaced, request),

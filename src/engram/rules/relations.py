@@ -19,6 +19,9 @@ from engram.rules.access import is_firm
 from engram.rules.changes import Step, compose, step
 from engram.rules.redact import redact
 
+TELLING = ("conflicts", "supersedes", "scoped")
+"""The proposals that a list shows: that two have nothing to do with one another is nothing to do."""
+
 
 class Verdict(NamedTuple):
     """What somebody says about a pair: how the first memory bears on the second, and why."""
