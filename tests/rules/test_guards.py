@@ -226,7 +226,7 @@ def test_an_agent_that_repeats_what_a_person_staged_leaves_it_the_persons():
     there = world.as_(PERSON._replace(view="acme-api#feature"))
     staged = there.remember("The API listens on port 8080").memory
     assert staged.held_for == "unmerged_branch"
-    with pytest.raises(Forbidden, match="what a person wrote or approved"):
+    with pytest.raises(Forbidden, match="change the words of what a person wrote or approved"):
         world.as_(AGENT._replace(view="acme-api#feature")).revise(staged.id, text="The API listens on port 9090")
     world.agent.remember(staged.text)
     live = world.now(staged.id)

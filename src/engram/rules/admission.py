@@ -190,10 +190,10 @@ def _require_harmless(old: Memory, new: Memory, request: Request) -> None:
     """
     if not (old.in_use or (old.status == "pending" and is_a_persons(old))):
         return
-    if _differ(REACH, old, new):
-        require_person_over(old, request, "change the reach or validity of")
     if old.status == "pending" and _differ(WORDS, old, new):
         require_person_over(old, request, "change the words of")
+    if _differ(REACH, old, new):
+        require_person_over(old, request, "change the reach or validity of")
 
 
 def _differ(names: tuple[str, ...], old: Memory, new: Memory) -> bool:
