@@ -21,8 +21,7 @@ from engram.model.event import intact
 from engram.model.filter import Access
 from engram.ports import Engine
 from engram.rules.changes import claims_of
-from engram.rules.kinds import lookup
-from engram.rules.proposals import scrubbed
+from engram.rules.hands import Hands
 
 
 def open_store(path: Path, replica: str = "parent") -> SqliteEngine:
@@ -40,9 +39,7 @@ def open_files(path: Path, replica: str = "replica", *, cache: Path | None = Non
             "scratch_index": lambda: RamEngine(replica),
             "clock": lambda: START,
             "new_id": lambda: f"{replica}-{next(ids)}",
-            "claims_of": claims_of,
-            "scrub": scrubbed,
-            "kind_of": lambda name: lookup(name)[1:3],
+            "hands": Hands(),
             **more,
         },
     )

@@ -2,6 +2,7 @@
 
 from engram.ports.blobs import ASSETS, Attaching, Blobs, CopiesBytes, Stage
 from engram.ports.engine import Copies, Engine, Followed, KeepsBytes, ManyOrgs, Noticing, Paged, Probed, Vault, able
+from engram.ports.hands import Hands
 from engram.ports.machine import (
     Clock,
     Cursors,
@@ -32,6 +33,7 @@ __all__ = [
     "Extractor",
     "Followed",
     "Forgetful",
+    "Hands",
     "Harvesting",
     "Judge",
     "KeepsBytes",

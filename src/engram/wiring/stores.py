@@ -149,8 +149,7 @@ def _plain_files(
     path: str, environment: Mapping[str, str], settings: config.Settings, policy: Policy, *, lenient: bool
 ) -> Engine:
     from engram.engines.files.engine import FilesEngine  # noqa: PLC0415 - only the engine in use is loaded
-    from engram.rules.changes import claims_of  # noqa: PLC0415 - the same
-    from engram.rules.proposals import scrubbed  # noqa: PLC0415 - the same
+    from engram.rules.hands import Hands  # noqa: PLC0415 - the same
 
     def lasting(at: str) -> "Index":
         from engram.engines.sqlite import SqliteEngine  # noqa: PLC0415 - the same
@@ -169,9 +168,7 @@ def _plain_files(
         scratch_index=scratch,
         clock=now,
         new_id=new_id,
-        claims_of=claims_of,
-        scrub=scrubbed,
-        kind_of=lambda name: policy.kind(name)[1:3],
+        hands=Hands(policy),
         merged=lambda: _merged(path),
         snapshots=settings.get("snapshots"),
         lenient=lenient,

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from engram.engines.files.folder import PATIENCE, Folder
 from engram.engines.files.index import Index, Shelf
@@ -15,7 +15,7 @@ from engram.model.filter import Access, Filter
 from engram.model.memory import Memory
 from engram.model.query import Backlog, Census, Hit, Page, Query, Space
 from engram.model.scope import Scope
-from engram.ports import Progress
+from engram.ports import Hands, Progress
 
 if TYPE_CHECKING:
     from engram.engines.files.joining import Side
@@ -40,9 +40,7 @@ class FilesEngine:
         scratch_index: Callable[[], Index],
         clock: Callable[[], datetime],
         new_id: Callable[[], str],
-        claims_of: Callable[[Memory], tuple[str, ...]],
-        scrub: Callable[[Memory], tuple[dict[str, Any], tuple[str, ...]]],
-        kind_of: Callable[[str], tuple[int, str]],
+        hands: Hands,
         merged: Callable[[], "Sequence[Side]"] = tuple,
         snapshots: int = SNAPSHOTS_KEPT,
         lenient: bool = False,
@@ -50,9 +48,9 @@ class FilesEngine:
     ) -> None:
         """Open the store, making it where there is none, and bring its index up to date.
 
-        `scrub` takes out of a memory what must not be kept, and `kind_of` tells care and decay of a kind: rules for
-        what a person writes into the text. `lenient` opens a store that others may read, or whose text cannot be
-        read, so that it can be mended. `merged` tells the other sides of a merge that made the folder what it is.
+        `hands` says what becomes of a memory whose text a person edited. `lenient` opens a store that others may
+        read, or whose text cannot be read, so that it can be mended. `merged` tells the other sides of a merge that
+        made the folder what it is.
 
         Raises:
             Invalid: when the path is not a folder, or one that holds other things and that others may open.
@@ -63,8 +61,7 @@ class FilesEngine:
         self._folder = Folder(os.fspath(path))
         self._folder.make()
         self.path = self._folder.path
-        self._clock, self._new_id, self._claims_of = clock, new_id, claims_of
-        self._scrub, self._kind_of, self._merged = scrub, kind_of, merged
+        self._clock, self._new_id, self._hands, self._merged = clock, new_id, hands, merged
         self._snapshots, self._trace = snapshots, trace
         self._pen: Scribe | None = None
         # What others may write is not taken in before somebody has said so: it is only looked at.
@@ -232,9 +229,7 @@ class FilesEngine:
                 self._shelf,
                 clock=self._clock,
                 new_id=self._new_id,
-                claims_of=self._claims_of,
-                scrub=self._scrub,
-                kind_of=self._kind_of,
+                hands=self._hands,
                 snapshots=self._snapshots,
                 trace=self._trace,
             )
@@ -250,7 +245,6 @@ class FilesEngine:
             self._shelf,
             clock=self._clock,
             new_id=self._new_id,
-            scrub=self._scrub,
-            kind_of=self._kind_of,
+            hands=self._hands,
             merged=self._merged,
         )

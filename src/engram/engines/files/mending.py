@@ -14,7 +14,6 @@ from engram.engines.files.index import Shelf
 from engram.engines.files.joining import Side, fresh, join
 from engram.engines.files.parting import Twin, part
 from engram.engines.files.problem import Unreadable
-from engram.engines.files.reading import KindOf, Scrub
 from engram.engines.files.registry import clean, read_registry, sides, unjoined
 from engram.engines.files.scribe import Scribe
 from engram.errors import Corrupt
@@ -23,6 +22,7 @@ from engram.model.hashing import sha256
 from engram.model.record import replace
 from engram.model.refs import handle_number
 from engram.model.scope import GLOBAL
+from engram.ports import Hands
 
 _THEIRS = "memory-conflict.md"
 """Where the other side of a merge lies while the first is taken in: named as a sync tool would."""
@@ -39,13 +39,11 @@ class Mender:
         *,
         clock: Callable[[], datetime],
         new_id: Callable[[], str],
-        scrub: Scrub,
-        kind_of: KindOf,
+        hands: Hands,
         merged: Callable[[], Sequence[Side]],
     ) -> None:
         self._scribe, self._texts, self._folder, self._shelf = scribe, scribe.texts, folder, shelf
-        self._clock, self._new_id = clock, new_id
-        self._scrub, self._kind_of, self._merged = scrub, kind_of, merged
+        self._clock, self._new_id, self._hands, self._merged = clock, new_id, hands, merged
 
     def check(self, *, repair: bool = False) -> list[Finding]:
         """See `ports.Engine.check`."""
@@ -95,7 +93,7 @@ class Mender:
     def _view(self) -> checks.View:
         journal, state, registry = self._texts.journal(), self._texts.state(), self._texts.registry()
         base, now = reading.base_of(registry, journal.lines), self._clock()
-        found = reading.read(registry, state, base, now, self._kind_of)
+        found = reading.read(registry, state, base, now, self._hands)
         return checks.View(self._folder, journal, state, registry, found, now)
 
     def modes(self, *, repair: bool = False) -> list[Finding]:
@@ -126,7 +124,7 @@ class Mender:
     def _secrets(self, state: State) -> list[Finding]:
         """What came with a store of another program and should not be kept: it is not ours to take out unasked."""
         suspects = [replace(memory, scope=GLOBAL) for memory in state.memories() if memory.forgotten_at is None]
-        found = [(memory.handle, kinds) for memory in suspects if (kinds := self._scrub(memory)[1])]
+        found = [(memory.handle, kinds) for memory in suspects if (kinds := self._hands.scrubbed(memory)[1])]
         return [notices.secret(handle, kinds) for handle, kinds in found]
 
     # mending
@@ -279,11 +277,11 @@ class Mender:
 
     def _part(self, view: checks.View, twins: Sequence[Twin]) -> list[Finding]:
         """Keep both of two memories that came under one id: the newer one gets an id of its own."""
-        parting = part(twins, view.state, self._new_id)
+        parting = part(twins, view.state, self._hands, self._new_id)
         batch = self._new_id()  # one undo takes back all of it
         told = self._scribe.renumber(parting.renumbered, view.state, batch)
         found = view.found._replace(edited=parting.edited)
-        removed = reading.scrubbed(found, self._scrub)
+        removed = reading.scrubbed(found, self._hands)
         found.behind.update(each.after.id for each in parting.edited)
         found.behind.update(parting.renumbered)
         found.others.update(parting.others)

@@ -11,6 +11,7 @@ from engram.model.items import Item
 from engram.model.memory import Memory
 from engram.model.record import replace
 from engram.model.refs import handle_number, print_handle
+from engram.ports import Hands
 
 
 class Twin(NamedTuple):
@@ -30,23 +31,23 @@ class Parting(NamedTuple):
     notes: list[Finding]
 
 
-def part(twins: Iterable[Twin], state: State, new_id: Callable[[], str]) -> Parting:
-    """Decide about each twin: what is the same is joined, what is only older is left, and of two both are kept."""
-    parting = _Parting(state, new_id)
+def part(twins: Iterable[Twin], state: State, hands: Hands, new_id: Callable[[], str]) -> Parting:
+    """Meet each twin: what is the same is joined, what is only older is left, and of two both are kept."""
+    parting = _Parting(state, hands, new_id)
     for twin in twins:
-        parting.decide(twin)
+        parting.meet(twin)
     return parting.done
 
 
 class _Parting:
-    def __init__(self, state: State, new_id: Callable[[], str]) -> None:
-        self._state, self._new_id = state, new_id
+    def __init__(self, state: State, hands: Hands, new_id: Callable[[], str]) -> None:
+        self._state, self._hands, self._new_id = state, hands, new_id
         self._last = state.given.get("memory", 0)
         self._memories = {memory.id: memory for memory in state.memories()}
         self._said = {(memory.handle, memory.text) for memory in self._memories.values()}
         self.done = Parting([], {}, {}, [])
 
-    def decide(self, twin: Twin) -> None:
+    def meet(self, twin: Twin) -> None:
         item = twin.item
         if self._state.erased(item.memory.id, "" if item.named else item.handle):
             return  # it is gone for good
@@ -57,7 +58,7 @@ class _Parting:
             return  # a third copy of what was parted already
         elif holder is None:
             self._add(twin, item.memory, self._next(), "came with it")
-        elif _is_newer(holder, item.memory) and holder.id not in self.done.renumbered:
+        elif self._hands.parted(holder, item.memory)[0] is not holder and holder.id not in self.done.renumbered:
             number = self._state.numbers["memory"][holder.id]
             moved = self.done.renumbered[holder.id] = self._next()
             self._tell(twin, f"{item.handle} was two memories: the newer is {print_handle('memory', moved)} now.")
@@ -72,7 +73,7 @@ class _Parting:
         return next((m for m in self._memories.values() if number and m.handle == item.handle), None)
 
     def _join(self, twin: Twin, holder: Memory) -> None:
-        """The same memory in two forms: what only one side changed counts; of two texts both are kept."""
+        """The same memory in two forms."""
         item, known = twin.item, encode(holder)
         said = encode(replace(item.memory, id=holder.id))
         unsaid = frozenset() if item.named else OURS_ALONE - item.further
@@ -80,30 +81,25 @@ class _Parting:
         before = twin.base.newer.get(holder.id, known) if twin.base.sure else None
         if not fields or (before and not differences(before, said) & fields):
             return  # as it was before it moved on
-        theirs = replace(holder, **{name: getattr(item.memory, name) for name in fields})
-        if before == known or ("text" not in fields and _is_newer(item.memory, holder)):
-            self._edit(holder, theirs)
+        now, beside = self._hands.joined(holder, item.memory, fields, moved=before != known)
+        if now is not holder:
+            self._edit(holder, now)
+        if beside:
+            why = f"is the newer form of {holder.handle}"
+            self._add(twin, replace(beside, id=self._new_id()), self._next(), why)
+        elif now is not holder:
             self._tell(twin, f"{holder.handle} has the newer {_listed(fields)} now.")
-        elif "text" not in fields:
-            self._tell(twin, f"{holder.handle} keeps its {_listed(fields)}: the other was older.")
         else:
-            self._keep_both(twin, holder, theirs)
-
-    def _keep_both(self, twin: Twin, holder: Memory, theirs: Memory) -> None:
-        newer = theirs
-        if _is_newer(holder, twin.item.memory):
-            newer = holder
-            self._edit(holder, theirs)
-        self._add(twin, replace(newer, id=self._new_id()), self._next(), f"is the newer form of {holder.handle}")
+            self._tell(twin, f"{holder.handle} keeps its {_listed(fields)}: the other was older.")
 
     def _edit(self, before: Memory, after: Memory) -> None:
-        self.done.edited.append(Edited(before, replace(after, revision=before.revision + 1)))
+        self.done.edited.append(Edited(before, after))
         self._memories[before.id] = after
 
     def _add(self, twin: Twin, memory: Memory, number: int, why: str = "") -> None:
         id = memory.id if memory.id not in self._memories and memory.id else self._new_id()
         handle = print_handle("memory", number)
-        self.done.edited.append(Edited(None, replace(memory, id=id, revision=1, handle=""), number))
+        self.done.edited.append(Edited(None, replace(memory, id=id, handle=""), number))
         self._memories[id] = replace(memory, id=id, handle=handle)
         self._said |= {(twin.item.handle, memory.text), (handle, memory.text)}
         if twin.item.others:
@@ -119,10 +115,6 @@ class _Parting:
     def _next(self) -> int:
         self._last += 1
         return self._last
-
-
-def _is_newer(one: Memory, other: Memory) -> bool:
-    return (one.updated_at, one.created_at) > (other.updated_at, other.created_at)
 
 
 def _listed(fields: Iterable[str]) -> str:

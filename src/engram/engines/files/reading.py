@@ -1,6 +1,6 @@
 """A registry against history: which items a person changed, added or took out, and which a crash left behind."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -10,29 +10,16 @@ from engram.engines.files.mark import knows
 from engram.engines.files.problem import Problem, Unreadable
 from engram.engines.files.registry import Registry
 from engram.errors import Invalid
-from engram.model.change import ABSENT, Change
 from engram.model.codec import Document, decode, encode
-from engram.model.event import BOOKKEEPING, Draft, Payload, edits_between
+from engram.model.event import BOOKKEEPING
 from engram.model.items import OURS, Item, is_stripped, print_item, status_of
 from engram.model.limits import EARLIEST
-from engram.model.memory import CURATED, Memory
-from engram.model.record import NONE, replace
+from engram.model.memory import Memory
+from engram.model.record import replace
 from engram.model.refs import handle_number, print_handle
-from engram.model.scope import GLOBAL
+from engram.ports import Hands
 
 Span = tuple[int, int]
-ClaimsOf = Callable[[Memory], tuple[str, ...]]
-Scrub = Callable[[Memory], tuple[dict[str, Any], tuple[str, ...]]]
-"""The fields of a memory without what must not be kept, and what kinds of it were there."""
-
-KindOf = Callable[[str], tuple[int, str]]
-"""The tier of a kind, and how long it stays fresh."""
-
-PERSON = "manual"
-"""Who approved what was promoted with an editor."""
-
-DEFAULT_KIND, CERTAIN = "fact", 1.0
-"""What a person's new item is where it does not say: as if they had said it to `remember`."""
 
 OURS_ALONE = frozenset(OURS.values()) - {"status", "approved_by", "verified_at", "created_at", "held_for"}
 """Fields of which the twelve keys say nothing."""
@@ -108,7 +95,7 @@ def _last_made(names: set[str], lines: Sequence[Line]) -> int:
     return last
 
 
-def read(registry: Registry, state: State, base: Base, now: datetime, kind_of: KindOf) -> Reading:
+def read(registry: Registry, state: State, base: Base, now: datetime, hands: Hands) -> Reading:
     """Compare every item with what history tells, and with what the text was made from.
 
     Raises:
@@ -144,8 +131,9 @@ def read(registry: Registry, state: State, base: Base, now: datetime, kind_of: K
             found.behind.add(id)
         else:
             found.twice.append((span, item))
-    _take_in(found, state, new, kind_of, now)
-    _miss(found, state, base, now)
+    found.edited[:] = [e._replace(after=hands.changed(e.before, e.after, now)) for e in found.edited if e.before]
+    _take_in(found, state, new, hands, now)
+    _miss(found, state, base, hands, now)
     return found
 
 
@@ -218,24 +206,14 @@ def _compare(found: Reading, state: State, id: str, item: Item, base: Base, now:
             return
         document = {**encode(memory), **{name: said[name] for name in by_hand if name in said}}
         said = {name: value for name, value in document.items() if name not in by_hand or name in said}
-    after = decode("memory", said | {"revision": memory.revision + 1})
+    after = decode("memory", said)
     assert isinstance(after, Memory)
-    after = replace(after, apart=memory.apart)
-    if after.status == memory.status:
-        after = replace(after, held_for=memory.held_for)
-    elif after.status == "promoted":
-        after = _promoted(memory, after, now)
+    if after.status == "promoted" != memory.status:
         found.promoted.add(id)
         found.behind.add(id)
     if not item.settled:
         found.behind.add(id)
     found.edited.append(Edited(memory, after))
-
-
-def _promoted(before: Memory, after: Memory, now: datetime) -> Memory:
-    """What a person put in force with an editor: approved and seen today, and held for nothing any more."""
-    seen = now if after.verified_at == before.verified_at else after.verified_at
-    return replace(after, held_for="", branch="", approved_by=after.approved_by or PERSON, verified_at=seen)
 
 
 def differences(before: Document, after: Document) -> set[str]:
@@ -249,10 +227,8 @@ def _resolved(memory: Memory, by_number: Mapping[int, str]) -> Memory:
     return replace(memory, replaced_by=by_number[number]) if number in by_number else memory
 
 
-def _take_in(
-    found: Reading, state: State, new: Iterable[tuple[Span, Item]], kind_of: KindOf, now: datetime
-) -> None:
-    """Items nobody knew yet; those without an id get the next one, and what they lack by their kind."""
+def _take_in(found: Reading, state: State, new: Iterable[tuple[Span, Item]], hands: Hands, now: datetime) -> None:
+    """Items nobody knew yet; those without an id get the next one."""
     last = state.given.get("memory", 0)
     numbered = [(span, item, handle_number("memory", item.handle) or 0) for span, item in new]
     last = max([last, *(n for _, _, n in numbered)])
@@ -262,7 +238,7 @@ def _take_in(
         n = given
         if not n:
             n = last = last + 1
-        memory = _completed(_resolved(item.memory, own), item.lacks, kind_of, now)
+        memory = hands.added(_resolved(item.memory, own), item.lacks, now)
         if memory.id in ids:
             memory = replace(memory, id=f"{memory.id[:-8]}{n:08x}")
         ids.add(memory.id)
@@ -271,72 +247,51 @@ def _take_in(
             found.others[memory.id] = item.others
         if not item.settled or not given:
             found.behind.add(memory.id)
-        found.edited.append(Edited(None, replace(memory, revision=1), n, named=item.named and bool(given)))
+        found.edited.append(Edited(None, memory, n, named=item.named and bool(given)))
 
 
-def _completed(memory: Memory, lacks: frozenset[str], kind_of: KindOf, now: datetime) -> Memory:
-    """A person's new item with what it does not say: care and decay by its kind, the rest as if said now."""
-    kind = DEFAULT_KIND if "kind" in lacks else memory.kind
-    tier, decay = kind_of(kind)
-    told: dict[str, Any] = {"kind": kind}
-    told |= {"tier": tier} if "risk_tier" in lacks else {}
-    told |= {"decay": decay} if "decay" in lacks else {}
-    told |= {"confidence": CERTAIN} if "confidence" in lacks else {}
-    told |= {"created_at": now, "updated_at": now} if "learned_at" in lacks else {}
-    curated = told.get("tier", memory.tier) == CURATED
-    if memory.status == "pending" and not memory.held_for and curated:
-        told["held_for"] = "curated_kind"
-    return replace(memory, **told)
-
-
-def _miss(found: Reading, state: State, base: Base, now: datetime) -> None:
-    """Memories without an item: not written yet, or taken out by a person, which forgets them."""
+def _miss(found: Reading, state: State, base: Base, hands: Hands, now: datetime) -> None:
+    """Memories without an item: not written yet, or taken out by a person."""
     strange = {item.handle for _, item in found.twice}  # another memory stands in the place of its own
     for id in state.documents["memory"]:
         if id in found.spans:
             continue
         memory = state.memory(id)
         assert memory
-        alive = memory.forgotten_at is None and memory.status != "rejected"
+        after = hands.taken_out(memory, now)
         if id in base.newer or memory.handle in strange:
             found.behind.add(id)
-            if alive and id in base.newer:
+            if after and id in base.newer:
                 found.kept.add(id)
-        elif alive:
-            after = replace(memory, forgotten_at=now, revision=memory.revision + 1)
+        elif after:
             found.edited.append(Edited(memory, after))
             found.behind.add(id)
             found.taken_out.add(id)
 
 
-def scrubbed(found: Reading, scrub: Scrub) -> dict[str, tuple[str, ...]]:
+def scrubbed(found: Reading, hands: Hands) -> dict[str, tuple[str, ...]]:
     """Take what must not be kept out of what a person wrote; answers what was taken out, by memory.
-
-    What stood there before stays as it was: only words that are new are looked at.
 
     Raises:
         Unreadable: when it stands where it cannot be taken out.
     """
     removed: dict[str, tuple[str, ...]] = {}
     for n, (before, after, number, named) in enumerate(found.edited):
-        known = before is not None and before.scope == after.scope
         try:
-            clean, kinds = scrub(replace(after, scope=GLOBAL) if known else after)
+            clean, kinds = hands.cleaned(before, after)
         except Invalid as error:
             raise Unreadable(Problem("memory.md", 1, error.message, error.hint)) from None
-        said = {name for name in clean if getattr(before, name, None) != getattr(after, name)}
-        fresh = {name: clean[name] for name in said if getattr(after, name) != clean[name]}
-        if fresh:
-            found.edited[n] = Edited(before, replace(after, **fresh), number, named=named)
+        if clean is not after:
+            found.edited[n] = Edited(before, clean, number, named=named)
             found.behind.add(after.id)
             removed[after.id] = kinds
     # A crash may have left the words in the text after they were taken in without what was taken out.
     found.edited[:] = [e for e in found.edited if not e.before or differences(encode(e.before), encode(e.after))]
     for id, others in found.others.items():  # remarks, and keys of other programs
         with suppress(Invalid):
-            clean, kinds = scrub(Memory(**_REMARKS, text="\n".join(others)))
+            told, kinds = hands.scrubbed(Memory(**_REMARKS, text="\n".join(others)))
             if kinds:
-                found.others[id] = tuple(clean["text"].split("\n"))
+                found.others[id] = tuple(told["text"].split("\n"))
                 found.behind.add(id)
                 removed[id] = (*removed.get(id, ()), *kinds)
     return removed
@@ -344,52 +299,3 @@ def scrubbed(found: Reading, scrub: Scrub) -> dict[str, tuple[str, ...]]:
 
 _REMARKS: dict[str, Any] = {"id": "remarks", "owner": "", "created_at": EARLIEST, "updated_at": EARLIEST}
 """What a text needs to be looked at as if it were a memory's."""
-
-
-def change_of(
-    edited: list[Edited],
-    state: State,
-    claims_of: ClaimsOf,
-    *,
-    now: datetime,
-    batch: str,
-    salt: str,
-    action: str,
-    actor: str = "file",
-    note: Mapping[str, Any] = NONE,
-) -> Change:
-    """What a person's hand did, as one Change. Whom another memory leaves no place stands apart."""
-    held = {claim: id for id, claims in state.claims.items() for claim in claims}
-    touched = {each.after.id for each in edited}
-    held = {claim: id for claim, id in held.items() if id not in touched}
-    puts, claims = [], {}
-    for each in edited:
-        moved = each.before and edits_between(each.before, each.after)
-        after = replace(each.after, updated_at=now) if moved else each.after
-        wanted = claims_of(after)
-        if any(held.get(claim, after.id) != after.id for claim in wanted):
-            after = replace(after, apart=True)
-            wanted = claims_of(after)
-        wanted = tuple(claim for claim in wanted if held.get(claim, after.id) == after.id)
-        held |= dict.fromkeys(wanted, after.id)
-        claims[after.id] = wanted
-        puts.append(after)
-    steps = zip((each.before for each in edited), puts, strict=True)
-    edits = tuple(edit for before, after in steps for edit in edits_between(before, after))
-    # Whoever writes this file is a person, or acts as one.
-    payload = Payload(edits, {"confirmed": "file", **note}, salt)
-    return Change(
-        draft=Draft(
-            action=action,
-            actor=actor,
-            at=now,
-            subjects=tuple(after.id for after in puts),
-            tier=max((after.tier for after in puts), default=0),
-            batch=batch,
-            payload=payload,
-        ),
-        puts=tuple(puts),
-        expects={e.after.id: e.before.revision if e.before else ABSENT for e in edited},
-        claims=claims,
-        numbers={each.after.id: each.number for each in edited if each.number},
-    )

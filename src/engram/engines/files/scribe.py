@@ -13,7 +13,7 @@ from engram.engines.files.index import Shelf
 from engram.engines.files.joining import Joined, brought_back, without_purged
 from engram.engines.files.mark import advanced
 from engram.engines.files.problem import Unreadable
-from engram.engines.files.reading import ClaimsOf, Edited, KindOf, Reading, Scrub
+from engram.engines.files.reading import Edited, Reading
 from engram.engines.files.registry import read_registry
 from engram.engines.files.texts import Texts
 from engram.errors import Corrupt, EngramError, Unavailable
@@ -24,6 +24,7 @@ from engram.model.hashing import sha256
 from engram.model.memory import Memory
 from engram.model.record import NONE, replace
 from engram.model.refs import print_handle
+from engram.ports import Hands
 
 POINTS = ("begun", "appended", "indexed", "kept aside", "registry", "log", "queue", "audited")
 """The named points of a commit, in order: what crash tests kill at. From "appended" on, all of it is kept."""
@@ -49,16 +50,12 @@ class Scribe:
         *,
         clock: Callable[[], datetime],
         new_id: Callable[[], str],
-        claims_of: ClaimsOf,
-        scrub: Scrub,
-        kind_of: KindOf,
+        hands: Hands,
         snapshots: int,
         trace: Callable[[str], None],
     ) -> None:
         self._folder, self._shelf = folder, shelf
-        self._clock, self._new_id, self._claims_of = clock, new_id, claims_of
-        self._scrub, self._kind_of = scrub, kind_of
-        self._trace = trace
+        self._clock, self._new_id, self._hands, self._trace = clock, new_id, hands, trace
         self.texts = Texts(folder, shelf, clock=clock, snapshots=snapshots, trace=trace)
         # A copied or synced folder is another one: what is written in it goes on with a chain of its own.
         place = f"{os.uname().nodename}\0{os.stat(folder.path).st_ino}"
@@ -223,7 +220,7 @@ class Scribe:
         if self._folder.stamp(REGISTRY) is None:
             raise refused
         try:
-            read = reading.read(self.texts.registry(), State(), reading.Base(), self._clock(), self._kind_of)
+            read = reading.read(self.texts.registry(), State(), reading.Base(), self._clock(), self._hands)
             found = self._with_logged(read, State())
         except Unreadable as error:
             raise error.problem.error() from None
@@ -252,10 +249,10 @@ class Scribe:
         stamp = self._folder.stamp(REGISTRY)
         registry = self.texts.registry()
         base = reading.base_of(registry, lines)
-        found = reading.read(registry, state, base, self._clock(), self._kind_of)
+        found = reading.read(registry, state, base, self._clock(), self._hands)
         found = self._with_logged(found, state)
         kept, by_hand = gaps.parted(found.edited, gap) if lines else (found.edited, [])
-        removed = reading.scrubbed(found._replace(edited=by_hand), self._scrub) if lines else {}
+        removed = reading.scrubbed(found._replace(edited=by_hand), self._hands) if lines else {}
         if kept or gap:
             steps.append(self.take_in(found._replace(edited=kept), state, adopted=True, gap=gap))
             self._tell(notices.history_lost(gaps.listed(gap), whole=not lines) if gap else None)
@@ -282,7 +279,7 @@ class Scribe:
             return found
         known = State()
         known.given = {"memory": max([state.given.get("memory", 0), *(e.number or 0 for e in found.edited)])}
-        more = reading.read(log, known, reading.Base(), self._clock(), self._kind_of)
+        more = reading.read(log, known, reading.Base(), self._clock(), self._hands)
         ids = {*state.documents["memory"], *(each.after.id for each in found.edited)}
         numbers = {*state.numbers["memory"].values(), *(each.number for each in found.edited)}
         numbers |= {each.number for each in more.edited if state.erased(each.after.id, _handle(each))}
@@ -365,17 +362,17 @@ class Scribe:
         *,
         actor: str = "file",
     ) -> Change:
-        return reading.change_of(
-            edited,
-            state,
-            self._claims_of,
+        change = self._hands.change(
+            [(each.before, each.after) for each in edited],
+            state.claims,
+            action=action,
+            actor=actor,
             now=self._clock(),
             batch=batch,
             salt=self._new_id(),
-            action=action,
-            actor=actor,
             note={name: value for name, value in note.items() if value},
         )
+        return change._replace(numbers={each.after.id: each.number for each in edited if each.number})
 
     def _held(self, edited: list[Edited]) -> list[Edited]:
         return [each._replace(after=self._as_held(each)) for each in edited]
@@ -389,7 +386,7 @@ class Scribe:
         if not memories:
             return []
         lines: list[Line] = []
-        edited = [Edited(memory, replace(memory, revision=memory.revision + 1)) for memory in memories]
+        edited = [Edited(memory, memory) for memory in memories]
         note = {"renumbered": [memory.handle for memory in memories]}
         change = self._change_of(edited, state, EDITED, note, batch)
 

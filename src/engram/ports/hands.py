@@ -1,0 +1,68 @@
+"""What an engine asks when a person edited its text: it tells what stands there, and a rule what becomes of it."""
+
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
+from typing import Any, Protocol
+
+from engram.model.change import Change
+from engram.model.memory import Memory
+
+
+class Hands(Protocol):
+    """What a person's hand means for a memory. Pure: the moment is given, and nothing is kept."""
+
+    def added(self, memory: Memory, lacks: Collection[str], now: datetime) -> Memory:
+        """The memory of an item that nobody knew; `lacks` are those of the twelve keys that it does not have."""
+        ...
+
+    def changed(self, before: Memory, after: Memory, now: datetime) -> Memory:
+        """The memory of an item that says something else now; `after` is what it says."""
+        ...
+
+    def taken_out(self, memory: Memory, now: datetime) -> Memory | None:
+        """A memory whose item is gone; None where that changes nothing."""
+        ...
+
+    def scrubbed(self, memory: Memory) -> tuple[dict[str, Any], tuple[str, ...]]:
+        """The fields of a memory without what must not be kept, and what kinds of it were there.
+
+        Raises:
+            Invalid: when it stands where it cannot be taken out.
+        """
+        ...
+
+    def cleaned(self, before: Memory | None, after: Memory) -> tuple[Memory, tuple[str, ...]]:
+        """What a person wrote without what must not be kept, and the kinds of it; itself where there is none.
+
+        Raises:
+            Invalid: when it stands where it cannot be taken out.
+        """
+        ...
+
+    def parted(self, ours: Memory, theirs: Memory) -> tuple[Memory, Memory]:
+        """Of two memories under one id: who keeps it, and who gets another."""
+        ...
+
+    def joined(
+        self, ours: Memory, theirs: Memory, fields: Collection[str], *, moved: bool
+    ) -> tuple[Memory, Memory | None]:
+        """One memory in two forms that differ in `fields`: what it is now, and the form that is kept beside it.
+
+        `moved` says that ours may have changed since the two were one.
+        """
+        ...
+
+    def change(
+        self,
+        steps: Sequence[tuple[Memory | None, Memory]],
+        held: Mapping[str, Sequence[str]],
+        *,
+        action: str,
+        actor: str,
+        now: datetime,
+        batch: str,
+        salt: str,
+        note: Mapping[str, Any],
+    ) -> Change:
+        """What a person's hand did, before and after, as one Change; `held` are the claims of all memories."""
+        ...

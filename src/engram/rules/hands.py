@@ -1,0 +1,135 @@
+"""What a person's edit of a text means: which memory it approves, makes, forgets or parts from another."""
+
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from engram.model.change import ABSENT, Change
+from engram.model.event import Draft, Payload, edits_between
+from engram.model.memory import CURATED, Memory
+from engram.model.record import replace
+from engram.model.scope import GLOBAL
+from engram.rules.changes import claims_of
+from engram.rules.proposals import Policy, scrubbed
+
+PERSON = "manual"
+"""Who approved what was promoted with an editor."""
+
+DEFAULT_KIND, CERTAIN = "fact", 1.0
+"""What a person's new item is where it does not say: as if they had said it to `remember`."""
+
+
+class Hands(NamedTuple):
+    """The rules for what a person writes into a text, by the kinds as configured; see `ports.Hands`."""
+
+    policy: Policy = Policy()
+
+    def added(self, memory: Memory, lacks: Collection[str], now: datetime) -> Memory:
+        """A person's new item with what it does not say: care and decay by its kind, the rest as if said now."""
+        kind = self.policy.kind(DEFAULT_KIND if "kind" in lacks else memory.kind)
+        told: dict[str, Any] = {"kind": kind.name}
+        told |= {"tier": kind.tier} if "risk_tier" in lacks else {}
+        told |= {"decay": kind.decay} if "decay" in lacks else {}
+        told |= {"confidence": CERTAIN} if "confidence" in lacks else {}
+        told |= {"created_at": now, "updated_at": now} if "learned_at" in lacks else {}
+        curated = told.get("tier", memory.tier) == CURATED
+        if memory.status == "pending" and not memory.held_for and curated:
+            told["held_for"] = "curated_kind"
+        return replace(memory, **told)
+
+    @staticmethod
+    def changed(before: Memory, after: Memory, now: datetime) -> Memory:
+        """What was put in force is approved and seen today, and held for nothing any more."""
+        after = replace(after, apart=before.apart)
+        if after.status == before.status:
+            return replace(after, held_for=before.held_for)
+        if after.status != "promoted":
+            return after
+        seen = now if after.verified_at == before.verified_at else after.verified_at
+        return replace(after, held_for="", branch="", approved_by=after.approved_by or PERSON, verified_at=seen)
+
+    @staticmethod
+    def taken_out(memory: Memory, now: datetime) -> Memory | None:
+        """What was alive is forgotten; None for what was out already."""
+        if memory.forgotten_at is not None or memory.status == "rejected":
+            return None
+        return replace(memory, forgotten_at=now)
+
+    @staticmethod
+    def scrubbed(memory: Memory) -> tuple[dict[str, Any], tuple[str, ...]]:
+        """The fields of a memory without what must not be kept, and what kinds of it were there."""
+        return scrubbed(memory)
+
+    @staticmethod
+    def cleaned(before: Memory | None, after: Memory) -> tuple[Memory, tuple[str, ...]]:
+        """Only words that are new lose what must not be kept: what stood there before stays as it was.
+
+        Raises:
+            Invalid: when it stands where it cannot be taken out.
+        """
+        known = before is not None and before.scope == after.scope
+        clean, kinds = scrubbed(replace(after, scope=GLOBAL) if known else after)
+        said = {name for name in clean if getattr(before, name, None) != getattr(after, name)}
+        fresh = {name: clean[name] for name in said if getattr(after, name) != clean[name]}
+        return (replace(after, **fresh), kinds) if fresh else (after, ())
+
+    @staticmethod
+    def parted(ours: Memory, theirs: Memory) -> tuple[Memory, Memory]:
+        """Of two the older keeps the id, and ours does where neither is."""
+        return (theirs, ours) if _is_newer(ours, theirs) else (ours, theirs)
+
+    @staticmethod
+    def joined(
+        ours: Memory, theirs: Memory, fields: Collection[str], *, moved: bool
+    ) -> tuple[Memory, Memory | None]:
+        """What only one side changed counts; of two texts both are kept, and of all else the newer."""
+        form = replace(ours, **{name: getattr(theirs, name) for name in fields})
+        if not moved:
+            return form, None
+        if "text" in fields:
+            return (form, ours) if _is_newer(ours, theirs) else (ours, form)
+        return (form if _is_newer(theirs, ours) else ours), None
+
+    @staticmethod
+    def change(
+        steps: Sequence[tuple[Memory | None, Memory]],
+        held: Mapping[str, Sequence[str]],
+        *,
+        action: str,
+        actor: str,
+        now: datetime,
+        batch: str,
+        salt: str,
+        note: Mapping[str, Any],
+    ) -> Change:
+        """All of it as one Change. Whom another memory leaves no place stands apart."""
+        touched = {after.id for _, after in steps}
+        taken = {claim: id for id, claims in held.items() if id not in touched for claim in claims}
+        puts, claims = [], {}
+        for before, said in steps:
+            moved = before and edits_between(before, said)
+            revision = before.revision + 1 if before else 1
+            after = replace(said, updated_at=now if moved else said.updated_at, revision=revision)
+            if any(taken.get(claim, after.id) != after.id for claim in claims_of(after)):
+                after = replace(after, apart=True)
+            claims[after.id] = claims_of(after)
+            taken |= dict.fromkeys(claims[after.id], after.id)
+            puts.append(after)
+        pairs = zip((before for before, _ in steps), puts, strict=True)
+        edits = tuple(edit for before, after in pairs for edit in edits_between(before, after))
+        draft = Draft(
+            action=action,
+            actor=actor,
+            at=now,
+            subjects=tuple(after.id for after in puts),
+            tier=max((after.tier for after in puts), default=0),
+            batch=batch,
+            # Whoever writes this file is a person, or acts as one.
+            payload=Payload(edits, {"confirmed": "file", **note}, salt),
+        )
+        expects = {after.id: before.revision if before else ABSENT for before, after in steps}
+        return Change(draft, tuple(puts), expects=expects, claims=claims)
+
+
+def _is_newer(one: Memory, other: Memory) -> bool:
+    return (one.updated_at, one.created_at) > (other.updated_at, other.created_at)
