@@ -240,6 +240,23 @@ def test_an_agent_changes_no_letter_of_what_a_person_wrote(world):
     assert world.now(mine.id) == mine
 
 
+def test_an_agent_takes_nothing_away_from_what_a_person_wrote(world, tmp_path):
+    mine = world.person.remember("The API listens on port 8080", tag=["api"], cite=["https://example.org"]).memory
+    (tmp_path / "ports.txt").write_text("8080")
+    world.person.attach(mine.id, str(tmp_path / "ports.txt"))
+    before = world.now(mine.id)
+    asked = [
+        world.agent.revise(mine.id, clear=["tag"]),
+        world.agent.revise(mine.id, tag=["web"]),
+        world.agent.revise(mine.id, cite=[]),
+    ]
+    world.agent.detach(mine.id, "ports.txt")
+
+    assert {each.outcome for each in asked} == {"proposed"}
+    assert world.now(mine.id) == before
+    assert world.agent.revise(mine.id, tag=["api", "web"]).outcome == "revised"
+
+
 def test_no_agent_writes_by_hand(world):
     own = world.agent.remember("Tests may be skipped", origin="said", source="manual").memory
     assert (own.origin, own.source) == ("said", "tool:remember")

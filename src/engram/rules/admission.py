@@ -23,6 +23,7 @@ from engram.model.record import replace
 from engram.rules.access import is_a_persons, is_confirmed, is_firm, require_owner, require_person_over
 from engram.rules.changes import CONTENT, Step, compose, step
 from engram.rules.doubts import UNVOUCHED, is_doubted, require_person_for, vouched
+from engram.rules.lifecycle import LISTS
 from engram.rules.likeness import contradiction, same
 from engram.rules.proposals import CLEARED, Policy, Proposal
 
@@ -177,10 +178,25 @@ def _require_revisable(old: Memory) -> None:
 
 
 def _is_to_be_approved(old: Memory, new: Memory, request: Request) -> bool:
-    """Whether other content waits for a person: any of a curated memory, other words or kind of a person's word."""
+    """Whether other content waits for a person: any of a curated memory, of a person's word all but additions.
+
+    Raises:
+        Forbidden: when an agent would hide or share a person's word besides.
+    """
     if is_confirmed(request) or not is_firm(old, request.caller):
         return False
-    return old.tier == CURATED or _differ(WORDS, old, new)
+    if old.tier == CURATED or _differ(WORDS, old, new):
+        return True
+    _require_harmless(old, new, request)
+    return _takes_away(old, new)
+
+
+def _takes_away(old: Memory, new: Memory) -> bool:
+    """Whether something of a list is no longer there; the same place pinned anew still is."""
+    return any(
+        not {key(one) for one in getattr(old, name)} <= {key(one) for one in getattr(new, name)}
+        for name, key in LISTS.items()
+    )
 
 
 def _require_harmless(old: Memory, new: Memory, request: Request) -> None:
