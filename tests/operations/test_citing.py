@@ -260,7 +260,9 @@ class TestVerify:
         memory.remember("Requests time out", cite=["src/api.py:3", "src/api.py:7-11"])
         repo.git("mv", "src/api.py", "src/web.py")
         repo.edit("src/web.py", "TIMEOUT = 30", "# seconds\nTIMEOUT = 60")
-        memory.verify("mem-0001", repin=True)
+        done = memory.verify("mem-0001", repin=True)
+        assert [check.verdict for check in done.evidence[0]] == ["fresh", "fresh"]
+        assert done.hint == "Pinned anew to what is there now: mem-0001."
         (first, second), checks = (found := memory.get("mem-0001")).memories[0].citations, found.evidence[0]
         assert (first.ref, first.locator, first.excerpt) == ("src/web.py", "4", "TIMEOUT = 60")
         assert (second.ref, second.locator) == ("src/web.py", "8-12")
@@ -273,9 +275,13 @@ class TestVerify:
         memory.remember("Requests time out", cite=["src/api.py:3"])
         (repo.folder / "src/api.py").unlink()
 
-        assert "Cite something else" in memory.verify("mem-0001").hint
-        with pytest.raises(Conflict, match="gone"):
+        mend = "Cite something else: engram revise mem-0001 --cite PATH; or forget it: engram forget mem-0001."
+        assert memory.verify("mem-0001").hint == f"Nothing was done: what mem-0001 cites is gone. {mend}"
+        with pytest.raises(Conflict, match="gone") as refused:
             memory.verify("mem-0001", repin=True)
+        assert refused.value.hint == mend
+        memory.revise("mem-0001", cite=["docs/how.md:5"])
+        assert memory.verify("mem-0001").event
 
     def test_it_is_as_before_where_nothing_changed(self, memory: Engram):
         made = memory.remember("Requests time out", cite=["src/api.py:3"]).memory

@@ -77,6 +77,8 @@ async def test_an_agent_is_told_when_a_cited_function_changed_between_two_recall
     assert "handler rejects bad requests [mem-0001, finding; src/api.py:handler is drifted" in page.contents[0].text
     assert '-        raise ValueError("this request is bad")' in shown.content[0].text
     assert "Verified mem-0001" in pinned.content[0].text
+    assert "Pinned anew to what is there now: mem-0001." in pinned.content[0].text
+    assert "drifted" not in pinned.content[0].text
     assert third.structured_content["hits"][0]["evidence"] == "fresh"
 
 

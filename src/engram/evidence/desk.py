@@ -116,17 +116,9 @@ class Desk:
         return replace(citation, ref=found.name) if found else citation
 
     def repinned(self, citation: Citation, check: Check) -> Citation:
-        """The citation of what is there now, where its text has moved or changed.
-
-        Raises:
-            Conflict: when there is nothing left to cite.
-        """
-        if check.verdict not in CHANGED:
+        """The citation of what is there now, where its text has moved or changed; what is gone stays as it was."""
+        if check.verdict not in CHANGED or check.verdict == "gone":
             return citation
-        if check.verdict == "gone":
-            raise Conflict(
-                f"{check.cite} is gone: there is nothing to pin.", "Cite something else (--cite), or forget it."
-            )
         moved = Citation(citation.kind, check.ref or citation.ref, check.locator or citation.locator)
         checkout = self._required()
         content = tree.read(tree.place(checkout.root, moved.ref), long=is_long(checkout))

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple, cast, get_args
 
-from engram.errors import Invalid
+from engram.errors import Conflict, Invalid
 from engram.model.evidence import CHANGED, Check
 from engram.model.memory import NOWHERE, Citation, CitationKind, Context, Memory
 from engram.model.record import replace
@@ -46,8 +46,20 @@ class Anew(NamedTuple):
         checks = self.citations.get(memory.id)
         if checks is None:
             return None
+        if lost := self.gone(memory):
+            raise Conflict(f"{lost.cite} is gone: there is nothing to pin.", cite_else(memory))
         pairs = zip(memory.citations, checks, strict=True)
         return tuple(_without_secrets(call.evidence.repinned(each, check)) for each, check in pairs)
+
+    def gone(self, memory: Memory) -> Check | None:
+        """The first of what a memory cites that is not there any more."""
+        return next((each for each in self.citations.get(memory.id, ()) if each.verdict == "gone"), None)
+
+
+def cite_else(memory: Memory) -> str:
+    """What to do about a memory that cites what is gone."""
+    name = memory.called
+    return f"Cite something else: engram revise {name} --cite PATH; or forget it: engram forget {name}."
 
 
 def parse_citation(said: str | Citation) -> Citation:

@@ -22,7 +22,7 @@ from engram.operations.bearing import (
     twins_of,
 )
 from engram.operations.candidates import with_candidates
-from engram.operations.citing import checked, filled, pinned_anew, staged
+from engram.operations.citing import checked, cite_else, filled, pinned_anew, staged
 from engram.operations.marks import marks
 from engram.operations.scopes import in_view, scope_named, strange_kinds, unplaced
 from engram.operations.sessions import at_work, timeline
@@ -37,7 +37,6 @@ from engram.rules.proposals import CLEARED, Proposal, prepare
 from engram.rules.relations import Verdict, relate
 
 REPIN = "Nothing was done yet: look at what it cites. If it still holds, pin it anew with --repin; else revise it."
-GONE = "Nothing was done: what it cites is gone. Cite something else (engram revise --cite), or forget it."
 MOST_LISTED = 1000
 
 
@@ -349,15 +348,22 @@ def verify(
     asked = tuple(call.memory(at_revision(ref)[0]) for ref in each(memory))
     moved = pinned_anew(call, asked)
     if moved.citations and not repin and call.replayed() is None:
-        gone = any(check.verdict == "gone" for checks in moved.evidence for check in checks)
-        hint = GONE if gone else REPIN
+        gone = next((one for one in asked if moved.gone(one)), None)
+        hint = f"Nothing was done: what {gone.called} cites is gone. {cite_else(gone)}" if gone else REPIN
         return Changed(at=call.now, action="verify", memories=asked, event=0, evidence=moved.evidence, hint=hint)
 
     def rule(one: Memory, request: Request) -> Change:
         return lifecycle.verify(one, request, moved.of(call, one) if repin else None)
 
     done = change_each(call, "verify", memory, rule, confirm=confirm)
-    return done._replace(evidence=moved.evidence) if moved.citations and not done.replayed else done
+    if not moved.citations or done.replayed:
+        return done
+    found = checked(call, done.memories)
+    names = ", ".join(one.called for one in done.memories if one.id in moved.citations)
+    return done._replace(
+        evidence=tuple(found.get(one.id, ()) for one in done.memories),
+        hint=f"Pinned anew to what is there now: {names}.",
+    )
 
 
 @operation("POST /v1/memories/{memory}/forget", 'engram forget mem-0004 --reason "no longer true"', writes=True)

@@ -125,11 +125,7 @@ class Evidence(Protocol):
         ...
 
     def repinned(self, citation: Citation, check: Check) -> Citation:
-        """The citation of what is there now.
-
-        Raises:
-            Conflict: when nothing is.
-        """
+        """The citation of what is there now; as it was, where nothing is."""
         ...
 
     def check(

@@ -197,7 +197,7 @@ def _operate(words: list[str], screen: Screen) -> int:
         _show(answer, screen, quiet=name in ("export", "fetch", "rescue") and asked["path"] == "-", notices=notices)
         asking = name == "verify" and not answer.event and not screen.json and engram.caller.human
         if asking and _at_a_terminal() and _can_be_pinned(answer) and _agreed():
-            answer = engram.ask(name, **{**asked, "repin": True, "confirm": True})._replace(evidence=())
+            answer = engram.ask(name, **{**asked, "repin": True, "confirm": True})
             _show(answer, screen)
         return _exit_code(answer)
 

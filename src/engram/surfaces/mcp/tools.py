@@ -19,7 +19,7 @@ SHOWN: Mapping[str, tuple[str, ...]] = {
     "recall": ("question", "kind", "scope", "since", "everywhere", "weak", "limit"),
     "get": ("memory", "around"),
     "list": ("kind", "scope", "standing", "limit", "after"),
-    "revise": ("memory", "text", "summary", "kind", "tag", "pinned"),
+    "revise": ("memory", "text", "summary", "kind", "tag", "cite", "pinned"),
     "verify": ("memory", "repin"),
     "forget": ("memory", "reason"),
     "relate": ("memory", "other", "kind", "reason"),
@@ -36,7 +36,10 @@ PLAIN = frozenset(
 )
 """Parameters whose name says it: a model needs no sentence for them, and every word is paid for in each session."""
 
-TOLD_BY: Mapping[str, frozenset[str]] = {"scope": frozenset({"remember", "recall"})}
+TOLD_BY: Mapping[str, frozenset[str]] = {
+    "scope": frozenset({"remember", "recall"}),
+    "cite": frozenset({"remember"}),
+}
 """Parameters that mean the same in every tool, and the tools that tell what: once for saving, once for finding."""
 
 INSTRUCTIONS: Mapping[str, str] = {
