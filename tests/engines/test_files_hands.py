@@ -192,6 +192,18 @@ def test_a_store_of_another_program_is_opened_without_loss_and_its_secrets_are_t
     engine.close()
 
 
+def test_a_secret_beside_more_words_of_another_program_than_a_memory_may_have_is_taken_out(folder):
+    engine = opened(folder)
+    edit(folder, "    kind: fiscal", f"    theirs: {'words ' * 12_000}{TOKEN}\n    kind: fiscal")
+    everything(engine)
+    told = [each.code for each in engine.notices()]
+
+    assert told == ["secret"]
+    assert TOKEN.encode() not in everywhere(folder)
+    assert "words words [redacted:github-token]" in (folder / "memory.md").read_text()
+    engine.close()
+
+
 # --- what cannot be read ---
 
 

@@ -131,6 +131,14 @@ def test_words_without_a_secret_are_answered_with_themselves():
     assert HANDS.cleaned(None, said)[0] is said
 
 
+def test_a_secret_is_named_and_taken_out_of_a_text_that_is_longer_than_any_memory():
+    long = "words " * 20_000
+
+    assert HANDS.redacted(f"{long}{TOKEN}") == (f"{long}[redacted:github-token]", ("github-token",))
+    assert HANDS.secrets(memory(summary=f"A key: {TOKEN}")) == ("github-token",)
+    assert HANDS.secrets(memory()) == ()
+
+
 def test_a_place_whose_name_is_a_secret_is_refused_where_it_is_new():
     said = memory(scope=Scope("project", TOKEN))
 

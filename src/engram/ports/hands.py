@@ -23,12 +23,16 @@ class Hands(Protocol):
         """A memory whose item is gone; None where that changes nothing."""
         ...
 
-    def scrubbed(self, memory: Memory) -> tuple[dict[str, Any], tuple[str, ...]]:
-        """The fields of a memory without what must not be kept, and what kinds of it were there.
+    def secrets(self, memory: Memory) -> tuple[str, ...]:
+        """What a memory holds that must not be kept, by its kinds.
 
         Raises:
             Invalid: when it stands where it cannot be taken out.
         """
+        ...
+
+    def redacted(self, text: str) -> tuple[str, tuple[str, ...]]:
+        """Words that are no memory's, however many, without what must not be kept; and the kinds of it."""
         ...
 
     def cleaned(self, before: Memory | None, after: Memory) -> tuple[Memory, tuple[str, ...]]:

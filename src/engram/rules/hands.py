@@ -11,6 +11,7 @@ from engram.model.record import replace
 from engram.model.scope import GLOBAL
 from engram.rules.changes import claims_of
 from engram.rules.proposals import Policy, scrubbed
+from engram.rules.redact import redact
 
 PERSON = "manual"
 """Who approved what was promoted with an editor."""
@@ -56,9 +57,15 @@ class Hands(NamedTuple):
         return replace(memory, forgotten_at=now)
 
     @staticmethod
-    def scrubbed(memory: Memory) -> tuple[dict[str, Any], tuple[str, ...]]:
-        """The fields of a memory without what must not be kept, and what kinds of it were there."""
-        return scrubbed(memory)
+    def secrets(memory: Memory) -> tuple[str, ...]:
+        """The kinds of what must not be kept, wherever in the memory it stands."""
+        return scrubbed(memory)[1]
+
+    @staticmethod
+    def redacted(text: str) -> tuple[str, tuple[str, ...]]:
+        """A remark, or the keys of another program: no limit of a memory holds for them."""
+        done = redact(text)
+        return done.text, tuple(done.kinds)
 
     @staticmethod
     def cleaned(before: Memory | None, after: Memory) -> tuple[Memory, tuple[str, ...]]:

@@ -124,7 +124,7 @@ class Mender:
     def _secrets(self, state: State) -> list[Finding]:
         """What came with a store of another program and should not be kept: it is not ours to take out unasked."""
         suspects = [replace(memory, scope=GLOBAL) for memory in state.memories() if memory.forgotten_at is None]
-        found = [(memory.handle, kinds) for memory in suspects if (kinds := self._hands.scrubbed(memory)[1])]
+        found = [(memory.handle, kinds) for memory in suspects if (kinds := self._hands.secrets(memory))]
         return [notices.secret(handle, kinds) for handle, kinds in found]
 
     # mending

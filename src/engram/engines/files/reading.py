@@ -1,9 +1,8 @@
 """A registry against history: which items a person changed, added or took out, and which a crash left behind."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from engram.engines.files.history import Line, State
 from engram.engines.files.mark import knows
@@ -13,7 +12,6 @@ from engram.errors import Invalid
 from engram.model.codec import Document, decode, encode
 from engram.model.event import BOOKKEEPING
 from engram.model.items import OURS, Item, is_stripped, print_item, status_of
-from engram.model.limits import EARLIEST
 from engram.model.memory import Memory
 from engram.model.record import replace
 from engram.model.refs import handle_number, print_handle
@@ -288,14 +286,9 @@ def scrubbed(found: Reading, hands: Hands) -> dict[str, tuple[str, ...]]:
     # A crash may have left the words in the text after they were taken in without what was taken out.
     found.edited[:] = [e for e in found.edited if not e.before or differences(encode(e.before), encode(e.after))]
     for id, others in found.others.items():  # remarks, and keys of other programs
-        with suppress(Invalid):
-            told, kinds = hands.scrubbed(Memory(**_REMARKS, text="\n".join(others)))
-            if kinds:
-                found.others[id] = tuple(told["text"].split("\n"))
-                found.behind.add(id)
-                removed[id] = (*removed.get(id, ()), *kinds)
+        told, kinds = hands.redacted("\n".join(others))
+        if kinds:
+            found.others[id] = tuple(told.split("\n"))
+            found.behind.add(id)
+            removed[id] = (*removed.get(id, ()), *kinds)
     return removed
-
-
-_REMARKS: dict[str, Any] = {"id": "remarks", "owner": "", "created_at": EARLIEST, "updated_at": EARLIEST}
-"""What a text needs to be looked at as if it were a memory's."""
