@@ -125,6 +125,18 @@ def test_meaning_is_compared_only_where_the_model_is_loaded():
     world.close()
 
 
+def test_a_list_names_what_a_save_named_for_its_meaning_where_the_model_is_still_loaded():
+    embedder = Concepts({"sessions": 0, "logins": 0, "expire": 1, "end": 1})
+    world = World(embedder=embedder)
+    world.agent.remember("Sessions expire at noon")
+    world.agent.recall("sessions")
+    (rival,) = world.agent.remember("Logins end someday").candidates
+
+    assert [each.pair for each in world.person.conflicts().pairs] == [rival.pair]
+    assert world.person.conflicts(words=True).pairs == ()
+    world.close()
+
+
 def test_a_save_waits_for_no_model_elsewhere():
     embedder = Concepts({"sessions": 0, "logins": 0, "expire": 1, "end": 1})
     embedder.local, embedder.ready = False, True

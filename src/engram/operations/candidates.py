@@ -50,10 +50,15 @@ def _beside_a_save(call: Call, memory: Memory) -> "list[tuple[Memory, Suspicion]
     from engram.recall.rivals import rivals  # noqa: PLC0415 - start-up
     from engram.rules.candidates import is_statement  # noqa: PLC0415 - start-up
 
-    embedder = call.embedder if call.embedder and call.embedder.ready and call.embedder.local else None
+    embedder = ready(call)
     if not is_compared(call, memory) or not (embedder or memory.key or is_statement(memory)):
         return []
     return rivals(gathering(call, memory, embedder), memory)
+
+
+def ready(call: Call) -> Embedder | None:
+    """The model that compares at once, for it is loaded and runs here; None where words alone do."""
+    return call.embedder if call.embedder and call.embedder.ready and call.embedder.local else None
 
 
 def is_compared(call: Call, memory: Memory) -> bool:

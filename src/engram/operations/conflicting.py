@@ -11,7 +11,7 @@ from engram.model.memory import Memory, standing
 from engram.model.relation import Relation
 from engram.operations.base import Call, pages
 from engram.operations.bearing import relation_between, rivals_of
-from engram.operations.candidates import MOST, gathering, is_compared, unjudged
+from engram.operations.candidates import MOST, gathering, is_compared, ready, unjudged
 from engram.operations.relations import the_relation
 from engram.operations.scopes import in_view
 from engram.ports import Embedder, Judge
@@ -273,13 +273,13 @@ class Run:
                         yield _pair(one, other, "held", Verdict(kind, why))
 
     def _open(self) -> Iterator[Pair]:
-        """What the newest memories may be at odds with: what their saves named, and nobody has judged."""
-        call = self.call
+        """What the newest memories may be at odds with: what saves of them would name, and nobody has judged."""
+        call, embedder = self.call, None if self.words else ready(self.call)
         where = Filter(**self.scope, owner=call.caller.owner, standings=("live",), now=call.now)
         page = call.engine.scan("memory", where, call.access, limit=MOST_OPEN)
         for memory in cast("tuple[Memory, ...]", page.records):
             if is_compared(call, memory):
-                for one in unjudged(call, memory, rivals(gathering(call, memory), memory))[:MOST]:
+                for one in unjudged(call, memory, rivals(gathering(call, memory, embedder), memory))[:MOST]:
                     pair = _newer_first(memory, one.memory)
                     yield _pair(*pair, "open", Verdict("conflicts", _why(*pair) or one.why, "", one.score))
 

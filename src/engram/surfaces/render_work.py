@@ -181,7 +181,9 @@ def _conflicts(answer: a.Conflicts, paper: Paper) -> Iterator[str]:
     yield from (paper.way(line) for line in _what_next(answer))
 
 
-NOTHING_OPEN = "Nothing is known that may not hold together. Look through everything: engram conflicts --scan"
+NOTHING_OPEN = (
+    "Nothing is known that may not hold together. Look through everything, and by meaning: engram conflicts --scan"
+)
 
 
 def _what_next(answer: a.Conflicts) -> Iterator[str]:
