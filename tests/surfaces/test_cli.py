@@ -425,7 +425,7 @@ class TestRecalls:
     def test_recall_counts_what_is_held_back(self, engram: Driver):
         engram.remember("I am called Alex", "--kind", "identity")
 
-        assert "Held back: 1 pending." in engram("recall", "called Alex").out
+        assert "Held back: 1 pending. Decide what is pending: engram review." in engram("recall", "called Alex").out
 
     def test_context_fits_its_budget(self, engram: Driver):
         engram.remember(DEPLOY, "--pinned")

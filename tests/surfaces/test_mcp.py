@@ -391,6 +391,19 @@ async def test_who_is_asked_about_a_change_sees_which_memory_what_it_says_and_wh
 
 
 @in_both_eras
+async def test_what_a_memory_amends_or_is_replaced_by_is_told_by_its_handle(engram: Driver, era: str):
+    engram("remember", "The API listens on port 8080", "--kind", "infra")
+    async with connected("memory", era, engram.folder) as client:
+        proposed = await said(client, "revise", memory="mem-0001", text="The API listens on port 9090")
+        told = await client.call_tool("get", {"memory": proposed["memory"]["id"]})
+    engram("remember", "The API moved to port 7070", "--kind", "infra", "--replaces", "mem-0001")
+
+    assert told.structured_content["memories"][0]["amends"] == "mem-0001"
+    assert re.search(r"amends +mem-0001\n", told.content[0].text)
+    assert re.search(r"replaced by +mem-0003\n", engram("get", "mem-0001").out)
+
+
+@in_both_eras
 async def test_nobody_is_asked_about_what_goes_live_by_itself(engram: Driver, era: str):
     person = Person("accept", decision="reject")
     memory = await save_asking(engram, person, "memory", era, kind="preference")

@@ -122,6 +122,7 @@ class Shown(Answer):
     around: "tuple[Timeline, ...]" = ()
     evidence: tuple[tuple[Check, ...], ...] = ()  # for each of them, where one cites something
     marks: Mapping[str, tuple[str, ...]] = NONE
+    handles: Mapping[str, str] = NONE  # by id, of what they would amend or are replaced by
 
 
 class Changed(Answer):

@@ -185,7 +185,16 @@ def get(call: Call, memory: p.Refs, *, around: p.Around = 0, diffs: p.WithDiffs 
     call.used(one.id for one in memories)
     evidence = checked(call, memories, diffs=diffs)
     rows = tuple(evidence.get(one.id, ()) for one in memories) if evidence else ()
-    return Shown(at=call.now, memories=memories, around=lines, evidence=rows, marks=marks(call, memories))
+    others = {id for one in memories for id in (one.amends, one.replaced_by) if id}
+    handles = {one.id: one.called for one in memories_by_id(call, sorted(others))} if others else {}
+    return Shown(
+        at=call.now,
+        memories=memories,
+        around=lines,
+        evidence=rows,
+        marks=marks(call, memories),
+        handles=handles,
+    )
 
 
 @operation(

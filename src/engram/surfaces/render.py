@@ -154,7 +154,8 @@ def _recalled(answer: a.Recalled, paper: Paper) -> Iterator[str]:
         yield answer.hint
     if answer.held_back:
         held = {HELD_BACK.get(name, name): "100+" if n >= 100 else n for name, n in answer.held_back.items()}
-        yield paper.dim(f"Held back: {counts(held)}.")
+        waits = paper.says(" Decide what is pending: engram review.") if answer.held_back.get("pending") else ""
+        yield paper.dim(f"Held back: {counts(held)}.{waits}")
     if paper.explain:
         how = "words and meaning" if answer.by_meaning else "words alone"
         if answer.hits and all(hit.reasons.keys() == {"time"} for hit in answer.hits):
@@ -189,7 +190,7 @@ def _shown(answer: a.Shown, paper: Paper) -> Iterator[str]:
     for number, memory in enumerate(answer.memories):
         if number:
             yield ""
-        yield from _full(memory, answer.at, paper)
+        yield from _full(memory, answer.at, paper, answer.handles)
         if answer.evidence:
             yield from work.verdicts(answer.evidence[number], paper, every=True)
         if told := answer.marks.get(memory.id):
@@ -199,7 +200,7 @@ def _shown(answer: a.Shown, paper: Paper) -> Iterator[str]:
         yield from work.timeline(line, paper)
 
 
-def _full(memory: Memory, at: datetime, paper: Paper) -> Iterator[str]:
+def _full(memory: Memory, at: datetime, paper: Paper, handles: Mapping[str, str]) -> Iterator[str]:
     stands = standing(memory, at)
     shown = paper.good(stands) if stands == "live" else paper.warn(stands)
     yield f"{paper.bold(memory.handle)}  {shown}  {paper.dim(f'{memory.kind} · {memory.scope} · {memory.id}')}"
@@ -208,7 +209,7 @@ def _full(memory: Memory, at: datetime, paper: Paper) -> Iterator[str]:
         "summary": memory.summary,
         "key": memory.key,
         "tags": ", ".join(memory.tags),
-        "amends": memory.amends,
+        "amends": handles.get(memory.amends, memory.amends),
         "held": HELD[memory.held_for] if memory.status == "pending" else "",
         "branch": plain(memory.branch.rpartition("#")[2]),
         "origin": f"{memory.origin}, {memory.source}, learned by {memory.learned_by}",
@@ -221,7 +222,7 @@ def _full(memory: Memory, at: datetime, paper: Paper) -> Iterator[str]:
         "stale": moment(memory.stale_at),
         "valid from": moment(memory.valid_from),
         "valid until": moment(memory.valid_until),
-        "replaced by": memory.replaced_by,
+        "replaced by": handles.get(memory.replaced_by, memory.replaced_by),
         "seen": f"{times(memory.seen)}, revision {memory.revision}, tier {memory.tier}",
     }
     facts |= {f"attached {n}": assets.asset_line(each) for n, each in enumerate(memory.assets, 1)}

@@ -16,6 +16,9 @@ LONGEST = 600
 QUIET = frozenset({"handle", "id", "revision", "updated_at", "tier", "owner", "actor", "apart", "status"})
 """Fields of a full record that say nothing to an agent."""
 
+POINTING = ("amends", "replaced_by")
+"""Fields of a full record that name another memory."""
+
 
 def compact(answer: Any, reader: str = "") -> dict[str, Any]:  # noqa: ANN401 - any answer
     """The structured form of an answer: lists are rows, single memories are whole.
@@ -32,7 +35,10 @@ def compact(answer: Any, reader: str = "") -> dict[str, Any]:  # noqa: ANN401 - 
         checks = answer.evidence or [()] * len(answer.memories)
         pairs = zip(answer.memories, checks, strict=True)
         told = [
-            whole(one, at, reader) | _evidence(found) | _judged(answer.marks.get(one.id, ()))
+            whole(one, at, reader)
+            | {name: answer.handles[id] for name in POINTING if (id := getattr(one, name)) in answer.handles}
+            | _evidence(found)
+            | _judged(answer.marks.get(one.id, ()))
             for one, found in pairs
         ]
         return {"memories": told, **({"around": around} if around else {})}
