@@ -258,3 +258,10 @@ def test_the_first_forty_are_compared():
 
     assert len(at_odds([*others, *pair])) == 1
     assert at_odds([*others, *(memory(f"{text.text} x", f"{text.id}x") for text in others), *pair]) == []
+
+
+def test_two_words_of_five_and_another_number_are_enough_to_be_at_odds():
+    one, other = memory("Alpha beta gamma delta omega 18", "a"), memory("Alpha beta kappa sigma theta 20", "b")
+
+    assert at_odds([one, other]) == [(one, other)]
+    assert at_odds([one, memory("Alpha theta kappa sigma lambda 20", "b")]) == []

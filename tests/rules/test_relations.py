@@ -709,3 +709,8 @@ def test_who_judged_is_a_name_of_one_line(said: dict[str, str], why: str):
     one, other = (world.person.remember(text).memory for text in ("The cache is warm", "Deploys are on Fridays"))
     with pytest.raises(Invalid, match=why):
         world.person.relate(one.id, other.id, "related", **said)
+
+
+def test_a_suspicion_is_said_in_the_words_of_a_proposal():
+    other = memory("first", handle="mem-0007")
+    assert relations.suspected(other) == "may conflict with mem-0007"

@@ -194,9 +194,9 @@ def _waits(first: Memory, second: Memory, verdict: Verdict, effects: Sequence[St
         return True
     if not effects or request.caller.human:
         return False
-    hides = any(isinstance(each.after, Memory) and each.after.replaced_by == first.id for each in effects)
     curated = any(one.tier == CURATED and one.status == "promoted" for one in (first, second))
-    return curated or (hides and second.status == "promoted" and is_firm(second, request.caller))
+    hidden = verdict.kind == "supersedes" and second.status == "promoted"
+    return curated or (hidden and is_firm(second, request.caller))
 
 
 def _effects(first: Memory, second: Memory, verdict: Verdict, request: Request) -> list[Step]:
