@@ -156,7 +156,7 @@ def test_an_agent_adds_to_what_a_person_wrote_but_neither_hides_nor_shares_nor_f
     world.agent.revise(mine.id, tag=["api"], importance=9)
     for reach in ({"valid_until": world.clock()}, {"visibility": "shared"}, {"confidence": 0.1}):
         with pytest.raises(Forbidden, match="what a person wrote or approved"):
-            world.agent.revise(mine.id, tag=["more"], **reach)
+            world.agent.revise(mine.id, tag=["api", "more"], **reach)
         with pytest.raises(Forbidden, match="what a person wrote or approved"):
             world.agent.revise(mine.id, **reach)
     with pytest.raises(Forbidden, match="forget what a person wrote or approved"):
@@ -168,12 +168,42 @@ def test_an_agent_adds_to_what_a_person_wrote_but_neither_hides_nor_shares_nor_f
     assert (left.summary, left.visibility, left.valid_until, left.confidence) == ("", "private", None, 1.0)
 
 
+def test_an_agent_takes_no_tag_and_no_citation_from_what_a_person_wrote_and_keeps_it_in_no_dark(world):
+    mine = world.person.remember("We lint with ruff", tag=["lint"], cite=["https://example.org/ruff"]).memory
+    world.agent.remember(mine.text, tag=["no-context", "style"])
+    asked = [
+        world.agent.revise(mine.id, tag=["other"]),
+        world.agent.revise(mine.id, tag=["lint", "style", "no-context"]),
+        world.agent.revise(mine.id, cite=["https://example.org/other"]),
+    ]
+
+    assert {each.outcome for each in asked} == {"proposed"}
+    assert (world.now(mine.id).tags, world.now(mine.id).citations) == (("lint", "style"), mine.citations)
+    world.person.revise(mine.id, tag=["lint", "no-context"])
+    assert world.agent.revise(mine.id, tag=["lint"]).outcome == "proposed"
+    assert world.agent.revise(mine.id, tag=["lint", "no-context", "style"]).outcome == "revised"
+
+
 def test_an_agent_goes_on_with_what_it_wrote_itself_and_with_what_was_imported(world):
     own = world.agent.remember("The queue drains at midnight", key="queue").memory
     assert world.agent.remember("The queue drains at noon", key="queue").outcome == "revised"
     world.agent.forget(own.id)
     taken = replace(own, learned_by="import", origin="said", source="manual")
     assert not is_a_persons(taken)
+
+
+def test_saying_it_again_reaches_as_far_as_who_says_it_may_go(world):
+    own, mine = (
+        world.agent.remember("We lint with ruff").memory,
+        world.person.remember("We test with pytest").memory,
+    )
+    for one in (own, mine):
+        world.agent.remember(one.text, visibility="shared", importance=9)
+
+    assert [(world.now(one.id).visibility, world.now(one.id).importance) for one in (own, mine)] == [
+        ("shared", 9),
+        ("private", 9),
+    ]
 
 
 def test_a_persons_word_is_what_a_person_typed_or_approved_and_not_what_an_agent_says_for_one():

@@ -750,3 +750,17 @@ SHAPED = st.sampled_from([secret for kind, secret in TOKENS if kind != "secret"]
 @settings(max_examples=600, deadline=None)
 def test_a_secret_set_apart_never_survives(before, left, secret, right, after):
     assert secret not in redact(before + left + secret + right + after).text
+
+
+def test_what_is_private_goes_beside_a_credential_in_wide_letters_and_other_wide_signs_stay():
+    wide = "".join(chr(ord(sign) + 0xFEE0) for sign in "AKIAIOSFODNN7EXAMPLE")
+    found = redact(f"<private>our plan</private> the key {wide} for \U0001d6fc")
+
+    assert found.text.split() == [
+        "[redacted:private]",
+        "the",
+        "key",
+        "[redacted:aws-access-key]",
+        "for",
+        "\U0001d6fc",
+    ]

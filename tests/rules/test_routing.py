@@ -10,7 +10,7 @@ from engram.errors import Unconfirmed
 from engram.model.memory import CURATED, Memory
 from engram.rules.kinds import extended
 from engram.rules.proposals import Policy
-from engram.rules.routing import REASONS, Beside, Route, carry, held, plan
+from engram.rules.routing import REASONS, Beside, Route, carry, go_live, held, plan
 from engram.surfaces.render_work import ROUTES
 from rules.world import START, memory, request
 
@@ -225,3 +225,9 @@ def test_a_change_of_one_memory_does_not_keep_another_from_going_live():
 
     assert done is not None
     assert [one.id for one in done.puts] == ["memory-1", "memory-9", "memory-2"]
+
+
+def test_a_proposal_whose_memory_is_gone_goes_live_by_itself():
+    (alone,) = go_live(waiting(amends="gone"), Beside(), request())
+
+    assert (alone.after.status, alone.after.replaced_by) == ("promoted", "")

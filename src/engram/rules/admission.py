@@ -9,6 +9,7 @@ from typing import Any, Literal, NamedTuple
 
 from engram.errors import Conflict
 from engram.model.change import Change, Request
+from engram.model.marks import NO_CONTEXT
 from engram.model.memory import (
     CURATED,
     NOWHERE,
@@ -23,6 +24,7 @@ from engram.model.record import replace
 from engram.rules.access import is_a_persons, is_confirmed, is_firm, require_owner, require_person_over
 from engram.rules.changes import CONTENT, Step, compose, step
 from engram.rules.doubts import UNVOUCHED, is_doubted, require_person_for, vouched
+from engram.rules.kinds import in_context
 from engram.rules.lifecycle import LISTS
 from engram.rules.likeness import contradiction, same
 from engram.rules.proposals import CLEARED, Policy, Proposal
@@ -188,7 +190,7 @@ def _is_to_be_approved(old: Memory, new: Memory, request: Request) -> bool:
     if old.tier == CURATED or _differ(WORDS, old, new):
         return True
     _require_harmless(old, new, request)
-    return _takes_away(old, new)
+    return _takes_away(old, new) or in_context(old) != in_context(new)
 
 
 def _takes_away(old: Memory, new: Memory) -> bool:
@@ -493,7 +495,8 @@ def _added(old: Memory, proposal: Proposal, request: Request) -> dict[str, Any]:
     firm = is_firm(old, request.caller)
     added: dict[str, Any] = {}
     if proposal.tags:
-        added["tags"] = clean_tags((*old.tags, *proposal.tags))
+        said = (tag for tag in proposal.tags if not (firm and tag == NO_CONTEXT))
+        added["tags"] = clean_tags((*old.tags, *said))
     if proposal.citations:
         places = {(each.kind, each.ref, each.locator): each for each in (*old.citations, *proposal.citations)}
         added["citations"] = tuple(places.values())  # the same place again is pinned to what was seen last

@@ -114,11 +114,11 @@ _WRAPPED = r"[A-Za-z0-9_.-]{8}\r?\n(?=[A-Za-z0-9_-]{8})"
 
 
 def _narrow(text: str) -> str:
-    """The text with such signs as those of ASCII that they stand for: what stands where stays."""
+    """The text with such signs as the plain ones that they stand for, one for one: what stands where stays."""
     from unicodedata import normalize  # noqa: PLC0415 - start-up; few texts have any
 
     wide = compiled("[！-～\U0001d400-\U0001d7ff]")  # noqa: RUF001
-    return wide.sub(lambda one: plain if (plain := normalize("NFKC", one[0])).isascii() else one[0], text)
+    return wide.sub(lambda one: normalize("NFKC", one[0]), text)
 
 
 def _beneath(text: str, between: str, find: Callable[[str], Iterable[_Span]]) -> Iterator[_Span]:
