@@ -138,3 +138,61 @@ def test_a_step_it_does_not_have_or_stands_at_is_refused(memory: Engram, ref: st
 
     with pytest.raises(error):
         memory.undo(ref, memory=one.memory.handle)
+
+
+def test_review_says_what_an_approval_would_replace_by_a_verdict():
+    world = World()
+    old = world.person.remember("Production backups are kept for 30 days", kind="infra").memory
+    waits = world.agent.remember("Grafana runs at grafana.internal", source="web:example.org").memory
+    (before,) = world.person.review().candidates
+    assert (before.replaces, before.spares) == ((), ())
+    world.agent.relate(waits.id, old.id, "supersedes")
+
+    for whoever in (world.person, world.agent):
+        (found,) = whoever.review().candidates
+        assert [one.id for one in found.replaces] == [old.id]
+        assert (found.conflicts, found.spares) == ((), ())
+    assert [one.id for one in world.person.promote(waits.id).replaced] == [old.id]
+
+
+def test_review_says_what_a_verdict_names_and_an_approval_spares():
+    world = World()
+    rule = world.person.remember("Nobody deploys on Fridays", kind="rule", confirm=True).memory
+    waits = world.agent.remember("Deploys are free on all days", source="web:example.org").memory
+    said = world.agent.relate(waits.id, rule.id, "supersedes")
+    (found,) = world.person.review().candidates
+
+    assert "curated" in said.hint
+    assert "then it replaces" not in said.hint
+    assert ([one.id for one in found.spares], found.replaces) == ([rule.id], ())
+    assert world.person.promote(waits.id).replaced == ()
+
+
+def test_review_promises_nothing_that_an_approval_does_not_do():
+    world = World()
+    place = {"scope": "project:api", "visibility": "shared"}
+    old = world.person.remember("The port is 5432", **place).memory
+    waits = world.agent.remember("It listens on 6000 these days", source="web:example.org", **place).memory
+    world.agent.relate(waits.id, old.id, "supersedes")
+    judge = world.as_(Caller(owner="robin", grants=(("project:api", "reviewer"),)))
+    (found,) = judge.review().candidates
+
+    assert (found.replaces, found.spares) == ((), ())
+    assert judge.promote(waits.id).replaced == ()
+    other = world.agent.remember("The host is db2", source="web:example.org").memory
+    gone = world.person.remember("The host of it is db1").memory
+    world.agent.relate(other.id, gone.id, "supersedes")
+    world.person.forget(gone.id)
+    (found,) = world.person.review().candidates
+    assert (found.replaces, found.spares) == ((), ())
+
+
+def test_a_conflict_that_was_judged_stands_beside_it_and_is_not_said_to_be_replaced():
+    world = World()
+    rule = world.person.remember("Nobody deploys on Fridays", kind="rule", confirm=True).memory
+    late = world.agent.remember("Deploys are free on all days").memory
+    world.person.relate(late.id, rule.id, "conflicts")
+    (found,) = world.person.review().candidates
+
+    assert ([one.id for one in found.conflicts], found.replaces) == ([rule.id], ())
+    assert world.person.promote(late.id).replaced == ()

@@ -317,6 +317,21 @@ async def test_what_the_person_approves_is_live_and_says_how_it_was_confirmed(en
 
 
 @in_both_eras
+async def test_the_person_is_told_what_an_approval_would_replace(engram: Driver, era: str):
+    engram("remember", "Production backups are kept for 30 days", "--kind", "infra")
+    person = Person("cancel")
+    said = {"text": "My name is Ada", "kind": "identity"}
+    async with connected("memory", era, engram.folder, elicitation_callback=person) as client:
+        await client.call_tool("remember", said)
+        await client.call_tool("relate", {"memory": "mem-0002", "other": "mem-0001", "kind": "supersedes"})
+        await client.call_tool("remember", said)
+
+    before, after = (one.message for one in person.shown)
+    assert "mem-0001" not in before
+    assert "It would replace mem-0001: Production backups are kept for 30 days" in after
+
+
+@in_both_eras
 async def test_the_person_may_word_it_anew(engram: Driver, era: str):
     memory = await save_asking(engram, Person("accept", decision="approve", text="I am Ada L."), "memory", era)
 

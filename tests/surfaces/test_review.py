@@ -7,6 +7,8 @@ import pytest
 
 import engram
 from engram.service import Engram
+from engram.surfaces.paper import Paper
+from engram.surfaces.render import render
 from engram.surfaces.review import walk
 from surfaces.driving import at_terminal, child
 
@@ -125,6 +127,43 @@ def test_what_it_contradicted_and_is_out_of_use_is_no_reason_any_more(memory: En
 
     assert "Why it waits: it contradicted something that is out of use now." in person.screen
     assert "it contradicts" not in person.screen
+
+
+def test_what_a_verdict_would_replace_is_shown_before_it_is_approved(memory: Engram):
+    memory.remember("Production backups are kept for 30 days", kind="infra")
+    memory.remember("Grafana runs at grafana.internal", source="web:example.org")
+    memory.relate("mem-0002", "mem-0001", "supersedes")
+    listed = render(memory.review(), Paper())
+    assert "  It would replace mem-0001: Production backups are kept for 30 days" in listed.splitlines()
+    person = reviewed(memory, "b")
+
+    assert "It would replace mem-0001:" in person.screen
+    assert "- Production backups are kept for 30 days" in person.screen
+    assert [standing(memory, each) for each in ("mem-0001", "mem-0002")] == ["live", "live"]
+
+
+def test_what_is_held_for_a_verdict_does_not_say_that_its_rival_is_out_of_use(memory: Engram):
+    memory.remember("The port of the database is 5432")
+    memory.remember("The port of the database is 5433")
+    memory.remember("Backups are kept for 30 days")
+    memory.relate("mem-0002", "mem-0003", "supersedes")
+    memory.forget("mem-0001")
+    person = reviewed(memory, "q")
+
+    assert "Why it waits: it would replace something known." in person.screen
+    assert "It would replace mem-0003:" in person.screen
+    assert "out of use now" not in person.screen
+
+
+def test_what_a_verdict_cannot_replace_is_shown_as_left(memory: Engram):
+    memory.remember(NAME, kind="identity", confirm=True)
+    memory.remember("Everybody here goes by another name", source="web:example.org")
+    memory.relate("mem-0002", "mem-0001", "supersedes")
+    person = reviewed(memory, "a")
+
+    assert "It would not replace the curated mem-0001:" in person.screen
+    assert "It replaces" not in person.screen
+    assert standing(memory, "mem-0001") == "live"
 
 
 def test_a_curated_memory_needs_its_handle_typed(memory: Engram):

@@ -429,6 +429,27 @@ def test_what_it_would_replace_stands_beside_it_word_by_word(here: Site):
     expect(beside.locator("ins")).to_have_text("9090")
 
 
+def test_what_a_verdict_would_replace_stands_beside_it_on_the_card_and_over_many(here: Site):
+    with here.memory() as memory:
+        known = memory.remember("Backups are kept for 30 days", kind="infra", scope=PLACE).memory.handle
+        rule = memory.remember("Nobody backs up by hand", kind="rule", scope=PLACE, confirm=True).memory.handle
+    with here.memory("codex") as agent:
+        said = agent.remember("Grafana runs at grafana.internal", source="web:example.org", scope=PLACE)
+        handle = said.memory.handle
+        agent.relate(handle, known, "supersedes")
+        agent.relate(handle, rule, "supersedes")
+    page = here.enter("/web/inbox")
+    one = card(page, handle)
+
+    expect(one.get_by_role("region", name=f"It would replace {known}")).to_contain_text("Backups are kept")
+    expect(one.get_by_role("region", name=f"It would not replace the curated {rule}")).to_be_visible()
+    expect(one.get_by_role("button", name="Keep both")).to_be_visible()
+    page.keyboard.type("vA")
+    row = page.get_by_role("dialog", name="Approve 1 memory?").get_by_role("list").first.locator("> li")
+    expect(row).to_contain_text(f"It would replace {known}")
+    expect(row).to_contain_text(f"It would not replace the curated {rule}")
+
+
 # Two tabs
 
 
@@ -658,11 +679,11 @@ def test_looking_over_many_tells_all_that_each_would_replace_or_change(here: Sit
     page.keyboard.type("vjvjvA")
 
     rows = page.get_by_role("dialog", name="Approve 3 memories?").get_by_role("list").first.locator("> li")
-    expect(rows.nth(0)).to_contain_text(f"It replaces {first}")
-    expect(rows.nth(0)).to_contain_text(f"It replaces {second}")
+    expect(rows.nth(0)).to_contain_text(f"It would replace {first}")
+    expect(rows.nth(0)).to_contain_text(f"It would replace {second}")
     expect(rows.nth(1)).to_contain_text(cited)
     expect(rows.nth(1)).to_contain_text("src/limits.py:1 unreachable")
-    expect(rows.nth(2)).to_contain_text(f"It changes {rule}")
+    expect(rows.nth(2)).to_contain_text(f"It would change {rule}")
     expect(rows.nth(2)).to_contain_text("money")
 
 

@@ -146,8 +146,9 @@ class Changed(Answer):
 class Candidate(Answer):
     """One memory that waits, beside what a reviewer compares it with.
 
-    What says nearly the same (`near`), in use or waiting too, is looked for where memories were named, for it takes
-    a search each.
+    Its approval puts out of use what it `replaces`: what it contradicts, and what a verdict says it supersedes.
+    What it `spares` is curated: it stays in use, whatever a verdict says. What says nearly the same (`near`), in
+    use or waiting too, is looked for where memories were named, for it takes a search each.
     """
 
     memory: Memory
@@ -155,6 +156,8 @@ class Candidate(Answer):
     conflicts: tuple[Memory, ...] = ()
     evidence: tuple[Check, ...] = ()  # what it cites, held against the working tree
     near: tuple[Memory, ...] = ()
+    replaces: tuple[Memory, ...] = ()
+    spares: tuple[Memory, ...] = ()
 
 
 class Waiting(Answer):

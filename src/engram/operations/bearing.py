@@ -108,11 +108,15 @@ def relation_between(call: Call, one: str, other: str) -> Relation | None:
 
 def superseded_by(call: Call, memory: Memory, request: Request, *, judged: bool = False) -> list[Step]:
     """What goes out of use when this memory comes into it, by the verdicts there are, or by those given alone."""
+    return taking_effect(memory, superseding(call, memory, judged=judged), request)
+
+
+def superseding(call: Call, memory: Memory, *, judged: bool = False) -> list[tuple[Relation, Memory]]:
+    """The caller's verdicts that this memory supersedes another, with the other; or those given alone."""
     said = [one for one in relations_of(call, memory.id) if one.from_id == memory.id and one.kind == "supersedes"]
     said = [one for one in said if one.status == "judged" or (one.status == "proposed" and not judged)]
     others = call.engine.get("memory", [one.to_id for one in said], call.access)
-    pairs = [(one, cast("Memory", others[one.to_id])) for one in said if one.to_id in others]
-    return taking_effect(memory, pairs, request)
+    return [(one, cast("Memory", others[one.to_id])) for one in said if one.to_id in others]
 
 
 def _related(call: Call, where: Filter, limit: int = MOST_TWINS) -> tuple[Memory, ...]:

@@ -155,6 +155,10 @@ def _why_proposed(relation: Relation, pair: tuple[Memory, ...]) -> str:
     """Why a verdict does nothing yet, and who makes it count."""
     for one in pair:
         if relation.kind == "supersedes" and one.id == relation.from_id and one.status == "pending":
+            if any(other.tier == CURATED for other in pair if other is not one):
+                return (
+                    f"{one.handle} waits for review itself, and the other is curated: a person decides about both."
+                )
             return f"{one.handle} waits for review itself; then it replaces the other: engram promote {one.handle}."
     named = {one.id: one.called for one in pair}
     curated = [one.called for one in pair if one.tier == CURATED and one.status == "promoted"]

@@ -14,7 +14,7 @@ from engram.model.record import replace
 from engram.model.scope import GLOBAL
 from engram.operations import parameters as p
 from engram.operations.base import Call, each, newest, operation, require_between, sifted
-from engram.operations.bearing import relations_of, rivals_of, superseded_by, touched_by, twins_of
+from engram.operations.bearing import relations_of, rivals_of, superseded_by, superseding, touched_by, twins_of
 from engram.operations.citing import checked
 from engram.operations.memories import MOST_LISTED, at_revision, change_each
 from engram.operations.scopes import in_view
@@ -25,6 +25,7 @@ from engram.rules.access import may_judge
 from engram.rules.admission import Known, require_free_text
 from engram.rules.likeness import contradiction, similarity
 from engram.rules.past import without
+from engram.rules.relations import spared, taking_effect
 
 ASKED = 400
 """Characters of a memory by which its like is looked for."""
@@ -45,8 +46,8 @@ def review(
 ) -> Waiting:
     """Show what waits for a person, beside what it would change.
 
-    Oldest first, with what it contradicts. On a terminal it walks through them one by one: approve, edit, reject,
-    merge, skip, undo.
+    Oldest first, with what it contradicts and would replace. On a terminal it walks through them one by one:
+    approve, edit, reject, merge, skip, undo.
     """
     require_between("limit", limit, 1, MOST_LISTED)
     where = Filter(
@@ -169,17 +170,36 @@ def base_of(call: Call, amended: Memory, proposal: Memory) -> Memory | None:
 
 def _candidate(call: Call, memory: Memory, evidence: tuple[Check, ...]) -> Candidate:
     amended = call.engine.get("memory", [memory.amends], call.access) if memory.amends else {}
-    rivals = [one for one in rivals_of(call, memory) if contradiction(one.text, memory.text)]
+    target = cast("Memory | None", amended.get(memory.amends))
+    known = rivals_of(call, memory)
+    replaced, spares = _replaced(call, memory, lifecycle.beaten_by((memory,), known, target))
+    rivals = [one for one in known if contradiction(one.text, memory.text)]
     judged = [one for one in relations_of(call, memory.id) if one.kind == "conflicts" and one.status == "judged"]
     ends = {end for one in judged for end in (one.from_id, one.to_id)} - {one.id for one in rivals}
     rivals += cast("list[Memory]", list(call.engine.get("memory", ends, call.access).values()))
-    target = cast("Memory | None", amended.get(memory.amends))
     return Candidate(
         _as_approved(call, memory, target),
         target,
         tuple(one for one in rivals if one.id not in (memory.id, memory.amends)),
         evidence,
+        replaces=tuple(replaced),
+        spares=tuple(spares),
     )
+
+
+def _replaced(call: Call, memory: Memory, beaten: list[Memory]) -> tuple[list[Memory], list[Memory]]:
+    """What its approval puts out of use, and what it leaves in use against a verdict.
+
+    A proposal ends when it is approved, so no verdict on it takes effect.
+    """
+    pairs = [] if memory.amends else superseding(call, memory)
+    if not pairs:
+        return beaten, []
+    request = call.request()._replace(caller=call.caller._replace(human=True))  # only a person approves
+    pairs = [(one, other) for one, other in pairs if other.forgotten_at is None and other.status != "rejected"]
+    said = [each.before for each in taking_effect(memory, pairs, request) if isinstance(each.before, Memory)]
+    replaced = {one.id: one for one in (*beaten, *said)}
+    return list(replaced.values()), [one for one in spared(pairs, request) if one.id not in replaced]
 
 
 def _as_approved(call: Call, memory: Memory, amended: Memory | None) -> Memory:
@@ -198,7 +218,8 @@ def _as_approved(call: Call, memory: Memory, amended: Memory | None) -> Memory:
 def _near(call: Call, candidate: Candidate) -> tuple[Memory, ...]:
     """What says nearly the same as one that waits, live or waiting too, and is not beside it already."""
     memory = candidate.memory
-    beside = {memory.id, memory.amends, *(one.id for one in candidate.conflicts)}
+    told = (*candidate.conflicts, *candidate.replaces, *candidate.spares)
+    beside = {memory.id, memory.amends, *(one.id for one in told)}
     asked = Asked(
         memory.text[:ASKED],
         Filter(scopes=tuple({memory.scope, replace(GLOBAL, workspace=memory.scope.workspace)})),

@@ -79,9 +79,8 @@ def promote(
     require_judge(request.caller, stored)
     _require_waiting(stored, "promote")
     require_person(request, "promote what waits for review")
-    worded = (memory, stored)  # what the reviewer wrote replaces what the waiting text would have replaced
-    after = _successors(stored, rivals)
-    beaten = [] if keep else [each for each in rivals if any(_beats(one, each, amended, after) for one in worded)]
+    # What the reviewer wrote replaces what the waiting text would have replaced too.
+    beaten = [] if keep else beaten_by((memory, stored), rivals, amended)
     if any(each.tier == CURATED and each.status == "promoted" for each in beaten):
         require_confirmation(request, "It would replace a curated memory.")
     if amended is not None:
@@ -380,6 +379,12 @@ def _told(reason: str) -> dict[str, object]:
 def _after(move: Step) -> Memory:
     assert isinstance(move.after, Memory)
     return move.after
+
+
+def beaten_by(worded: Sequence[Memory], rivals: Sequence[Memory], amended: Memory | None = None) -> list[Memory]:
+    """Those of its rivals that a memory replaces when it is approved, in the first or another of its wordings."""
+    after = _successors(worded[0], rivals)
+    return [each for each in rivals if any(_beats(one, each, amended, after) for one in worded)]
 
 
 def _beats(

@@ -139,6 +139,12 @@ def taking_effect(replacer: Memory, pairs: Sequence[tuple[Relation, Memory]], re
     return steps
 
 
+def spared(pairs: Sequence[tuple[Relation, Memory]], request: Request) -> list[Memory]:
+    """What stays in use although verdicts say that it is superseded: what stands firm (see `taking_effect`)."""
+    others = (other for _, other in pairs if not other.replaced_by and other.owner == request.caller.owner)
+    return [one for one in others if is_firm(one, request.caller)]
+
+
 def _require_pair(first: Memory, second: Memory, request: Request) -> None:
     if first.id == second.id:
         raise Invalid("A memory cannot be related to itself.", "Name two memories.")

@@ -255,8 +255,18 @@ def _changed(answer: a.Changed, paper: Paper) -> Iterator[str]:
 def why_it_waits(candidate: a.Candidate) -> str:
     """Why a memory is held, as things are now: what it contradicted may be out of use since."""
     if candidate.memory.held_for == "conflict" and not candidate.conflicts:
+        if candidate.replaces:
+            return "it would replace something known"
         return "it contradicted something that is out of use now"
     return HELD[candidate.memory.held_for]
+
+
+def beside(candidate: a.Candidate) -> Iterator[tuple[str, Memory]]:
+    """What a reviewer must see beside a memory that waits: what becomes of it by an approval, and the memory."""
+    known = {one.id for one in candidate.replaces}
+    yield from (("It would replace", one) for one in candidate.replaces)
+    yield from (("It conflicts with", one) for one in candidate.conflicts if one.id not in known)
+    yield from (("It would not replace the curated", one) for one in candidate.spares)
 
 
 def _waiting(answer: a.Waiting, paper: Paper) -> Iterator[str]:
@@ -267,16 +277,16 @@ def _waiting(answer: a.Waiting, paper: Paper) -> Iterator[str]:
         facts = f"{memory.kind} · {memory.scope} · {paper.voice(memory)} · {ago(memory.created_at, answer.at)}"
         yield f"{paper.bold(memory.handle)}  {paper.dim(facts)}"
         yield f"  {cut(memory.text, paper.width - 2)}"
-        beside = besides_text(memory, attached=each.amends is None)  # else what would come and go is told below
-        yield from (f"  {cut(line, paper.width - 2)}" for line in beside)
+        also = besides_text(memory, attached=each.amends is None)  # else what would come and go is told below
+        yield from (f"  {cut(line, paper.width - 2)}" for line in also)
         yield paper.dim(f"  Why it waits: {why_it_waits(each)}.")
         if each.amends:
             yield f"  Instead of {paper.bold(each.amends.handle)}: {cut(each.amends.text, paper.width - 24)}"
             came, went = assets.moved(each.amends.assets, memory.assets)
             yield from (f"  Would attach: {assets.asset_told(one)}" for one in came)
             yield from (f"  Would take off: {assets.asset_told(one)}" for one in went)
-        for other in each.conflicts:
-            yield f"  Against {paper.bold(other.handle)}: {cut(other.text, paper.width - 24)}"
+        for word, other in beside(each):
+            yield f"  {word} {paper.bold(other.handle)}: {cut(other.text, max(paper.width - len(word) - 14, 20))}"
     if answer.next:
         yield paper.way(f"There is more: --after {answer.next}")
 

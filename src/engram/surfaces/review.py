@@ -15,7 +15,7 @@ from engram.model.answers import Candidate, Changed
 from engram.model.memory import Memory
 from engram.service import Engram
 from engram.surfaces.paper import Paper, ago, at_hand, cut, plain
-from engram.surfaces.render import besides_text, why_it_waits
+from engram.surfaces.render import beside, besides_text, why_it_waits
 
 KEYS = {
     "a": "approve",
@@ -67,8 +67,8 @@ def told(candidate: Candidate, now: datetime, paper: Paper) -> Iterator[str]:
         yield f"  It would change {paper.bold(old.handle)}:"
         was, becomes = ("\n".join((one.text, *besides_text(one))) for one in (old, memory))
         yield from differences(was, becomes, paper)
-    for other in candidate.conflicts:
-        yield f"  It would replace {paper.bold(other.handle)}:"
+    for word, other in beside(candidate):
+        yield f"  {word} {paper.bold(other.handle)}:"
         yield from differences(other.text, memory.text, paper)
     for other in candidate.near:
         also = ", and waits too" if other.status == "pending" else ""
@@ -120,8 +120,7 @@ class _Walk:
 
     def _show(self, candidate: Candidate) -> None:
         self._say("")
-        beside = compared(self._engram, candidate)
-        for line in told(beside, self._engram.call().now, self._paper):
+        for line in told(compared(self._engram, candidate), self._engram.call().now, self._paper):
             self._say(line)
 
     def _decide(self, candidate: Candidate) -> bool:
@@ -153,7 +152,7 @@ class _Walk:
 
     def _offered(self, candidate: Candidate) -> list[str]:
         """The keys that fit: both can stay where there are two, and what was decided can be undone."""
-        fits = {"b": bool(candidate.conflicts), "u": bool(self._decided)}
+        fits = {"b": bool(candidate.replaces), "u": bool(self._decided)}
         return [key for key in KEYS if fits.get(key, True)]
 
     def _undo(self) -> bool:

@@ -12,7 +12,7 @@ import mcp_types as types
 
 from engram.errors import Conflict, EngramError
 from engram.interop.tools import Asks
-from engram.model.answers import Remembered
+from engram.model.answers import Candidate, Remembered
 from engram.model.caller import Caller
 from engram.model.change import Finding
 from engram.model.memory import Context, Memory
@@ -20,7 +20,7 @@ from engram.model.scope import Scope
 from engram.service import Engram
 from engram.surfaces import rewording
 from engram.surfaces.paper import plain
-from engram.surfaces.render import besides_text
+from engram.surfaces.render import beside, besides_text
 from engram.surfaces.rewording import Tools
 
 KEY = "memory"
@@ -89,32 +89,36 @@ class Watching:
         return next((found for one in reversed(self._saved) if (found := self._question(one))), None)
 
     def _question(self, saved: Remembered) -> Question | None:
-        """The question about one; a change is asked about only beside what it would change."""
-        if not (id := saved.memory.amends):
-            return question_about(saved)
+        """The question about one, beside what its approval would change or replace."""
+        if question_about(saved) is None:
+            return None
         try:
-            return question_about(saved, self._asks.ask("get", id).memories[0])
+            waiting = self._asks.ask("review", memory=(saved.memory.id,)).candidates
         except EngramError:  # it is saved and waits, whatever fails here
             return None
+        if not waiting or (saved.memory.amends and waiting[0].amends is None):
+            return None
+        return question_about(saved, waiting[0])
 
 
-def question_about(saved: Remembered, amended: Memory | None = None) -> Question | None:
+def question_about(saved: Remembered, candidate: Candidate | None = None) -> Question | None:
     """The question about what was just saved, or None where there is nothing to ask.
 
-    A proposal is shown below what it would change (`amended`): no words of its own can stand in for that.
+    A proposal is shown below what it would change: no words of its own can stand in for that.
     """
     memory = saved.memory
     if memory.status != "pending" or saved.replayed or memory.held_for not in ASKED_FOR:
         return None
     asks = f"An agent wants to remember ({memory.kind}, {memory.scope}):\n\n{_quoted(memory)}"
-    if amended:
+    if candidate and (amended := candidate.amends):
         now = f"An agent wants to change {amended.called} ({amended.kind}, {amended.scope}). It says now:"
         other = f" ({memory.kind})" if memory.kind != amended.kind else ""
         asks = f"{now}\n\n{_quoted(amended)}\n\nIt would say{other}:\n\n{_quoted(memory)}"
     why = WHY[memory.held_for].format(kind=memory.kind)
-    against = "".join(f"\nIt stands against {one.handle}: {one.text}" for one in saved.conflicts[:MOST_AGAINST])
-    if (more := len(saved.conflicts) - MOST_AGAINST) > 0:
-        against += f"\nand against {more} more."
+    told = list(beside(candidate)) if candidate else []
+    against = "".join(f"\n{word} {one.handle}: {one.text}" for word, one in told[:MOST_AGAINST])
+    if (more := len(told) - MOST_AGAINST) > 0:
+        against += f"\nand {more} more: {', '.join(one.handle for _, one in told[MOST_AGAINST:])}."
     return Question(
         plain(f"{asks}\n\n{why}{against}"),
         {

@@ -220,7 +220,7 @@ class Twin(App[None]):
         """Whether a key does something here: what does not fit the memory one stands on is not offered."""
         del parameters
         if action == "keep_both":
-            return isinstance(self.pane, Inbox) and self.pane.contradicts()
+            return isinstance(self.pane, Inbox) and self.pane.replaces()
         fitting = FITTING.get(action, ())
         if not (fitting or action in ANYHOW) or not self.screen_stack or not self.screen_stack[0].query(Pane):
             return True

@@ -175,7 +175,7 @@ class Inbox(Pane):
     """What waits, oldest first, by session."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        ("b", "app.keep_both", "Keep both"),  # offered where it contradicts something
+        ("b", "app.keep_both", "Keep both"),  # offered where it would replace something
         ("s", "skip", "Skip"),
     ]
 
@@ -196,15 +196,15 @@ class Inbox(Pane):
         candidate = self._waiting.get(self.key())
         return candidate.memory if candidate else None
 
-    def contradicts(self) -> bool:
+    def replaces(self) -> bool:
         """Whether it would replace something if it were approved."""
         candidate = self._waiting.get(self.key())
-        return bool(candidate and candidate.conflicts)
+        return bool(candidate and candidate.replaces)
 
     def rival(self) -> Memory | None:
-        """What it would change or contradicts, the first there is."""
+        """What it would change, replace or contradicts, the first there is."""
         candidate = self._waiting[self.key()]
-        return candidate.amends or next(iter(candidate.conflicts), None)
+        return candidate.amends or next(iter((*candidate.replaces, *candidate.conflicts)), None)
 
     def about(self, key: str) -> str:
         """It, beside what a reviewer compares it with."""
@@ -213,8 +213,8 @@ class Inbox(Pane):
         memory, checks = shown.memories[0], shown.evidence[0] if shown.evidence else ()
         weight = f"confidence {memory.confidence:.2f} · importance {memory.importance} · revision {memory.revision}"
         lines = [*candidate_told(candidate, self.engram.now, paper), *verdicts(checks, paper, every=True)]
-        if candidate.conflicts:
-            lines.append("  a replaces what it contradicts, b keeps both.")
+        if candidate.replaces:
+            lines.append("  a replaces as it says, b keeps both.")
         return "\n".join([*lines, paper.dim(f"  {weight}")])
 
     def action_skip(self) -> None:

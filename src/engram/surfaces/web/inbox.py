@@ -12,6 +12,7 @@ from engram.model.memory import CURATED, Citation, Memory
 from engram.model.session import Session
 from engram.service import Engram
 from engram.surfaces.paper import count, cut
+from engram.surfaces.render import beside as stands_beside
 from engram.surfaces.render import why_it_waits
 from engram.surfaces.steps import worded
 from engram.surfaces.web.frame import HEADERS, Asked, Page, Tab, address
@@ -58,6 +59,7 @@ def show(asked: Asked) -> Response:
         error=None,
         why=why_it_waits,
         changes=changes,
+        stands_beside=stands_beside,
     )
 
 
@@ -100,6 +102,7 @@ def _card(asked: Asked, candidate: Candidate, mode: str, error: EngramError | No
         error=error,
         why=why_it_waits,
         changes=changes,
+        stands_beside=stands_beside,
     )
 
 
@@ -144,8 +147,8 @@ def _candidate(asked: Asked) -> Candidate:
 
 def _others(candidate: Candidate) -> list[Memory]:
     """What a merge is offered with, the likeliest first; what waits itself takes nothing in."""
-    beside = (candidate.amends, *candidate.conflicts, *candidate.near)
-    return [one for one in beside if one and one.status == "promoted"]
+    told = (candidate.amends, *(one for _, one in stands_beside(candidate)), *candidate.near)
+    return [one for one in told if one and one.status == "promoted"]
 
 
 def approve(asked: Asked) -> Response:
@@ -255,6 +258,7 @@ def preview(asked: Asked) -> Response:
         act=act,
         stale=stale,
         changes=changes,
+        stands_beside=stands_beside,
     )
 
 
