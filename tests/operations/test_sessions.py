@@ -454,3 +454,21 @@ def test_a_session_can_be_begun_and_summed_up_in_another_project(world):
 
     assert ended.session.name == "s-1"
     assert str(ended.summary.scope) == "project:web"
+
+
+def test_without_a_name_the_session_that_was_begun_from_here_ends_whatever_scope_it_has(world):
+    began = world.agent.session_begin(scope="project:web")
+    assert began.hint == f"When it is done: engram session end {began.session.name} --summary TEXT"
+    ended = world.agent.session_end(summary="Goal: met")
+
+    assert ended.session.name == began.session.name
+    assert str(ended.summary.scope) == "project:web"
+
+
+def test_a_session_that_the_same_agent_has_under_way_in_another_project_is_left_alone(world):
+    world.agent.standing_in("project:web").session_begin("s-1")
+    ended = world.agent.session_end(summary="Goal: met")
+
+    assert ended.session is None
+    assert ended.summary.scope == world.agent.home
+    assert world.agent.standing_in("project:web").session_end().session.name == "s-1"

@@ -59,17 +59,25 @@ def session_begin(
     context = _merged(call.context, {name: value for name, value in given.items() if value})
     known = _named(call, name)
     place = scope_named(call, scope) if scope else call.home
+    if place != call.home and not context.project:
+        context = _merged(context, {"project": str(call.home)})
     _settle(call)
     change = sessions.begin(known, name, place, context, call.request())
     if change is None:
-        return Began(at=call.now, session=cast("Session", known), resumed=True)
+        return _begun(call, cast("Session", known), resumed=True)
     try:
         done, _ = call.settle(lambda: (change, None), tries=1)
     except Moved:  # it was begun in the same moment by another process of the same agent
-        return Began(at=call.now, session=cast("Session", _named(call, name)), resumed=True)
+        return _begun(call, cast("Session", _named(call, name)), resumed=True)
     if done.replayed:
         return _began_before(call, done.event)
-    return Began(at=call.now, session=cast("Session", change.puts[0]), resumed=known is not None)
+    return _begun(call, cast("Session", change.puts[0]), resumed=known is not None)
+
+
+def _begun(call: Call, session: Session, *, resumed: bool) -> Began:
+    name = f'"{session.name}"' if " " in session.name else session.name
+    hint = f"When it is done: engram session end {name} --summary TEXT"
+    return Began(at=call.now, session=session, resumed=resumed, hint=hint)
 
 
 def _began_before(call: Call, event: Event) -> Began:
@@ -78,7 +86,7 @@ def _began_before(call: Call, event: Event) -> Began:
     if not found:
         raise no_longer_there()
     made = any(edit.field == "id" for edit in (event.payload.edits if event.payload else ()))
-    return Began(at=call.now, session=found[0], resumed=not made)
+    return _begun(call, found[0], resumed=not made)
 
 
 def _settle(call: Call) -> None:
@@ -105,8 +113,8 @@ def session_end(
 ) -> Ended:
     """End a session, keeping what is said about it.
 
-    Unless one is named, it is the latest that this agent has under way here. Where none is under way, what
-    is said is kept all the same.
+    Unless one is named, it is the latest that this agent began here and has under way. Where none is under way,
+    what is said is kept all the same.
     """
     del token
     if (event := call.replayed()) is not None:
@@ -167,10 +175,20 @@ def _summed_up(call: Call, session: Session | None, name: str, summary: str, req
 
 
 def _under_way(call: Call) -> Session | None:
-    """The latest session under way here that the caller began; for a person, else anyone's."""
-    open = [one for one in _latest(call) if one.ended_at is None]
+    """The latest session under way that the caller began here, in whatever scope; for a person, else anyone's.
+
+    One that was begun elsewhere is left alone: there the same agent may be at work.
+    """
+    newest = Filter(owner=call.caller.owner)
+    found = (*_latest(call), *call.engine.scan("session", newest, call.access, limit=MOST_AROUND).records)
+    begun = {one.id: one for one in cast("tuple[Session, ...]", found) if sessions.is_begun_in(one, call.home)}
+    open = sorted((one for one in begun.values() if one.ended_at is None), key=_started, reverse=True)
     mine = [one for one in open if one.agent == call.caller.agent]
     return next(iter([*mine, *open] if call.caller.human else mine), None)
+
+
+def _started(session: Session) -> tuple[datetime, str]:
+    return session.started_at, session.id
 
 
 def at_work(call: Call) -> str:

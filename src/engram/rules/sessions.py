@@ -74,6 +74,11 @@ def end(known: Session, request: Request) -> Change:
     return compose("end", request, [Step(known, after)])
 
 
+def is_begun_in(session: Session, home: Scope) -> bool:
+    """Whether a session is one of this scope, or was begun from it for another."""
+    return str(home) in (str(session.scope), session.context.project)
+
+
 def at_work(under_way: Sequence[Session], caller: Caller) -> str:
     """The name of the session that an agent's memory belongs to where it names none: the one it has under way.
 
