@@ -115,6 +115,14 @@ def test_what_cites_a_file_outside_of_a_repository_says_that_nothing_can_check_i
     assert memory.get(said.memory.id).evidence[0][0].why == "nothing says which repository it is in"
 
 
+def test_what_cites_a_file_on_a_server_says_that_nothing_can_check_it():
+    said = World().agent.remember(
+        "Parsers fail on empty files", cite=["src/parser.py:40-52", "https://example.org"]
+    )
+
+    assert said.hint == "No repository is here, so nothing can tell later whether src/parser.py changed."
+
+
 def test_what_is_global_is_judged_in_the_repository_it_cites(tmp_path: Path, memory: Engram):
     said = memory.remember("Timeouts are short", scope="global", cite=["src/api.py:3"]).memory
     other = Repo(tmp_path / "other")

@@ -13,7 +13,7 @@ from engram.evidence.git import Git
 from engram.evidence.looking import Case, Looking, is_long, lines_of_object
 from engram.evidence.pins import read_pin, write_pin
 from engram.evidence.spans import Span, lines_of, occurrences, span_of, symbol
-from engram.model.evidence import CHANGED, Check, Checkout, Fate, written
+from engram.model.evidence import CHANGED, Check, Checkout, Fate, unchecked, written
 from engram.model.limits import LIMITS, check_text, print_time, size
 from engram.model.memory import Citation, Context, Memory
 from engram.model.record import replace
@@ -82,8 +82,7 @@ class Desk:
         own = checkout is not None and citation.kind == "repo" and _is_repository(citation.ref, checkout.identity)
         if checkout is not None and own and checkout.commit:
             return replace(citation, pin=f"@{checkout.commit}"), ""
-        unchecked = f"No repository is here, so nothing can tell later whether {citation.ref} changed."
-        return citation, unchecked if checkout is None and citation.kind == "file" else ""
+        return citation, unchecked(citation) if checkout is None and citation.kind == "file" else ""
 
     def _filled_file(self, checkout: Checkout, citation: Citation) -> tuple[Citation, str]:
         ref = tree.within(checkout.root, self._folder, citation.ref)

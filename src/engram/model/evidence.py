@@ -89,6 +89,11 @@ def cited_as(kind: str, ref: str, locator: str = "") -> str:
     return place if kind in ("file", "url") else f"{kind}:{place}"
 
 
+def unchecked(citation: Citation) -> str:
+    """What to tell of a citation that is saved where no repository is."""
+    return f"No repository is here, so nothing can tell later whether {citation.ref} changed."
+
+
 def written(citation: Citation) -> str:
     """The written form of a citation."""
     return cited_as(citation.kind, citation.ref, citation.locator)

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 
-from engram.model.evidence import Check, Fate, written
+from engram.model.evidence import Check, Fate, unchecked, written
 from engram.model.memory import NOWHERE, Citation, Context, Memory
 from engram.model.scope import Scope
 from engram.ports import Usage
@@ -58,9 +58,9 @@ class Nowhere:
         return said, ""
 
     def filled(self, citation: Citation, now: datetime) -> tuple[Citation, str]:
-        """As it is said."""
+        """As it is said; of a file that came without a pin, that nothing can check it."""
         del now
-        return citation, ""
+        return citation, unchecked(citation) if citation.kind == "file" and not citation.pin else ""
 
     def repinned(self, citation: Citation, check: Check) -> Citation:
         """As it was."""
