@@ -141,7 +141,7 @@ class Deed(NamedTuple):
     pending: int = 0  # for j and o where the row waits for review
     forgotten: int = 0  # for j and o where it is forgotten
     spares: str = ""  # letters for which it is not asked here, because it would change the row
-    firm: int = 0  # for an agent of the owner, where a person wrote the row and it is live
+    firm: int = 0  # for an agent of the owner, where a person wrote the row and it is not forgotten
 
     @property
     def writes(self) -> bool:
@@ -152,8 +152,8 @@ class Deed(NamedTuple):
         """What the promise says of this cell."""
         if (self.human and caller in AGENTS) or (self.writes and caller in ONLY_READING):
             return 403
-        live = row not in PENDING | FORGOTTEN
-        if self.firm and letter == OWNS and live and caller in AGENTS and ROWS[row].owner not in AGENTS:
+        known = row not in FORGOTTEN
+        if self.firm and letter == OWNS and known and caller in AGENTS and ROWS[row].owner not in AGENTS:
             return self.firm
         told = self.statuses[".rjo".index(letter)]
         if told < 400 or told in (409, 428):
