@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from engram.rules import redact_judging
 from engram.rules.redact import Redaction, redact
 from engram.rules.redact_shapes import CONTEXTS
 
@@ -764,3 +765,20 @@ def test_what_is_private_goes_beside_a_credential_in_wide_letters_and_other_wide
         "for",
         "\U0001d6fc",
     ]
+
+
+@pytest.mark.parametrize(
+    ("judge", "taken", "left"),
+    [
+        (redact_judging.is_spoken_credential, ["aZ9bY8cX7dWqeV5f"], ["aZ9bY8cX7dWqe5f", "aZ9bYxcX7dWqeV5f"]),
+        (redact_judging.is_run, ["a1b2c3d4", "a1b2c3.d4e5f6g7h"], ["a1b2c3dd", "your_a1b2c3d4", "a1b2c3.d4e5f6g7"]),
+        (redact_judging.is_run, [], ["abc12.def34ghi56j"]),
+        (
+            redact_judging.is_vault_token,
+            ["s.aB3dE5gH7jK9mN1pQ3sT5vW7"],
+            ["s.aBcdEfgHijKlmNopQrsTuvWx", "s.TheValueOfTheToken2IsHere"],
+        ),
+    ],
+)
+def test_what_is_long_and_mixed_enough_is_taken_for_a_credential_and_what_is_just_not_is_left(judge, taken, left):
+    assert [value for value in (*taken, *left) if judge(value)] == taken

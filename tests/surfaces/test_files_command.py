@@ -87,8 +87,10 @@ def test_what_was_written_by_hand_waits_for_that_reason_and_says_what_puts_it_in
 ):
     swap(registry, "items:\n", 'items:\n  - fact: "Deploys need two approvals"\n')
 
-    for shown in (engram("review", "--list"), engram("get", "mem-0003")):
-        assert "written by hand or saved with autopromote off; engram sync --apply" in " ".join(shown.out.split())
+    for shown in (listed := engram("review", "--list"), engram("get", "mem-0003")):
+        said = " ".join(shown.out.split())
+        assert "written by hand or saved with autopromote off, and not put in force yet" in said
+    assert "Put in force what needs nobody: engram sync --apply" in listed.out
     engram("sync", "--apply")
     assert "Deploys need two approvals" in engram("list").out
 

@@ -32,7 +32,7 @@ from engram.surfaces.paper import (
 
 HELD = {
     **work.HELD,
-    "": "written by hand or saved with autopromote off; an applied sync puts in force what needs nobody",
+    "": "written by hand or saved with autopromote off, and not put in force yet",
 }
 """Why a memory waits → what a person reads."""
 
@@ -287,6 +287,8 @@ def _waiting(answer: a.Waiting, paper: Paper) -> Iterator[str]:
             yield from (f"  Would take off: {assets.asset_told(one)}" for one in went)
         for word, other in beside(each):
             yield f"  {word} {paper.bold(other.handle)}: {cut(other.text, max(paper.width - len(word) - 14, 20))}"
+    if any(not each.memory.held_for for each in answer.candidates):
+        yield paper.way("Put in force what needs nobody: engram sync --apply")
     if answer.next:
         yield paper.way(f"There is more: --after {answer.next}")
 
