@@ -23,9 +23,9 @@ from engram.model import limits
 from engram.operations.base import Operation
 from engram.rules.kinds import TABLE, Kind
 from engram.surfaces import cli
+from engram.surfaces.commands.overview import MACHINE, sections
 from engram.surfaces.http import resources
-from engram.surfaces.openapi import describe
-from engram.surfaces.overview import MACHINE, sections
+from engram.surfaces.http.openapi import describe
 from engram.surfaces.parsing import parser_for
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from engram import __version__, config
 from engram.operations.base import Operation
 from engram.surfaces import cli
-from engram.surfaces.overview import CODES, MACHINE, sections
+from engram.surfaces.commands.overview import CODES, MACHINE, sections
 from engram.surfaces.parsing import parser_for
 
 NOTICE = r".\" Made by tools/docs.py from the code. Do not edit: run `make docs`."

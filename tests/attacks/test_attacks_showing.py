@@ -12,7 +12,7 @@ import engram as package
 from attacks.doors import house
 from attacks.ledger import tried
 from engram.surfaces.mcp.asking import question_about
-from engram.surfaces.paper import Paper
+from engram.surfaces.render.paper import Paper
 from engram.surfaces.review import told
 from surfaces.driving import Driver
 

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from engram.config import BY_NAME
-from engram.surfaces import serve
+from engram.surfaces.server import serve
 
 ROOT = Path(__file__).resolve().parents[2]
 DEPLOY = ROOT / "deploy"

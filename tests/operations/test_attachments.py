@@ -15,8 +15,8 @@ from engram.model.caller import Caller
 from engram.model.memory import Asset
 from engram.operations import blobs as bytes_of
 from engram.service import Engram
-from engram.surfaces.paper import Paper
 from engram.surfaces.render import render
+from engram.surfaces.render.paper import Paper
 from engram.surfaces.review import told as reviewed
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 3000

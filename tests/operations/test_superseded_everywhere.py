@@ -14,8 +14,8 @@ from engram.operations.routing import agent_view
 from engram.service import Engram
 from engram.surfaces.mcp import pages
 from engram.surfaces.mcp.tools import native
-from engram.surfaces.paper import Paper
 from engram.surfaces.render import render
+from engram.surfaces.render.paper import Paper
 from engram.surfaces.web.app import PARTS
 from engram.surfaces.web.frame import Asked, Look
 from engram.surfaces.web.visits import Visit

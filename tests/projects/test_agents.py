@@ -16,7 +16,7 @@ from engram.projects import forms, jsonc
 from engram.projects.agents import AGENTS, BY_NAME, EXECUTABLE, SHORT, Agent, Home, Launch, launch, named
 from engram.projects.edits import apply
 from engram.projects.protocol import BEGIN, INSTRUCTIONS, summary_request
-from engram.surfaces.hook import PATIENCE
+from engram.surfaces.commands.hook import PATIENCE
 
 START = Launch("/opt/my tools/engram")
 

@@ -11,7 +11,7 @@ from engram.model.memory import CURATED, Memory
 from engram.rules.kinds import extended
 from engram.rules.proposals import Policy
 from engram.rules.routing import REASONS, Beside, Route, carry, go_live, held, plan
-from engram.surfaces.render_work import ROUTES
+from engram.surfaces.render.work import ROUTES
 from rules.world import START, memory, request
 
 POLICY = Policy(autopromote=False)

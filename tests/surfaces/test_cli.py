@@ -15,9 +15,9 @@ from engram.engines.sqlite import SqliteEngine
 from engram.errors import TABLE
 from engram.model.query import Space
 from engram.service import OPERATIONS
-from engram.surfaces.overview import sections
-from engram.surfaces.paper import WIDEST_ROW
+from engram.surfaces.commands.overview import sections
 from engram.surfaces.parsing import RENDERING, parameters
+from engram.surfaces.render.paper import WIDEST_ROW
 from engram.wiring import open as open_memory
 from surfaces.driving import COMMAND, Driver, at_terminal, child, environment
 

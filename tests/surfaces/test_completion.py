@@ -9,7 +9,7 @@ import pytest
 
 from engram.service import OPERATIONS, Operation
 from engram.surfaces.cli import EXTRA
-from engram.surfaces.completion import SHELLS, script
+from engram.surfaces.commands.completion import SHELLS, script
 from engram.surfaces.parsing import Parameter, parameters, parser_for
 from surfaces.driving import Driver, Result, child
 

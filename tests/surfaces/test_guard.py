@@ -11,7 +11,7 @@ import anyio
 import pytest
 
 from engram.errors import Corrupt, EngramError, Forbidden, Invalid, Unauthenticated
-from engram.surfaces.guard import Guard, Misdirected, token_at
+from engram.surfaces.server.guard import Guard, Misdirected, token_at
 
 TOKEN = "x" * 43
 PORT = 7437
@@ -194,7 +194,7 @@ def test_a_file_without_a_token_is_refused(tmp_path: Path, held: str):
 
 
 def test_two_that_start_at_once_agree_on_one_token(tmp_path: Path):
-    program = "import sys; from engram.surfaces.guard import token_at; print(token_at(sys.argv[1]))"
+    program = "import sys; from engram.surfaces.server.guard import token_at; print(token_at(sys.argv[1]))"
     started = [
         subprocess.Popen([sys.executable, "-c", program, str(tmp_path / "new" / "token")], stdout=subprocess.PIPE)
         for _ in range(6)

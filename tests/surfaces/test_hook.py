@@ -15,8 +15,8 @@ import pytest
 
 import engram as package
 from engram.projects.protocol import INSTRUCTIONS
-from engram.surfaces import hook as hooks
-from engram.surfaces.hook import MOST_LOG, MOST_READ, PATIENCE
+from engram.surfaces.commands import hook as hooks
+from engram.surfaces.commands.hook import MOST_LOG, MOST_READ, PATIENCE
 from surfaces.driving import Driver, Result, child, environment
 from surfaces.test_startup import HEAVY
 

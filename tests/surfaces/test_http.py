@@ -16,8 +16,8 @@ import pytest
 from engram.errors import TABLE
 from engram.service import Engram
 from engram.surfaces.http import application, resources
-from engram.surfaces.openapi import describe
-from engram.surfaces.telling import INTERNAL, Counting, Lines, Metrics, route_of
+from engram.surfaces.http.openapi import describe
+from engram.surfaces.server.telling import INTERNAL, Counting, Lines, Metrics, route_of
 from surfaces.asgi import asked
 from surfaces.driving import child
 from surfaces.mcp_clients import Served, serving
@@ -242,7 +242,7 @@ def test_a_bug_before_anything_answers_is_told_in_the_form_of_every_error(caplog
 @pytest.mark.parametrize("name", ["engram.http", "mcp.server.runner", "uvicorn.error", "qdrant_client", "asyncio"])
 def test_whoever_logs_does_it_by_lines_of_json_that_quote_no_error(name: str):
     code = (
-        "import logging; from engram.surfaces.telling import to_stream; to_stream()\n"
+        "import logging; from engram.surfaces.server.telling import to_stream; to_stream()\n"
         f"try: raise ValueError('the numbat')\nexcept ValueError: logging.getLogger({name!r}).exception('it broke')"
     )
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stderr

@@ -9,7 +9,7 @@ import pytest
 
 from engram.errors import Conflict, Invalid, Unavailable
 from engram.projects.detect import project_of
-from engram.surfaces.init import run
+from engram.surfaces.commands.init import run
 
 
 @pytest.fixture

@@ -23,11 +23,11 @@ from attacks.ledger import tried
 from engram.errors import Forbidden, Invalid, Throttled, Unauthenticated, Unavailable
 from engram.model.caller import Caller
 from engram.model.grants import Grants
-from engram.surfaces import fetching
-from engram.surfaces import issuer as issuing
-from engram.surfaces.fetching import checked_url
-from engram.surfaces.identity import Claims, Denied, Identity
-from engram.surfaces.issuer import BadToken, Issuer, NoToken
+from engram.surfaces.server import fetching
+from engram.surfaces.server import issuer as issuing
+from engram.surfaces.server.fetching import checked_url
+from engram.surfaces.server.identity import Claims, Denied, Identity
+from engram.surfaces.server.issuer import BadToken, Issuer, NoToken
 
 GUIDE = Path(__file__).parents[2] / "docs" / "guides" / "server.md"
 ISSUER, AUDIENCE = "https://id.example.org", "https://memory.example.org"

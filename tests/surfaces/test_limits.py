@@ -1,6 +1,6 @@
 """How much one caller may ask for."""
 
-from engram.surfaces.limits import Limits
+from engram.surfaces.server.limits import Limits
 
 
 class Clock:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from engram.surfaces.login import token_for
+from engram.surfaces.commands.login import token_for
 from surfaces.driving import COMMAND, PATIENCE, child, environment
 from surfaces.identities import provider
 from surfaces.teams import Team, running

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from engram.surfaces.paper import UNCUT, cut, width_of
+from engram.surfaces.render.paper import UNCUT, cut, width_of
 
 
 @pytest.mark.parametrize(

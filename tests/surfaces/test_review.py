@@ -7,8 +7,8 @@ import pytest
 
 import engram
 from engram.service import Engram
-from engram.surfaces.paper import Paper
 from engram.surfaces.render import render
+from engram.surfaces.render.paper import Paper
 from engram.surfaces.review import walk
 from surfaces.driving import at_terminal, child
 

@@ -5,7 +5,7 @@ import shlex
 
 import pytest
 
-from engram.surfaces.serve import FLAGS, OPTIONS, _read, run
+from engram.surfaces.server.serve import FLAGS, OPTIONS, _read, run
 
 HELP = run.__doc__ or ""
 EXAMPLES = re.findall(r"^ +engram (serve .*|serve)$", HELP, re.MULTILINE)

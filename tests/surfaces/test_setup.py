@@ -13,9 +13,9 @@ import pytest
 
 from engram.errors import Conflict
 from engram.projects.agents import AGENTS
-from engram.surfaces import journal as journals
-from engram.surfaces.journal import Journal, digest, write_plain
-from engram.surfaces.setup import LONG, Change, _carried_out
+from engram.surfaces.commands import journal as journals
+from engram.surfaces.commands.journal import Journal, digest, write_plain
+from engram.surfaces.commands.setup import LONG, Change, _carried_out
 from surfaces.driving import Driver, at_terminal, environment
 
 CONFIGS = Path(__file__).resolve().parents[1] / "projects" / "configs"

@@ -2,8 +2,8 @@
 
 import pytest
 
-from engram.surfaces.paper import Paper
 from engram.surfaces.render import render
+from engram.surfaces.render.paper import Paper
 from sync.devices import Clock, Device, exchange, trusting
 
 EARLY, LATE = "The gateway listens on port 7000", "The gateway listens on port 7001"

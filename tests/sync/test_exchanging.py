@@ -6,8 +6,8 @@ import pytest
 
 from engram.errors import Conflict, Invalid
 from engram.model.event import intact
-from engram.surfaces.paper import Paper
 from engram.surfaces.render import render
+from engram.surfaces.render.paper import Paper
 from sync.devices import PLACE, Clock, Device, exchange, trusting
 
 

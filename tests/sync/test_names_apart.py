@@ -4,8 +4,8 @@ import pytest
 
 from engram.model.change import Change
 from engram.model.event import Draft, Edit, Event, Payload
-from engram.surfaces.paper import Paper
 from engram.surfaces.render import render
+from engram.surfaces.render.paper import Paper
 from engram.sync import chunks
 from engram.sync.place import Place
 from sync.devices import START, Device, exchange, trusting

@@ -3,7 +3,7 @@
 import pytest
 
 from engram.model.answers_look import Growth, Proposer
-from engram.surfaces.steps import told_of, worded
+from engram.surfaces.render.steps import told_of, worded
 from engram.surfaces.web import plots
 from engram.surfaces.web.drawing import broken
 from engram.surfaces.web.leading import led

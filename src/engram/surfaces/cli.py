@@ -104,7 +104,7 @@ def _command_first(words: list[str]) -> list[str]:
 
 def _run(words: list[str], screen: Screen) -> int:
     if words in ([], ["--json"]):
-        from engram.surfaces.welcome import run  # noqa: PLC0415 - start-up
+        from engram.surfaces.commands.welcome import run  # noqa: PLC0415 - start-up
 
         return run(json=screen.json)
     if words[0] in ("-h", "--help", "help"):
@@ -128,7 +128,8 @@ def _loaded() -> None:
 
 def home_of(name: str) -> str:
     """The module of the surfaces that a command which is no operation lives in."""
-    return {"config": "settings", "mcp": "mcp.command", "tui": "tui.command"}.get(name, name)
+    elsewhere = {"config": "commands.settings", "serve": "server.serve", "mcp": "mcp.command", "tui": "tui.command"}
+    return elsewhere.get(name, f"commands.{name}")
 
 
 def _extra(name: str, words: list[str], screen: Screen) -> int:
@@ -159,7 +160,7 @@ def _operate(words: list[str], screen: Screen) -> int:
     name = next((other for (first, flag), other in BY_FLAG.items() if first == name and flag in words), name)
     if name not in OPERATIONS:
         if {"-h", "--help"} & set(words):
-            from engram.surfaces.overview import beginning_with  # noqa: PLC0415 - start-up
+            from engram.surfaces.commands.overview import beginning_with  # noqa: PLC0415 - start-up
 
             if lines := beginning_with(name):
                 print("\n".join(lines))
@@ -191,7 +192,7 @@ def _operate(words: list[str], screen: Screen) -> int:
             raise
         notices = [] if name == "doctor" else engram.notices()  # a report has them
         if name == "sync":
-            from engram.surfaces.views import with_views  # noqa: PLC0415 - start-up
+            from engram.surfaces.commands.views import with_views  # noqa: PLC0415 - start-up
 
             answer = with_views(engram, answer)
         _show(answer, screen, quiet=name in ("export", "fetch", "rescue") and asked["path"] == "-", notices=notices)
@@ -297,8 +298,8 @@ def _show(
         told = {"warnings": [each._asdict() for each in notices]} if notices else {}
         print(json.dumps(shape(answer, answer.at) | told, ensure_ascii=False, indent=2))
         return
-    from engram.surfaces.paper import at_hand  # noqa: PLC0415 - start-up
     from engram.surfaces.render import render  # noqa: PLC0415 - start-up
+    from engram.surfaces.render.paper import at_hand  # noqa: PLC0415 - start-up
 
     if text := render(answer, at_hand(explain=screen.explain)):
         print(text)
@@ -321,7 +322,7 @@ def _complain(error: EngramError, screen: Screen) -> None:
 
 def _say_beside(message: str, hint: str, colour: str) -> None:
     """A sentence and the next step, on standard error."""
-    from engram.surfaces.paper import Paper, is_colourful, plain  # noqa: PLC0415 - start-up
+    from engram.surfaces.render.paper import Paper, is_colourful, plain  # noqa: PLC0415 - start-up
 
     print(Paper(colour=is_colourful(sys.stderr)).paint(f"engram: {plain(message)}", colour), file=sys.stderr)
     if hint:
@@ -350,8 +351,8 @@ def _logged() -> str:
 def _help(words: list[str]) -> int:
     if words:
         return _run([*words, "--help"], Screen())
-    from engram.surfaces.overview import overview  # noqa: PLC0415 - start-up
-    from engram.surfaces.paper import at_hand  # noqa: PLC0415 - start-up
+    from engram.surfaces.commands.overview import overview  # noqa: PLC0415 - start-up
+    from engram.surfaces.render.paper import at_hand  # noqa: PLC0415 - start-up
 
     print("\n".join(overview(EXTRA, at_hand().width)))
     return 0

@@ -161,7 +161,7 @@ class _Formatter(argparse.RawDescriptionHelpFormatter):
 
     def _fill_text(self, text: str, width: int, indent: str) -> str:
         """Prose folded to the width; what is indented, as examples are, stays in its lines."""
-        from engram.surfaces.paper import folded  # noqa: PLC0415 - where help is shown
+        from engram.surfaces.render.paper import folded  # noqa: PLC0415 - where help is shown
 
         if max(map(len, text.splitlines()), default=0) <= width:
             return text

@@ -14,8 +14,8 @@ from engram.errors import Conflict, EngramError, Invalid, Unconfirmed
 from engram.model.answers import Candidate, Changed
 from engram.model.memory import Memory
 from engram.service import Engram
-from engram.surfaces.paper import Paper, ago, at_hand, cut, plain
 from engram.surfaces.render import beside, besides_text, why_it_waits
+from engram.surfaces.render.paper import Paper, ago, at_hand, cut, plain
 
 KEYS = {
     "a": "approve",

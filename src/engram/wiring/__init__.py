@@ -231,7 +231,7 @@ def _syncing(
         ledger = _which_org
 
     def secret(remote: str, url: str) -> str:
-        from engram.surfaces.login import token_for  # noqa: PLC0415 - start-up
+        from engram.surfaces.commands.login import token_for  # noqa: PLC0415 - start-up
 
         name = f"ENGRAM_REMOTE_TOKEN_{remote.upper().replace('-', '_')}"
         said = environment.get(name, "") or config.secret_of(environment, remote)

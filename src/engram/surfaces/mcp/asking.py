@@ -19,8 +19,8 @@ from engram.model.memory import Context, Memory
 from engram.model.scope import Scope
 from engram.service import Engram
 from engram.surfaces import rewording
-from engram.surfaces.paper import plain
 from engram.surfaces.render import beside, besides_text
+from engram.surfaces.render.paper import plain
 from engram.surfaces.rewording import Tools
 
 KEY = "memory"

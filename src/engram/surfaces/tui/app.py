@@ -18,9 +18,9 @@ from engram.model.answers import Changed, Remembered
 from engram.model.event import Event
 from engram.model.memory import Memory, standing
 from engram.service import Engram
-from engram.surfaces.paper import Paper, cut
 from engram.surfaces.render import DONE, OUTCOMES, render
-from engram.surfaces.steps import act, acts
+from engram.surfaces.render.paper import Paper, cut
+from engram.surfaces.render.steps import act, acts
 from engram.surfaces.tui.dialogs import Keys, Line, Words
 from engram.surfaces.tui.panes import HANGS, History, Inbox, Pane, Search, hung
 

@@ -15,7 +15,7 @@ from starlette.routing import Route
 
 from engram.errors import EngramError, Forbidden, Invalid, NotFound, Unauthenticated
 from engram.service import Engram
-from engram.surfaces.telling import CALLER, route_of
+from engram.surfaces.server.telling import CALLER, route_of
 from engram.surfaces.web import (
     cited,
     graph,

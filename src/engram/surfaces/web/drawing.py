@@ -6,7 +6,7 @@ from typing import NamedTuple
 from markupsafe import Markup
 
 from engram.model.answers_look import Edge, Graph, Node
-from engram.surfaces.paper import cut, plain
+from engram.surfaces.render.paper import cut, plain
 from engram.surfaces.web.frame import address
 
 

@@ -15,10 +15,10 @@ from engram.errors import EngramError, Invalid
 from engram.model.memory import Memory, standing, voice
 from engram.model.scope import LEVELS
 from engram.service import Engram
-from engram.surfaces.guard import PAGES
-from engram.surfaces.paper import ago, count, moment
-from engram.surfaces.render_assets import assets_edited, bytes_in_words, moved
-from engram.surfaces.steps import act, field_named, said, worded
+from engram.surfaces.render.assets import assets_edited, bytes_in_words, moved
+from engram.surfaces.render.paper import ago, count, moment
+from engram.surfaces.render.steps import act, field_named, said, worded
+from engram.surfaces.server.guard import PAGES
 from engram.surfaces.web.leading import led
 from engram.surfaces.web.visits import Visit
 from engram.surfaces.web.wording import compared, marked, short, shown, sides

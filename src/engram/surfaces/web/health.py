@@ -14,7 +14,7 @@ from engram.model.answers_look import Trends
 from engram.model.answers_store import Hygiene, HygieneRow, Report
 from engram.model.answers_sync import RemoteRow
 from engram.model.caller import Caller
-from engram.surfaces.paper import ago, count
+from engram.surfaces.render.paper import ago, count
 from engram.surfaces.web.frame import Asked, Page, Tab, address
 from engram.surfaces.web.mends import MENDS
 

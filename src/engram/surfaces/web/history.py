@@ -4,8 +4,8 @@ from starlette.responses import HTMLResponse, Response
 
 from engram.errors import Unconfirmed
 from engram.model.answers import Undone
-from engram.surfaces.paper import count, cut
-from engram.surfaces.steps import acts, sessions_in, tells, told_of
+from engram.surfaces.render.paper import count, cut
+from engram.surfaces.render.steps import acts, sessions_in, tells, told_of
 from engram.surfaces.web.frame import DONE, HEADERS, Asked, Page, Tab
 
 TABS = (Tab("history", "/history", "History", "h"),)

@@ -11,10 +11,10 @@ from engram.model.answers import Candidate, Changed
 from engram.model.memory import CURATED, Citation, Memory
 from engram.model.session import Session
 from engram.service import Engram
-from engram.surfaces.paper import count, cut
 from engram.surfaces.render import beside as stands_beside
 from engram.surfaces.render import why_it_waits
-from engram.surfaces.steps import worded
+from engram.surfaces.render.paper import count, cut
+from engram.surfaces.render.steps import worded
 from engram.surfaces.web.frame import HEADERS, Asked, Page, Tab, address
 from engram.surfaces.web.sessions import sessions_of
 

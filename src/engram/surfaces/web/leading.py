@@ -4,9 +4,9 @@ import re
 
 from markupsafe import Markup, escape
 
-from engram.surfaces.guard import PAGES
 from engram.surfaces.mentions import Mention, mentioned
 from engram.surfaces.pages import place_of
+from engram.surfaces.server.guard import PAGES
 from engram.surfaces.web.wording import shown
 
 HANDLE = re.compile(r"\bmem-\d{4,9}\b")

@@ -9,9 +9,9 @@ from starlette.responses import Response
 from engram.errors import Conflict, NotFound
 from engram.model.answers_work import Relatives
 from engram.model.memory import Memory
-from engram.surfaces.http_assets import as_file
+from engram.surfaces.http.assets import as_file
+from engram.surfaces.render.steps import told_of
 from engram.surfaces.shapes import shape
-from engram.surfaces.steps import told_of
 from engram.surfaces.web.frame import Asked, Page, Tab
 
 TABS: tuple[Tab, ...] = ()

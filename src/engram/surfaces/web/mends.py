@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from engram.service import Engram
-from engram.surfaces.paper import count
-from engram.surfaces.render_assets import bytes_in_words
+from engram.surfaces.render.assets import bytes_in_words
+from engram.surfaces.render.paper import count
 
 
 class Mended(NamedTuple):

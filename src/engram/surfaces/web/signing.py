@@ -19,11 +19,11 @@ from starlette.routing import Route
 from engram.errors import EngramError, Unauthenticated, Unavailable
 from engram.model.caller import Caller
 from engram.service import Engram
-from engram.surfaces.fetching import checked_url, discovery_of, document, exchange, trouble_with
-from engram.surfaces.identity import SCOPES, Denied, Identity
-from engram.surfaces.limits import Limits, throttled
-from engram.surfaces.team import origin_of
-from engram.surfaces.telling import note
+from engram.surfaces.server.fetching import checked_url, discovery_of, document, exchange, trouble_with
+from engram.surfaces.server.identity import SCOPES, Denied, Identity
+from engram.surfaces.server.limits import Limits, throttled
+from engram.surfaces.server.team import origin_of
+from engram.surfaces.server.telling import note
 from engram.surfaces.web.app import Cookie, Entrance, onward
 from engram.surfaces.web.frame import BASE, HEADERS, templates
 from engram.surfaces.web.visits import Visit, Visits
