@@ -3,7 +3,7 @@
 import pytest
 
 from engram.model.scope import Scope
-from engram.rules.candidates import at_odds, is_brief, is_statement, suspicion, topic
+from engram.rules.candidates import clashing, is_brief, is_statement, suspicion, topic
 from rules.world import memory as made
 
 
@@ -229,7 +229,7 @@ def test_two_telling_words_are_brief_however_many_small_ones_stand_between_and_t
 def test_what_says_one_thing_differently_is_at_odds_and_what_is_merely_alike_is_not():
     said = ("We deploy on Wednesdays", "Node 18 is required", "Feature flags are stored in Redis")
     other = ("We deploy on Fridays", "Node 20 is required", "Feature flags live in Postgres, not in Redis")
-    pairs = at_odds([memory(text, text) for text in (*said, *other)])
+    pairs = clashing([memory(text, text) for text in (*said, *other)])
 
     assert [(one.text, another.text) for one, another in pairs] == list(zip(said, other, strict=True))[:2]
 
@@ -237,8 +237,8 @@ def test_what_says_one_thing_differently_is_at_odds_and_what_is_merely_alike_is_
 def test_what_differs_in_one_word_from_many_is_one_of_a_list():
     days = [memory(f"We deploy on {day}", day) for day in ("Mondays", "Tuesdays", "Fridays")]
 
-    assert len(at_odds(days)) == 3
-    assert at_odds([*days, memory("We deploy on Sundays", "Sundays")]) == []
+    assert len(clashing(days)) == 3
+    assert clashing([*days, memory("We deploy on Sundays", "Sundays")]) == []
 
 
 def test_only_what_holds_in_one_place_is_at_odds_and_a_proposal_with_what_it_amends_is_not():
@@ -247,21 +247,21 @@ def test_only_what_holds_in_one_place_is_at_odds_and_a_proposal_with_what_it_ame
         memory("Node 20 is required", "b", scope=Scope.parse("agent:x")),
     )
 
-    assert at_odds([here, there]) == []
-    assert at_odds([here, memory("Node 20 is required", "b", amends="a")]) == []
-    assert at_odds([memory("Node 20 is required", "b", amends="a"), here]) == []
+    assert clashing([here, there]) == []
+    assert clashing([here, memory("Node 20 is required", "b", amends="a")]) == []
+    assert clashing([memory("Node 20 is required", "b", amends="a"), here]) == []
 
 
 def test_the_first_forty_are_compared():
     others = [memory(f"{letter * 5} {letter * 6} {letter * 7}", letter) for letter in map(chr, range(0x430, 0x44F))]
     pair = [memory("Node 18 is required", "a"), memory("Node 20 is required", "b")]
 
-    assert len(at_odds([*others, *pair])) == 1
-    assert at_odds([*others, *(memory(f"{text.text} x", f"{text.id}x") for text in others), *pair]) == []
+    assert len(clashing([*others, *pair])) == 1
+    assert clashing([*others, *(memory(f"{text.text} x", f"{text.id}x") for text in others), *pair]) == []
 
 
 def test_two_words_of_five_and_another_number_are_enough_to_be_at_odds():
     one, other = memory("Alpha beta gamma delta omega 18", "a"), memory("Alpha beta kappa sigma theta 20", "b")
 
-    assert at_odds([one, other]) == [(one, other)]
-    assert at_odds([one, memory("Alpha theta kappa sigma lambda 20", "b")]) == []
+    assert clashing([one, other]) == [(one, other)]
+    assert clashing([one, memory("Alpha theta kappa sigma lambda 20", "b")]) == []

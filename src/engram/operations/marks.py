@@ -8,7 +8,7 @@ from engram.model.memory import Memory, standing
 from engram.model.record import NONE
 from engram.model.relation import Relation
 from engram.operations.base import Call
-from engram.rules.candidates import at_odds
+from engram.rules.candidates import clashing
 from engram.rules.relations import mark, suspected
 
 MOST_LOOKED_AT = 200
@@ -32,7 +32,7 @@ def marks(call: Call, memories: Sequence[Memory]) -> Mapping[str, tuple[str, ...
     told = {one.id: [*_told(call, one.id, telling, known)] for one in memories}
     spoken_of = {frozenset((one.from_id, one.to_id)) for one in relations}
     live = [one for one in memories if standing(one, call.now, call.caller.view) == "live"]
-    for first, second in at_odds(live):
+    for first, second in clashing(live):
         if frozenset((first.id, second.id)) not in spoken_of:
             told[first.id].append(suspected(second))
             told[second.id].append(suspected(first))

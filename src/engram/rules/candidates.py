@@ -2,7 +2,7 @@
 
     topic       the words that say what a memory is about
     suspicion   why two memories may not both hold, and how surely; None where nothing speaks for it
-    at_odds     which of some memories say one thing of one topic differently
+    clashing    which of some memories say one thing of one topic differently
     other_word  the one word in which two short statements differ
 
 Nothing is held or hidden by a suspicion: somebody is asked. So it may be wrong where `likeness.contradiction`,
@@ -92,7 +92,7 @@ def suspicion(new: Memory, other: Memory, near: float | None = None) -> Suspicio
     return Suspicion(why, round(min(score, SURE), 2))
 
 
-def at_odds(memories: Sequence[Memory]) -> list[tuple[Memory, Memory]]:
+def clashing(memories: Sequence[Memory]) -> list[tuple[Memory, Memory]]:
     """The pairs among some memories of one place that say one thing of one topic differently: "30 days", "90 days".
 
     It is the plain part of a suspicion: another value or another word, and never mere likeness. What differs like
