@@ -219,8 +219,13 @@ def test_the_store_itself_is_looked_after_by_who_runs_it_and_by_admins_of_the_or
 
 def test_an_agent_is_no_person_and_its_confirmation_does_not_count():
     require_person(request(PERSON), "do it")
-    with pytest.raises(Forbidden, match="Only a person may do it"):
-        require_person(request(AGENT), "do it")
+    for command, step in (
+        ("", "Ask the person to do it."),
+        ("engram do", "Nothing was done. Ask the person: engram do."),
+    ):
+        with pytest.raises(Forbidden, match="Only a person may do it") as refused:
+            require_person(request(AGENT), "do it", command)
+        assert refused.value.hint == step
     require_confirmation(request(PERSON, confirmed="terminal"), "why")
     for asked in (request(PERSON), request(AGENT, confirmed="terminal")):
         with pytest.raises(Unconfirmed):

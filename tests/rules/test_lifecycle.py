@@ -4,7 +4,7 @@ import pytest
 
 from engram.errors import Conflict, Forbidden, Unconfirmed
 from engram.model.change import Change
-from engram.model.memory import CURATED, Citation, Memory
+from engram.model.memory import CURATED, Citation, Context, Memory
 from engram.model.record import replace
 from engram.model.scope import Scope
 from engram.rules import lifecycle
@@ -482,3 +482,19 @@ def test_what_is_compared_with_itself_or_with_a_ring_of_others_is_decided_all_th
 def test_what_does_not_wait_is_refused_with_the_state_it_is_in(fields, state):
     with pytest.raises(Conflict, match=f"it is {state}, not pending"):
         lifecycle.promote(memory(**fields), request())
+
+
+def test_what_an_approval_cites_brings_the_repository_it_is_of_where_none_was_known():
+    cited, other = (Citation("file", each) for each in ("a.py", "b.py"))
+    here, there = Context(repo="here"), Context(repo="there")
+
+    def after(amended: Context, said: Context, *citations: Citation) -> Context:
+        base = memory("a", "We lint", status="promoted", citations=(cited,), context=amended)
+        waits = replace(base, id="p", amends="a", status="pending", citations=citations, context=said)
+        return lifecycle.promote(waits, request(PERSON), amended=base, base=base)[1].context
+
+    assert after(Context(), there, cited, other) == there
+    assert after(here, there, cited, other) == here
+    assert after(Context(), there, cited) == Context()
+    assert after(here, Context(), cited, other) == here
+    assert after(Context(branch="x"), Context(branch="y"), cited, other) == Context(branch="x")

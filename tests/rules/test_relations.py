@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engram.errors import Conflict, Forbidden, Invalid, NotFound
-from engram.model.memory import Memory
+from engram.model.memory import CURATED, Memory
+from engram.model.record import replace
 from engram.model.relation import Relation, RelationKind
 from engram.rules import relations
 from engram.rules.relations import Verdict, pair_id
@@ -714,3 +715,14 @@ def test_who_judged_is_a_name_of_one_line(said: dict[str, str], why: str):
 def test_a_suspicion_is_said_in_the_words_of_a_proposal():
     other = memory("first", handle="mem-0007")
     assert relations.suspected(other) == "may conflict with mem-0007"
+
+
+def test_what_stands_firm_and_is_ones_own_and_in_use_is_spared_by_a_verdict():
+    mine = memory("first", tier=CURATED)
+    others = (
+        replace(mine, replaced_by="x"),
+        replace(mine, owner="somebody else"),
+        replace(mine, tier=1, origin="inferred", source="tool:remember"),
+    )
+
+    assert relations.spared([(known(), one) for one in (mine, *others)], request()) == [mine]
