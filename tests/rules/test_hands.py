@@ -234,3 +234,14 @@ def test_a_refused_text_whose_place_is_taken_claims_nothing():
     change = changed((None, refused), held=[known])
 
     assert (change.puts[0].apart, change.claims["refused"]) == (True, ())
+
+
+def test_a_tier_that_an_item_says_is_kept_whatever_its_kind_would_have():
+    assert HANDS.added(memory(kind="config", tier=2), frozenset({"decay"}), NOW).tier == 2
+
+
+def test_of_several_that_want_one_place_in_one_change_only_the_first_has_it():
+    first, other, last = (memory(id, text) for id, text in (("a", "We lint"), ("b", "We test"), ("c", "We lint")))
+    puts = changed((None, first), (None, other), (None, last)).puts
+
+    assert [(each.id, each.apart) for each in puts] == [("a", False), ("b", False), ("c", True)]
