@@ -516,3 +516,35 @@ def test_other_words_under_a_key_are_said_anew_whatever_became_of_the_old_ones()
         found = said(Known(keyed=memory(key="deploy", **out)), text=OTHER_TEXT, key="deploy")
         assert (found.outcome, found.memory.id, found.memory.status) == ("revised", "memory-1", "promoted")
         assert (found.memory.text, found.memory.forgotten_at) == (OTHER_TEXT, None)
+
+
+def test_the_repository_goes_with_what_is_cited():
+    here, there = Context(repo="here"), Context(repo="there")
+    cited, other = (Citation("file", each) for each in ("a.py", "b.py"))
+
+    def repo(old: Context, said: Context, *, citing: bool = True, **fields: Any) -> str:
+        known = memory(context=old, citations=(cited,) if citing else ())
+        return revised(known, text=OTHER_TEXT, context=said, **fields).memory.context.repo
+
+    assert repo(here, there) == "here"
+    assert repo(Context(), there) == "there"
+    assert repo(here, there, citations=(other,)) == "there"
+    assert repo(here, there, citations=(cited,)) == "here"
+    assert repo(here, Context(branch="x"), citations=(other,)) == "here"
+    assert repo(here, there, branch="there#x") == "there"
+    assert repo(here, there, citations=(other,), citing=False) == "there"
+
+
+def test_a_repeat_that_cites_something_brings_the_repository_where_none_was_known():
+    here, there = Context(repo="here"), Context(repo="there")
+    cited = (Citation("file", "a.py"),)
+
+    def repo(old: Context, said: Context, citations: tuple[Citation, ...] | None) -> str:
+        known = memory(context=old)
+        proposal = Proposal(known.text, context=said, citations=citations)
+        return admit(proposal, Known(twins=(known,)), AUTO, request(AGENT, now=NOW)).memory.context.repo
+
+    assert [repo(Context(), there, cited), repo(here, there, cited), repo(here, Context(), cited)] == [
+        *("there", "here", "here")
+    ]
+    assert repo(Context(), there, None) == ""

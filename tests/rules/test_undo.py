@@ -272,8 +272,9 @@ def test_what_was_removed_comes_back_once_and_to_its_owner_alone(world):
 def test_a_step_on_what_is_gone_cannot_be_taken_back(world):
     kept = world.person.remember("A thing").memory
     world.person.revise(kept.id, importance=9)
-    with pytest.raises(Conflict, match=rf"Event 2 \(revise\) cannot be undone: {kept.id} is gone"):
+    with pytest.raises(Conflict, match=rf"Event 2 \(revise\) cannot be undone: {kept.id} is gone") as refused:
         undo([world.events()[-1]], {}, request())
+    assert refused.value.hint == "Undo what removed it first: engram history."
 
 
 def test_what_somebody_proposes_to_change_is_not_undone(world):
