@@ -10,7 +10,7 @@ from engram.model.caller import Caller
 from engram.model.memory import NOWHERE, Context
 from engram.model.scope import GLOBAL, Scope
 from engram.model.session import Session, session_id
-from engram.rules.sessions import at_work, begin, called, end
+from engram.rules.sessions import at_work, begin, called, end, is_begun_in
 from rules.world import AGENT, PERSON, START, request
 
 
@@ -65,3 +65,12 @@ def test_what_an_agent_says_belongs_to_the_one_session_that_it_has_under_way():
     assert at_work([mine, other, over], AGENT) == "monday"
     assert at_work([mine, second], AGENT) == at_work([other, over], AGENT) == at_work([], AGENT) == ""
     assert at_work([session()], PERSON) == ""
+
+
+def test_a_session_is_begun_in_its_own_scope_or_in_the_one_it_was_begun_from():
+    here, there, elsewhere = (Scope.parse(f"project:{name}") for name in ("api", "web", "docs"))
+    session = Session(
+        id="s", name="monday", scope=there, owner="", started_at=START, context=Context(project=str(here))
+    )
+
+    assert [is_begun_in(session, home) for home in (here, there, elsewhere)] == [True, True, False]
