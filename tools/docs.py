@@ -24,8 +24,8 @@ from engram.operations.base import Operation
 from engram.rules.kinds import TABLE, Kind
 from engram.surfaces import cli
 from engram.surfaces.commands.overview import MACHINE, sections
-from engram.surfaces.http import resources
 from engram.surfaces.http.openapi import describe
+from engram.surfaces.http.routes import resources
 from engram.surfaces.parsing import parser_for
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -21,7 +21,7 @@ from engram.projects import forms as hooks
 from engram.projects import jsonc
 from engram.rules.redact import redact
 from engram.service import OPERATIONS, Engram
-from engram.surfaces.http import _object
+from engram.surfaces.http.routes import _object
 from engram.surfaces.schemas import arguments
 from engram.sync import chunks
 

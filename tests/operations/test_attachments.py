@@ -15,7 +15,7 @@ from engram.model.caller import Caller
 from engram.model.memory import Asset
 from engram.operations import blobs as bytes_of
 from engram.service import Engram
-from engram.surfaces.render import render
+from engram.surfaces.render.answers import render
 from engram.surfaces.render.paper import Paper
 from engram.surfaces.review import told as reviewed
 

@@ -7,7 +7,7 @@ import pytest
 from engram.errors import Invalid
 from engram.model.scope import Scope
 from engram.model.text import tokens
-from engram.surfaces.render import FACTORS
+from engram.surfaces.render.answers import FACTORS
 from rules.world import AGENT, World
 
 

@@ -14,7 +14,7 @@ from engram.operations.routing import agent_view
 from engram.service import Engram
 from engram.surfaces.mcp import pages
 from engram.surfaces.mcp.tools import native
-from engram.surfaces.render import render
+from engram.surfaces.render.answers import render
 from engram.surfaces.render.paper import Paper
 from engram.surfaces.web.app import PARTS
 from engram.surfaces.web.frame import Asked, Look

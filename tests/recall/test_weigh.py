@@ -28,7 +28,7 @@ from engram.recall.weigh import (
     relevance,
     weigh,
 )
-from engram.surfaces.render import FACTORS
+from engram.surfaces.render.answers import FACTORS
 from rules.world import START, memory
 
 NOW = START + timedelta(days=30)

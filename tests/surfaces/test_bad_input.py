@@ -392,7 +392,8 @@ NOBODY = 65534 if os.getuid() == 0 else os.getuid()
 
 DROPPED = """
 import os, sys
-from engram.surfaces import cli, parsing, render, review, shapes
+from engram.surfaces import cli, parsing, review, shapes
+from engram.surfaces.render import answers
 import engram.engines.sqlite, engram.interop.jsonl, difflib, json, tomllib
 user = int(sys.argv[1])
 os.environ["ENGRAM_STORE"], store = "ram:", os.environ["ENGRAM_STORE"]

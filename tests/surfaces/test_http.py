@@ -15,8 +15,8 @@ import pytest
 
 from engram.errors import TABLE
 from engram.service import Engram
-from engram.surfaces.http import application, resources
 from engram.surfaces.http.openapi import describe
+from engram.surfaces.http.routes import application, resources
 from engram.surfaces.server.telling import INTERNAL, Counting, Lines, Metrics, route_of
 from surfaces.asgi import asked
 from surfaces.driving import child

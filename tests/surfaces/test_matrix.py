@@ -14,7 +14,7 @@ from engines.servers import database_url
 from engram.engines.postgres import PostgresEngine
 from engram.engines.postgres_database import Database
 from engram.model.scope import Scope
-from engram.surfaces.http import resources
+from engram.surfaces.http.routes import resources
 from engram.surfaces.mcp.tools import SHOWN
 from surfaces.identities import provider
 from surfaces.matrices import (

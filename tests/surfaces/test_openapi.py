@@ -27,9 +27,9 @@ from starlette.routing import Route
 from attacks.ledger import tried
 from engines.asking import NASTY, UNHELD
 from engines.servers import database_url
-from engram.surfaces.http import application, resources
 from engram.surfaces.http.openapi import describe
 from engram.surfaces.http.openapi_examples import SAID
+from engram.surfaces.http.routes import application, resources
 from engram.surfaces.server.guard import Guard
 from surfaces.asgi import asked
 from surfaces.identities import provider

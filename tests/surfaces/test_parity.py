@@ -21,13 +21,13 @@ from engram.model.answers import Answer
 from engram.model.marks import marked
 from engram.operations import parameters as prose
 from engram.service import OPERATIONS, Engram, Operation
-from engram.surfaces.http import application, resources
 from engram.surfaces.http.openapi import describe
+from engram.surfaces.http.routes import application, resources
 from engram.surfaces.mcp.compact import compact
 from engram.surfaces.mcp.server import build
 from engram.surfaces.mcp.tools import SHOWN
 from engram.surfaces.parsing import parameters, parse, parser_for
-from engram.surfaces.render import RENDERERS, render
+from engram.surfaces.render.answers import RENDERERS, render
 from engram.surfaces.render.paper import Paper
 from engram.surfaces.rewording import Tools, as_routes, reword, told
 from engram.surfaces.shapes import shape

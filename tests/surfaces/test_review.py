@@ -7,7 +7,7 @@ import pytest
 
 import engram
 from engram.service import Engram
-from engram.surfaces.render import render
+from engram.surfaces.render.answers import render
 from engram.surfaces.render.paper import Paper
 from engram.surfaces.review import walk
 from surfaces.driving import at_terminal, child

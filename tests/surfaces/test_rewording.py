@@ -16,7 +16,7 @@ from engram.model.change import Finding
 from engram.service import OPERATIONS
 from engram.surfaces import rewording
 from engram.surfaces.cli import EXTRA
-from engram.surfaces.http import resources
+from engram.surfaces.http.routes import resources
 from engram.surfaces.mcp.tools import SHOWN
 from engram.surfaces.mentions import mentioned
 from engram.surfaces.rewording import SENTENCES, Tools, as_routes

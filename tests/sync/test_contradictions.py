@@ -2,7 +2,7 @@
 
 import pytest
 
-from engram.surfaces.render import render
+from engram.surfaces.render.answers import render
 from engram.surfaces.render.paper import Paper
 from sync.devices import Clock, Device, exchange, trusting
 

@@ -6,7 +6,7 @@ import pytest
 
 from engram.errors import Conflict, Invalid
 from engram.model.event import intact
-from engram.surfaces.render import render
+from engram.surfaces.render.answers import render
 from engram.surfaces.render.paper import Paper
 from sync.devices import PLACE, Clock, Device, exchange, trusting
 

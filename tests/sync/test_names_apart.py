@@ -4,7 +4,7 @@ import pytest
 
 from engram.model.change import Change
 from engram.model.event import Draft, Edit, Event, Payload
-from engram.surfaces.render import render
+from engram.surfaces.render.answers import render
 from engram.surfaces.render.paper import Paper
 from engram.sync import chunks
 from engram.sync.place import Place

@@ -5,7 +5,7 @@ import subprocess
 import pytest
 
 from engram.errors import Conflict, Forbidden, Invalid, NotFound, Unauthenticated, Unavailable
-from engram.surfaces.render import render
+from engram.surfaces.render.answers import render
 from engram.surfaces.render.paper import Paper, count
 from sync.chunk_server import Keeper, served
 from sync.devices import Device

@@ -59,8 +59,9 @@ def session_begin(
     context = _merged(call.context, {name: value for name, value in given.items() if value})
     known = _named(call, name)
     place = scope_named(call, scope) if scope else call.home
-    if place != call.home and not context.project:
-        context = _merged(context, {"project": str(call.home)})
+    with suppress(Conflict):  # a folder that may be several projects is none that it was begun from
+        if place != call.home and not context.project:
+            context = _merged(context, {"project": str(call.home)})
     _settle(call)
     change = sessions.begin(known, name, place, context, call.request())
     if change is None:

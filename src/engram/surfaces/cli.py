@@ -298,7 +298,7 @@ def _show(
         told = {"warnings": [each._asdict() for each in notices]} if notices else {}
         print(json.dumps(shape(answer, answer.at) | told, ensure_ascii=False, indent=2))
         return
-    from engram.surfaces.render import render  # noqa: PLC0415 - start-up
+    from engram.surfaces.render.answers import render  # noqa: PLC0415 - start-up
     from engram.surfaces.render.paper import at_hand  # noqa: PLC0415 - start-up
 
     if text := render(answer, at_hand(explain=screen.explain)):

@@ -14,7 +14,7 @@ from engram.errors import Conflict, EngramError, Invalid, Unconfirmed
 from engram.model.answers import Candidate, Changed
 from engram.model.memory import Memory
 from engram.service import Engram
-from engram.surfaces.render import beside, besides_text, why_it_waits
+from engram.surfaces.render.answers import beside, besides_text, why_it_waits
 from engram.surfaces.render.paper import Paper, ago, at_hand, cut, plain
 
 KEYS = {

@@ -18,7 +18,7 @@ from engram.surfaces.http.openapi_parts import BYTES, PROBLEM, TEXT, example_of,
 from engram.surfaces.schemas import arguments
 
 if TYPE_CHECKING:
-    from engram.surfaces.http import Resource
+    from engram.surfaces.http.routes import Resource
 
 PLAIN: Mapping[Any, Mapping[str, Any]] = {
     str: TEXT,

@@ -19,7 +19,7 @@ from engram.model.memory import Context, Memory
 from engram.model.scope import Scope
 from engram.service import Engram
 from engram.surfaces import rewording
-from engram.surfaces.render import beside, besides_text
+from engram.surfaces.render.answers import beside, besides_text
 from engram.surfaces.render.paper import plain
 from engram.surfaces.rewording import Tools
 

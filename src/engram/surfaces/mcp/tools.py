@@ -10,7 +10,7 @@ from engram.model.memory import Memory
 from engram.service import OPERATIONS
 from engram.surfaces.mcp.compact import compact
 from engram.surfaces.mcp.pages import PROMPTS
-from engram.surfaces.render import render
+from engram.surfaces.render.answers import render
 from engram.surfaces.render.paper import Paper
 from engram.surfaces.schemas import Arguments, arguments
 

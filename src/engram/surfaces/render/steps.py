@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from engram.model.event import Edit, Event
 from engram.model.evidence import cited_as
 from engram.model.memory import Memory
-from engram.surfaces.render import HELD, told
+from engram.surfaces.render.answers import HELD, told
 from engram.surfaces.render.paper import moment
 
 MOST_TOLD = 5

@@ -17,9 +17,9 @@ from engram.interop.tools import Profile
 from engram.model.caller import UNNAMED, Caller
 from engram.model.grants import Grants
 from engram.service import Engram
-from engram.surfaces import http
-from engram.surfaces.http import Opens
+from engram.surfaces.http import routes as http
 from engram.surfaces.http.assets import is_upload
+from engram.surfaces.http.routes import Opens
 from engram.surfaces.mcp.holding import Held
 from engram.surfaces.mcp.server import build
 from engram.surfaces.server.guard import MOST_BYTES, PAGES, App, Guard

@@ -18,7 +18,7 @@ from engram.model.answers import Changed, Remembered
 from engram.model.event import Event
 from engram.model.memory import Memory, standing
 from engram.service import Engram
-from engram.surfaces.render import DONE, OUTCOMES, render
+from engram.surfaces.render.answers import DONE, OUTCOMES, render
 from engram.surfaces.render.paper import Paper, cut
 from engram.surfaces.render.steps import act, acts
 from engram.surfaces.tui.dialogs import Keys, Line, Words

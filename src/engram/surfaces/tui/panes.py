@@ -18,7 +18,7 @@ from engram.model.answers_look import Found
 from engram.model.event import Edit, Event
 from engram.model.memory import Asset, Memory
 from engram.service import Engram
-from engram.surfaces.render import FACTORS, HELD_BACK, name_in, render
+from engram.surfaces.render.answers import FACTORS, HELD_BACK, name_in, render
 from engram.surfaces.render.assets import asset_told
 from engram.surfaces.render.paper import Paper, count, cut, few, moment, plain
 from engram.surfaces.render.steps import act, did, field_named, tells, told_of, worded

@@ -11,8 +11,8 @@ from engram.model.answers import Candidate, Changed
 from engram.model.memory import CURATED, Citation, Memory
 from engram.model.session import Session
 from engram.service import Engram
-from engram.surfaces.render import beside as stands_beside
-from engram.surfaces.render import why_it_waits
+from engram.surfaces.render.answers import beside as stands_beside
+from engram.surfaces.render.answers import why_it_waits
 from engram.surfaces.render.paper import count, cut
 from engram.surfaces.render.steps import worded
 from engram.surfaces.web.frame import HEADERS, Asked, Page, Tab, address

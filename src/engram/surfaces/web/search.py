@@ -8,7 +8,7 @@ from starlette.responses import Response
 
 from engram.errors import EngramError, Invalid
 from engram.model.memory import STANDINGS
-from engram.surfaces.render import FACTORS
+from engram.surfaces.render.answers import FACTORS
 from engram.surfaces.web import plots
 from engram.surfaces.web.frame import Asked, Page, Tab
 
