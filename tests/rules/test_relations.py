@@ -453,6 +453,32 @@ def test_what_is_promoted_again_replaces_all_that_came_after_it(world):
     assert live(world) == [third.text]
 
 
+def test_an_agent_cannot_bring_back_what_a_persons_verdict_put_out_of_use(world):
+    old, new = (world.agent.remember(text).memory for text in ("Lint with flake8", "Linting moved to pylint"))
+    world.person.relate(new.id, old.id, "supersedes")
+
+    with pytest.raises(Conflict, match="judged already: supersedes"):
+        world.agent.relate(old.id, new.id, "compatible")
+    assert live(world) == [new.text]
+    world.person.relate(old.id, new.id, "compatible")
+    assert set(live(world)) == {old.text, new.text}
+
+
+def test_an_approval_by_the_revision_looked_at_does_not_replace_what_was_not_seen(world):
+    old = world.person.remember("The build runs on Jenkins").memory
+    waits = world.agent.remember("Alex is the release manager", kind="people").memory
+    world.agent.relate(waits.id, old.id, "supersedes")
+
+    with pytest.raises(Conflict, match="is at revision 2, not 1"):
+        world.person.promote(waits.id, revision=waits.revision, confirm=True)
+    assert not world.now(old.id).replaced_by
+    [candidate] = world.person.queue().candidates
+    world.person.promote(waits.id, revision=candidate.memory.revision, confirm=True)
+    assert world.now(old.id).replaced_by == waits.id
+    with pytest.raises(Conflict, match="judged already: supersedes"):  # the approval was a person's verdict
+        world.agent.relate(old.id, waits.id, "compatible")
+
+
 def test_a_ring_of_conflicts_is_shown_whole_from_each_of_its_memories(world):
     one, two_, three = (
         world.agent.remember(text).memory
@@ -541,6 +567,33 @@ def test_a_proposal_gives_way_to_another_that_waits_and_a_judgement_does_not():
         judged(waiting, kind="supersedes", before=known(), caller=AGENT)
     with pytest.raises(Conflict, match="judged already: conflicts"):
         judged(FIRST, memory("rule", tier=3, replaced_by="first"), before=known(), caller=AGENT)
+
+
+def test_what_a_person_judged_no_agent_judges_anew_and_a_person_does():
+    theirs = known(approved_by="alex")
+
+    for kind in ("compatible", "conflicts"):
+        with pytest.raises(Conflict, match="first~second was judged already: conflicts") as told:
+            judged(SECOND, FIRST, kind=kind, before=theirs, caller=AGENT)
+        assert "A person judges it anew: engram judge first~second" in told.value.hint
+    assert judged(kind="compatible", before=theirs)[0].kind == "compatible"
+    assert judged(kind="compatible", before=known(), caller=AGENT)[0].kind == "compatible"
+
+
+def test_a_verdict_is_a_persons_where_a_person_gave_it_and_it_counts():
+    assert judged()[0].approved_by == PERSON.name
+    assert judged(memory("first", status="pending"), kind="supersedes")[0].approved_by == ""
+    assert judged(caller=AGENT)[0].approved_by == ""
+
+
+def test_what_a_waiting_memory_would_replace_moves_it_one_revision_on():
+    waiting = memory("first", status="pending")
+    _, moved = judged(waiting, kind="supersedes", caller=AGENT)
+
+    assert moved == {"first": replace(waiting, revision=waiting.revision + 1, updated_at=LATER)}
+    assert judged(waiting, kind="related", caller=AGENT)[1] == {}
+    assert judged(memory("first", status="pending", owner=OTHER.owner), kind="supersedes", caller=AGENT)[1] == {}
+    assert judged(FIRST, RULE, kind="supersedes", caller=AGENT)[1] == {}
 
 
 def test_an_agent_neither_hides_nor_brings_back_what_is_curated_and_a_person_does():

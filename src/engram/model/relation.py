@@ -32,6 +32,7 @@ class Relation(Record, kw_only=True):
     confidence: float = 0.6
     owner: str | None = None
     actor: str = ""
+    approved_by: str = ""  # the person whose verdict it is; empty while only agents spoke
     model: str = ""
     session: str = ""
     theirs: str = ""  # what the store it was taken from says of it beside (see `interop.theirs`)
@@ -52,7 +53,7 @@ class Relation(Record, kw_only=True):
         check_text("reason", self.reason, lines=True)
         check_text("excerpt", self.evidence, lines=True)
         check_text("context", self.theirs)
-        for name in ("actor", "model", "session"):
+        for name in ("actor", "approved_by", "model", "session"):
             check_text(name, getattr(self, name), limit=LIMITS["name"])
         check_owner(self.owner)
         check_unit("confidence", self.confidence)

@@ -127,7 +127,7 @@ def _noted(answer: Remembered, warnings: Sequence[str]) -> Remembered:
 
 def _superseding(call: Call, new: Memory, old: Memory, request: Request) -> Change:
     before = relation_between(call, new.id, old.id)
-    return relate(new, old, Verdict("supersedes", session=new.session), before, request)
+    return relate(new, old, Verdict("supersedes", session=new.session), before, request, fresh=True)
 
 
 def admit(

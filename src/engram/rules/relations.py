@@ -3,6 +3,7 @@
 A pair has one relation, whatever its direction, so that a verdict is changed and never doubled. What a verdict
 does to the memories happens in the same Change: `supersedes` puts the other memory out of use, and another verdict
 on the pair brings it back; `conflicts` with a curated memory lets the newcomer of the two wait for review.
+What a person judged, a person alone judges anew.
 """
 
 from collections.abc import Sequence
@@ -48,18 +49,22 @@ def relate(
     request: Request,
     *,
     replaced: Sequence[Memory] = (),
+    fresh: bool = False,
 ) -> Change:
     """The pair's relation as judged, with what the verdict does to the memories.
 
     `replaced` are the memories that the newcomer of the two (see `newcomer`) has put out of use: where it has to
-    wait, they stand again.
+    wait, they stand again. `fresh` says that the same act writes the first, so that nobody has looked at it yet.
 
     A verdict waits, as proposed, where it may not do what it says yet: an agent's word cannot put a curated memory
     out of use or bring it back, nor put out of use what a person wrote or approved, and a memory that itself waits
-    for review replaces nothing. A verdict that waits never takes the place of one that was given.
+    for review replaces nothing. A verdict that waits never takes the place of one that was given, nor does an
+    agent's the place of a person's. What a waiting memory would replace moves it one revision on: whoever decides
+    about it by the revision they looked at has not seen that.
 
     Raises:
-        Conflict: when the pair was judged and this word would have to wait, or the first is out of use itself.
+        Conflict: when a person judged the pair and this is an agent's word, when it was judged and this word would
+            have to wait, or the first is out of use itself.
         Forbidden: when neither memory is the caller's, or the verdict would hide someone else's.
         Invalid: when the two are one, or it is no such verdict.
     """
@@ -68,10 +73,21 @@ def relate(
     effects = _effects(first, second, verdict, request)
     held = _held((first, second), verdict, known, replaced, request)
     waits = _waits(first, second, verdict, effects, request) or (_curated_among(held) and not request.caller.human)
-    if waits and known is not None and known.status == "judged":
-        raise _judged_already(first, known, request)
+    if (
+        known is not None
+        and known.status == "judged"
+        and (waits or (known.approved_by and not request.caller.human))
+    ):
+        if request.caller.human:
+            raise Conflict(
+                f"{first.called} waits for review itself.", f"Promote it first: engram promote {first.called}."
+            )
+        raise _judged_already(first, second, known)
     relation = _relation(first, second, verdict, known, request, status="proposed" if waits else "judged")
-    steps = [Step(known, relation), *([] if waits else [*effects, *held])]
+    steps = [
+        Step(known, relation),
+        *(_looked_at_anew(first, verdict, request, fresh=fresh) if waits else [*effects, *held]),
+    ]
     return compose("relate", request, steps, note={"verdict": verdict.kind})
 
 
@@ -104,7 +120,7 @@ def ignore(first: Memory, second: Memory, known: Relation | None, request: Reque
     """
     _require_pair(first, second, request)
     if known is not None and known.status == "judged":
-        raise Conflict(f"That pair was judged already: {known.kind}.", "Judge it anew, or take that back.")
+        raise _judged_already(first, second, known)
     verdict = Verdict(known.kind, known.reason, known.evidence, known.confidence) if known else Verdict("unrelated")
     relation = _relation(first, second, verdict, known, request, status="ignored")
     return compose("ignore", request, [Step(known, relation)])
@@ -133,8 +149,9 @@ def taking_effect(replacer: Memory, pairs: Sequence[tuple[Relation, Memory]], re
         if other.replaced_by or is_firm(other, request.caller) or other.owner != request.caller.owner:
             continue
         if relation.status == "proposed":
-            judged = replace(relation, status="judged", updated_at=request.now, revision=relation.revision + 1)
-            steps.append(Step(relation, judged))
+            by = request.caller.name if request.caller.human else ""
+            moved = {"updated_at": request.now, "revision": relation.revision + 1}
+            steps.append(Step(relation, replace(relation, status="judged", approved_by=by, **moved)))
         steps.append(step(other, request, replaced_by=replacer.id))
     return steps
 
@@ -174,6 +191,7 @@ def _relation(
         confidence=said if verdict.confidence is None else verdict.confidence,
         owner=mine,
         actor=request.caller.name,
+        approved_by=request.caller.name if request.caller.human and status == "judged" else "",
         model=redact(verdict.model).text,
         session=redact(verdict.session, given=True).text,
         created_at=known.created_at if known else request.now,
@@ -182,13 +200,16 @@ def _relation(
     )
 
 
-def _judged_already(first: Memory, known: Relation, request: Request) -> Conflict:
-    if request.caller.human and first.status == "pending":
-        name = first.called
-        return Conflict(f"{name} waits for review itself.", f"Promote it first: engram promote {name}.")
+def _judged_already(first: Memory, second: Memory, known: Relation) -> Conflict:
+    pair = f"{first.called}~{second.called}" if known.from_id == first.id else f"{second.called}~{first.called}"
     return Conflict(
-        f"That pair was judged already: {known.kind}.", "A person changes it: engram relate, or engram undo."
+        f"{pair} was judged already: {known.kind}.", f"A person judges it anew: engram judge {pair} KIND."
     )
+
+
+def _looked_at_anew(first: Memory, verdict: Verdict, request: Request, *, fresh: bool) -> list[Step]:
+    waits = first.status == "pending" and first.owner == request.caller.owner and not fresh
+    return [step(first, request)] if waits and verdict.kind == "supersedes" else []
 
 
 def _curated_among(steps: Sequence[Step]) -> bool:
