@@ -8,6 +8,8 @@ import engram
 from engram.errors import Conflict, Invalid, NotFound
 from engram.model.caller import Caller
 from engram.service import Engram
+from engram.surfaces.render.answers import render
+from engram.surfaces.render.paper import Paper
 from rules.world import World
 
 
@@ -41,6 +43,26 @@ def test_a_page_of_the_review_is_full_though_others_judge_most_of_what_waits():
     assert [one.memory.text for one in first.candidates] == ["Rule 3 of the api"]
     rest = judge.review(limit=5, after=first.next)
     assert ([one.memory.text for one in rest.candidates], rest.next) == (["Rule 5 of the api"], None)
+
+
+def test_the_queue_names_what_an_approval_would_replace(memory: Engram):
+    old, known, stays = (
+        memory.remember(text, kind="infra").memory
+        for text in ("The build runs on Jenkins", "The api port is 8080", "The web port is 80")
+    )
+    curated = memory.remember("Alex runs the build", kind="people").memory
+    memory.relate(curated.id, old.id, "supersedes")
+    against = memory.remember("The api port is 9090", kind="infra").memory
+    alone = memory.remember("Robin runs the tests", kind="people").memory
+
+    queue = memory.queue()
+    assert queue.replaces == {curated.id: (old.handle,), against.id: (known.handle,)}
+    reviewed = {one.memory.id: tuple(each.handle for each in one.replaces) for one in memory.review().candidates}
+    assert reviewed == {**queue.replaces, alone.id: ()}
+    told = render(queue, Paper(width=200))
+    assert f"a person approves it first; it would replace {old.handle} " in told
+    assert f"it contradicts something known; it would replace {known.handle} " in told
+    assert stays.handle not in told
 
 
 def test_what_does_not_wait_is_no_candidate_by_being_named(memory: Engram):

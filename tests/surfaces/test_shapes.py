@@ -33,6 +33,7 @@ COUNTED = {
     "note",
     "about",
     "devices",
+    "replaces",
 }
 """Objects whose keys are data, not fields."""
 

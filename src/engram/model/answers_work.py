@@ -54,6 +54,7 @@ class Queue(Answer):
     at: datetime
     candidates: tuple[Route, ...]
     total: int = 0
+    replaces: Mapping[str, tuple[str, ...]] = NONE  # by id, the handles of what its approval would put out of use
     hint: str = ""
 
 

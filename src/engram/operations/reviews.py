@@ -168,9 +168,20 @@ def base_of(call: Call, amended: Memory, proposal: Memory) -> Memory | None:
     return without(amended, later) if made else None
 
 
+def would_replace(call: Call, memory: Memory) -> tuple[Memory, ...]:
+    """What the approval of a memory that waits would put out of use."""
+    beaten = lifecycle.beaten_by((memory,), rivals_of(call, memory), target_of(call, memory))
+    return tuple(_replaced(call, memory, beaten)[0])
+
+
+def target_of(call: Call, memory: Memory) -> Memory | None:
+    """What a memory would amend; None where that is nothing, or gone."""
+    found = call.engine.get("memory", [memory.amends], call.access) if memory.amends else {}
+    return cast("Memory | None", found.get(memory.amends))
+
+
 def _candidate(call: Call, memory: Memory, evidence: tuple[Check, ...]) -> Candidate:
-    amended = call.engine.get("memory", [memory.amends], call.access) if memory.amends else {}
-    target = cast("Memory | None", amended.get(memory.amends))
+    target = target_of(call, memory)
     known = rivals_of(call, memory)
     replaced, spares = _replaced(call, memory, lifecycle.beaten_by((memory,), known, target))
     rivals = [one for one in known if contradiction(one.text, memory.text)]

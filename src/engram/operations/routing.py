@@ -17,7 +17,7 @@ from engram.operations.base import TRIES, Call, every, newest, operation, requir
 from engram.operations.bearing import rivals_of, superseded_by, twins_of
 from engram.operations.citing import checked
 from engram.operations.memories import MOST_LISTED
-from engram.operations.reviews import base_of
+from engram.operations.reviews import base_of, target_of, would_replace
 from engram.operations.scopes import in_view, unplaced
 from engram.ports import Paged, able
 from engram.recall.views import view
@@ -51,13 +51,16 @@ def _drift(call: Call, *, write: bool = False) -> tuple[Drift, ...]:
 
 @operation("GET /v1/queue", "engram queue", "engram queue --json")
 def queue(call: Call, *, scope: p.OnlyScope = "", limit: p.Limit = 20) -> Queue:
-    """Show what waits for a person, and why."""
+    """Show what waits for a person, why, and what its approval would replace."""
     require_between("limit", limit, 1, MOST_LISTED)
     routes, _ = _planned(call, scope, anyones=call.caller.judges())
     stay = [route for route in routes if route.action != "append"]
     free = len(routes) - len(stay)
     hint = f"{free} more {'needs' if free == 1 else 'need'} nobody: engram sync --apply." if free else ""
-    return Queue(call.now, tuple(stay[:limit]), total=len(stay), hint=hint)
+    shown = tuple(stay[:limit])
+    ends = {route.memory.id: would_replace(call, route.memory) for route in shown if not route.memory.branch}
+    replaces = {id: tuple(one.handle for one in others) for id, others in ends.items() if others}
+    return Queue(call.now, shown, total=len(stay), replaces=replaces, hint=hint)
 
 
 def agent_view(call: Call, coming: Sequence[Memory] = ()) -> Brief:
@@ -96,8 +99,7 @@ def _planned(call: Call, scope: str, *, anyones: bool = False) -> tuple[tuple[Ro
 
 def beside_of(call: Call, memory: Memory) -> Beside:
     """What the store holds that bears on a memory that waits."""
-    found = call.engine.get("memory", [memory.amends], call.access) if memory.amends else {}
-    amended = cast("Memory | None", found.get(memory.amends))
+    amended = target_of(call, memory)
     steps = superseded_by(call, memory, call.request())
     return Beside(
         amended=amended,

@@ -8,7 +8,7 @@ from engram.model.answers import Timeline
 from engram.model.evidence import BROKEN, Check
 from engram.model.relation import judging
 from engram.model.session import Session
-from engram.surfaces.render.paper import Paper, ago, count, cut, plain, rows, table
+from engram.surfaces.render.paper import Paper, ago, count, cut, few, plain, rows, table
 
 MOST_SHOWN = 10
 """How many proposals an answer shows before it counts the rest."""
@@ -264,8 +264,9 @@ ROUTES = {
 """The reason of a route → what a person reads."""
 
 
-def _route(route: a.Route, paper: Paper) -> list[str]:
-    other = f" ({route.other.handle})" if route.other else ""
+def _route(route: a.Route, paper: Paper, replaces: Sequence[str] = ()) -> list[str]:
+    other = f" ({route.other.handle})" if route.other and route.other.handle not in replaces else ""
+    other += f"; it would replace {', '.join(few([*replaces]))}" if replaces else ""
     memory = route.memory
     return [
         route.action,
@@ -299,7 +300,8 @@ def _routed(answer: a.Routed, paper: Paper) -> Iterator[str]:
 def _queue(answer: a.Queue, paper: Paper) -> Iterator[str]:
     if not answer.candidates:
         yield "Nothing waits for a person."
-    yield from table([_route(route, paper)[1:] for route in answer.candidates], paper)
+    routes = [_route(route, paper, answer.replaces.get(route.memory.id, ()))[1:] for route in answer.candidates]
+    yield from table(routes, paper)
     if answer.total > len(answer.candidates):
         yield paper.way(f"{answer.total - len(answer.candidates)} more: --limit")
     if answer.candidates:
