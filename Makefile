@@ -7,7 +7,7 @@ READY := $(VENV)/.ready
 PIP := $(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format docs pictures bench faults soak attacks fuzz coverage mutate build clean
+.PHONY: help demo programs test check format docs pictures bench faults soak attacks fuzz coverage mutate build clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -16,9 +16,11 @@ demo: $(READY) ## set up, then a 30-second tour on a throw-away store
 	@$(BIN)/engram demo
 	@echo; echo "Have the command at hand: source $(BIN)/activate"
 
-test: check ## set up, then all checks and all tests
+programs: $(READY) # what tests run beside Python: npm's programs, and Debian's
 	@$(BIN)/python tools/node.py
 	@$(BIN)/python tools/debian.py
+
+test: check programs ## set up, then all checks and all tests
 	@$(BIN)/python -m pytest -n auto --dist worksteal
 
 check: $(READY) ## format, lint, types, architecture, docs fresh
@@ -35,7 +37,7 @@ format: $(READY) ## format the code and mend what the linter can
 docs: $(READY) ## write the generated pages anew
 	@$(BIN)/python tools/docs.py
 
-pictures: $(READY) ## take the screenshots in docs/images anew
+pictures: programs ## take the screenshots in docs/images anew
 	@PICTURES=write $(BIN)/python -m pytest tests/web -k pictures
 
 bench: $(READY) ## measure speed, and quality where DATA names the folder of the benchmark data
@@ -53,20 +55,20 @@ bench: $(READY) ## measure speed, and quality where DATA names the folder of the
 	@$(BIN)/python benches/wheel/run.py
 	@$(if $(DATA),$(BIN)/python benches/quality/run.py --data $(DATA),echo "For quality: make bench DATA=FOLDER (see docs/benchmarks.md)")
 
-attacks: $(READY) ## try every attack and write the table of docs/security.md
+attacks: programs ## try every attack and write the table of docs/security.md
 	@$(BIN)/python tools/attack.py
 
 fuzz: $(READY) ## hunt for inputs that break a parser: TARGET=files SECONDS=60
 	@$(PIP) atheris==3.0.0
 	@$(BIN)/python tools/fuzz.py $(or $(TARGET),files) $(or $(SECONDS),60)
 
-faults: $(READY) ## do every fault many times over (TIMES=5) and write the table of docs/reliability.md
+faults: programs ## do every fault many times over (TIMES=5) and write the table of docs/reliability.md
 	@$(BIN)/python tools/faults.py --times $(or $(TIMES),5)
 
-soak: $(READY) ## all doors at once on one store, MINUTES=10 on each engine, written into docs/reliability.md
+soak: programs ## all doors at once on one store, MINUTES=10 on each engine, written into docs/reliability.md
 	@$(BIN)/python tools/faults.py --soak $(or $(MINUTES),10)
 
-coverage: $(READY) ## run all tests, and print which branches they take, by package
+coverage: programs ## run all tests, and print which branches they take, by package
 	@$(PIP) coverage==7.17.2 pytest-cov==7.1.0
 	@$(BIN)/python tools/branches.py $(WORDS)
 

@@ -22,8 +22,6 @@ def main() -> int:
     GATHERED.unlink(missing_ok=True)
     files = [str(path) for path in sorted(ledger.TESTS.rglob("test_*.py")) if "import tried" in path.read_text()]
     command = [sys.executable, "-m", "pytest", "-n", "auto", *files]
-    for part in ("node", "debian"):
-        subprocess.run([sys.executable, str(ROOT / "tools" / f"{part}.py")], check=True)
     said = {**os.environ, "CI": "1", ledger.GATHERED: str(GATHERED)}
     ended = subprocess.run(command, check=False, cwd=ROOT, env=said)
     if ended.returncode == 0:

@@ -1,6 +1,6 @@
 """Runs the tests, and prints which lines and branches of each package they take: `make coverage`.
 
-Only this process and its workers are measured: what a test starts as a process of its own is not counted.
+What a test starts as a process of its own is measured too, unless it is killed, or given no environment of ours.
 """
 
 import json

@@ -78,8 +78,9 @@ class Driver:
 
 
 def environment(folder: Path, **more: str) -> dict[str, str]:
-    """A clean environment for a child: nothing of the machine's own settings."""
-    return {
+    """A clean environment for a child: nothing of the machine's own settings, but whether it is measured."""
+    measured = {name: value for name, value in os.environ.items() if name.startswith("COVERAGE_PROCESS_")}
+    return measured | {
         "HOME": str(folder),
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
         "PYTHONPATH": os.pathsep.join(sys.path),
