@@ -5,6 +5,8 @@ from pathlib import Path
 import pytest
 
 from engram.service import Engram
+from engram.surfaces.render.answers import render
+from engram.surfaces.render.paper import Paper
 from evidence.repos import API, Repo
 
 
@@ -296,6 +298,52 @@ def test_what_waits_for_a_person_does_not_go_live_by_a_word_on_a_branch(two: Two
     with two.open() as memory:
         memory.revise("mem-0002", text="The port of the other database is 5433")
         assert memory.get("mem-0002").memories[0].held_for == "conflict"
+
+
+# A verdict that what is staged supersedes another
+
+
+def superseding(two: Two, agent: str = "", *, old: str = "") -> str:
+    """An old memory on main, a new one on a branch, and the word that it supersedes the old: the answer to that."""
+    with two.open(ENGRAM_AGENT=old) as memory:
+        memory.remember("Lint with flake8")
+    on_feature(two)
+    with two.open(ENGRAM_AGENT=agent) as memory:
+        memory.remember("Linting moved to ruff, and retries to five")
+        return memory.relate("mem-0002", "mem-0001", "supersedes").hint
+
+
+@pytest.mark.parametrize("who", ["", "codex"], ids=["a person", "an agent"])
+@pytest.mark.parametrize("settles", ["", "codex"], ids=["settled by a person", "settled by an agent"])
+def test_a_verdict_on_what_is_staged_takes_effect_with_the_merge(two: Two, who: str, settles: str):
+    hint = superseding(two, who, old=who)
+    assert hint == "mem-0002 holds on feature until that is merged: engram settle. Then it replaces the other."
+    merge(two.repo)
+    assert two.sees("lint") == ["Lint with flake8"]
+    with two.open(ENGRAM_AGENT=settles) as memory:
+        answer = memory.settle()
+        assert [one.handle for one in answer.promoted] == ["mem-0002"]
+        assert [one.handle for one in answer.replaced] == ["mem-0001"]
+        assert "It replaces mem-0001: Lint with flake8" in render(answer, Paper())
+    assert two.sees("lint") == ["Linting moved to ruff, and retries to five"]
+    with two.open() as memory:
+        memory.undo(str(answer.event))
+    assert two.sees("lint") == ["Lint with flake8"]
+
+
+def test_an_agents_verdict_against_a_persons_word_waits_for_a_person_after_the_merge(two: Two):
+    hint = superseding(two, "codex")
+    assert hint == (
+        "mem-0002 holds on feature until that is merged: engram settle. "
+        "Then a person decides: engram judge mem-0002~mem-0001 supersedes."
+    )
+    merge(two.repo)
+    assert two.settle() == (1, 0, 0)
+    assert set(two.sees("lint")) == {"Lint with flake8", "Linting moved to ruff, and retries to five"}
+    with two.open() as memory:
+        memory.judge("mem-0002~mem-0001", "supersedes")
+
+    assert two.sees("lint") == ["Linting moved to ruff, and retries to five"]
 
 
 def test_a_session_that_begins_settles_first(two: Two):

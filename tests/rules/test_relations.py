@@ -580,10 +580,45 @@ def test_what_a_person_judged_no_agent_judges_anew_and_a_person_does():
     assert judged(kind="compatible", before=known(), caller=AGENT)[0].kind == "compatible"
 
 
-def test_a_verdict_is_a_persons_where_a_person_gave_it_and_it_counts():
+def test_a_verdict_is_a_persons_where_a_person_gave_it_also_while_it_waits():
+    waiting = memory("first", status="pending")
+
     assert judged()[0].approved_by == PERSON.name
-    assert judged(memory("first", status="pending"), kind="supersedes")[0].approved_by == ""
+    assert judged(waiting, kind="supersedes")[0].approved_by == PERSON.name
     assert judged(caller=AGENT)[0].approved_by == ""
+    assert judged(waiting, kind="supersedes", caller=AGENT)[0].approved_by == ""
+
+
+def test_a_persons_verdict_that_waits_is_neither_changed_nor_set_aside_by_an_agent_or_a_model():
+    theirs = known("supersedes", status="proposed", approved_by="alex")
+
+    with pytest.raises(Conflict, match="first~second was judged already: supersedes"):
+        judged(kind="compatible", before=theirs, caller=AGENT)
+    with pytest.raises(Conflict, match="first~second was judged already: supersedes"):
+        relations.ignore(FIRST, SECOND, theirs, request(AGENT))
+    assert relations.ignore(FIRST, SECOND, theirs, request()).puts[0].status == "ignored"
+    assert judged(kind="compatible", before=theirs)[0].kind == "compatible"
+    said = [known(status=status, approved_by=by) for status in ("proposed", "judged") for by in ("", "alex")]
+    assert [relations.is_undecided(one) for one in said] == [True, False, False, False]
+
+
+def test_who_is_staged_is_told_by_its_branch_where_a_verdict_was_given_already():
+    staged = memory("first", status="pending", held_for="unmerged_branch", branch="r#feature")
+
+    with pytest.raises(Conflict, match="first holds on a branch that is not merged"):
+        judged(staged, kind="supersedes", before=known())
+
+
+def test_a_persons_verdict_takes_effect_as_that_persons_word_whoever_brings_the_memory_into_use():
+    firm = memory("second", origin="said", source="manual")
+    theirs, other = (known("supersedes", status="proposed", approved_by=by) for by in ("alex", ""))
+
+    relation, hidden = (each.after for each in relations.taking_effect(FIRST, [(theirs, firm)], request(AGENT)))
+    assert (relation.status, relation.approved_by, hidden.replaced_by) == ("judged", "alex", "first")
+    assert relations.taking_effect(FIRST, [(other, firm)], request(AGENT)) == []
+    assert relations.taking_effect(FIRST, [(theirs, replace(firm, tier=CURATED))], request(AGENT)) == []
+    (relation, _) = (each.after for each in relations.taking_effect(FIRST, [(other, firm)], request()))
+    assert relation.approved_by == PERSON.name
 
 
 def test_what_a_waiting_memory_would_replace_moves_it_one_revision_on():

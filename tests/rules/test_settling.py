@@ -1,5 +1,7 @@
 """What follows for staged memories from what became of their branches, and which are staged at all."""
 
+from collections.abc import Sequence
+
 import pytest
 
 from engram.model.caller import Caller
@@ -7,6 +9,7 @@ from engram.model.change import Change
 from engram.model.evidence import Fate
 from engram.model.memory import CURATED, Memory, standing
 from engram.model.record import replace
+from engram.model.relation import Relation
 from engram.model.scope import GLOBAL, Scope
 from engram.rules.kinds import TABLE
 from engram.rules.proposals import Policy, Proposal
@@ -147,6 +150,59 @@ def test_a_change_is_made_to_what_it_changes():
 
     assert (new.id, new.text, new.status) == (old.id, "We retry five times", "promoted")
     assert (done.status, done.replaced_by) == ("promoted", old.id)
+
+
+def verdict(replacer: Memory, other: Memory, **said: object) -> tuple[Relation, Memory]:
+    ends = {"from_id": replacer.id, "to_id": other.id, "created_at": START, "updated_at": START}
+    return Relation(id=f"{replacer.id}~{other.id}", kind="supersedes", **ends | said), other  # type: ignore[arg-type]
+
+
+def after_merge(*verdicts: tuple[Relation, Memory], ones: Sequence[Memory], **more: object) -> dict[str, Memory]:
+    said = {one.id: Beside(verdicts=tuple(v for v in verdicts if v[0].from_id == one.id), **more) for one in ones}
+    puts = all_settled(*ones, **said)
+    assert len({each.id for each in puts}) == len(puts), "no record is written twice"
+    return {each.id: each for each in puts}
+
+
+def test_a_verdict_on_what_was_merged_takes_effect_and_no_contradiction_with_what_goes_is_left():
+    one, old = staged("The api port is 8080"), memory("old", "The api port is 9090")
+    after = after_merge(verdict(one, old), ones=[one], rivals=(old,))
+
+    assert (after[one.id].status, after["old"].replaced_by, after["old"].revision) == ("promoted", one.id, 2)
+    assert after[f"{one.id}~old"].status == "judged"
+
+
+def test_an_agents_verdict_against_a_persons_word_stays_a_proposal_whoever_settles():
+    one, old = staged(), memory("old", origin="said", source="manual")
+
+    assert set(after_merge(verdict(one, old), ones=[one])) == {one.id}
+    assert set(after_merge(verdict(one, old, approved_by="alex"), ones=[one])) == {one.id, "old", f"{one.id}~old"}
+
+
+def test_what_is_not_live_by_the_merge_replaces_nothing():
+    old = memory("old")
+    for one in (staged(kind="rule", tier=CURATED), staged(amends="memory-9")):
+        assert "old" not in after_merge(verdict(one, old), ones=[one], amended=memory("memory-9"))
+    one = staged()
+    beside = {one.id: Beside(verdicts=(verdict(one, old),))}
+    change = settle([one], {one.id: Fate("merged")}, beside, Policy(autopromote=False), request())
+    assert change is not None
+    assert [each.id for each in change.puts] == [one.id]
+
+
+def test_what_goes_live_by_the_same_merge_may_be_replaced_at_once_and_no_ring_hides_all():
+    a, b, c = (replace(staged(text), id=id) for id, text in (("a", "One"), ("b", "Two"), ("c", "Three")))
+    after = after_merge(verdict(a, b), verdict(b, c), verdict(c, a), ones=[a, b, c])
+
+    assert [(after[id].status, after[id].replaced_by) for id in "abc"] == [
+        ("promoted", "c"),
+        ("promoted", "a"),
+        ("promoted", ""),
+    ]
+    assert {after[id].revision for id in "abc"} == {2}
+    assert "b~c" not in after, "what is out of use replaces nothing"
+    both = after_merge(verdict(a, memory("old")), verdict(b, memory("old")), ones=[a, b])
+    assert both["old"].replaced_by == "a"
 
 
 def test_of_two_changes_to_one_memory_the_second_stays_where_it_is():

@@ -105,6 +105,7 @@ class Settled(Answer):
     at: datetime
     promoted: tuple[Memory, ...] = ()
     held: tuple[Memory, ...] = ()  # for review
+    replaced: tuple[Memory, ...] = ()  # what went out of use with those that are live now, by a verdict
     waiting: int = 0
     elsewhere: int = 0  # staged in other repositories
     dry_run: bool = False

@@ -186,7 +186,7 @@ class Run:
         kept = [
             (relation, *_newer_first(*pair))
             for relation, *pair in self._pairs(self._relations())
-            if relation.status == "proposed" and not relation.model and self._in_use(*pair)
+            if relations.is_undecided(relation) and not relation.model and self._in_use(*pair)
         ]
         for one in self.previewed:
             relation = Relation(
@@ -208,7 +208,7 @@ class Run:
             steps = []
             for (old, first, second), verdict in said:
                 known = relation_between(self.call, old.from_id, old.to_id)
-                if known is not None and known.status == "proposed":
+                if known is not None and relations.is_undecided(known):
                     steps.append(relations.advise(known, first, second, verdict, request))
             return compose("advise", request, steps, note={"model": judge.name}), None
 

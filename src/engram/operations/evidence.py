@@ -125,9 +125,12 @@ def settled(call: Call, *, dry_run: bool = False, tries: int = TRIES) -> Settled
     after = [one.known_as(asked[one.id]) for one in change.puts if isinstance(one, Memory) and one.id in asked]
     promoted = tuple(one for one in after if one.status == "promoted")
     held = tuple(one for one in after if one.status == "pending" and not one.branch)
+    named = {other.id: other.handle for each in beside.values() for _, other in each.verdicts}
+    out = (one for one in change.puts if isinstance(one, Memory) and one.replaced_by in asked)
     return answer._replace(
         promoted=promoted,
         held=held,
+        replaced=tuple(one.known_as(named[one.id]) for one in out if one.id in named),
         waiting=answer.waiting - len(promoted) - len(held),
         event=event,
         hint="Decide about them: engram review." if held and not dry_run else "",

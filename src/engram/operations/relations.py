@@ -17,6 +17,7 @@ from engram.operations.sessions import timeline
 from engram.recall.pipeline import Asked
 from engram.recall.pipeline import recall as look_up
 from engram.rules import relations
+from engram.rules.access import is_firm
 from engram.rules.kinds import quiet
 from engram.rules.relations import Verdict
 
@@ -143,7 +144,7 @@ def _settled(call: Call, first: str, second: str, verdict: Verdict) -> Related:
 
     commit, relation = call.settle(decide)
     pair = cast("tuple[Memory, ...]", tuple(call.engine.get("memory", [first, second], call.access).values()))
-    hint = _why_proposed(relation, pair) if relation.status == "proposed" else ""
+    hint = _why_proposed(call, relation, pair) if relation.status == "proposed" else ""
     touched = [edit.id for edit in (commit.event.payload.edits if commit.event.payload else ())]
     for one in pair:
         if verdict.kind == "conflicts" and one.id in touched and one.status == "pending":
@@ -151,10 +152,12 @@ def _settled(call: Call, first: str, second: str, verdict: Verdict) -> Related:
     return Related(at=call.now, relation=relation, memories=pair, event=commit.event.seq, hint=hint)
 
 
-def _why_proposed(relation: Relation, pair: tuple[Memory, ...]) -> str:
+def _why_proposed(call: Call, relation: Relation, pair: tuple[Memory, ...]) -> str:
     """Why a verdict does nothing yet, and who makes it count."""
     for one in pair:
         if relation.kind == "supersedes" and one.id == relation.from_id and one.status == "pending":
+            if one.branch:
+                return _once_merged(call, one, next(other for other in pair if other is not one))
             if any(other.tier == CURATED for other in pair if other is not one):
                 return (
                     f"{one.handle} waits for review itself, and the other is curated: a person decides about both."
@@ -166,6 +169,14 @@ def _why_proposed(relation: Relation, pair: tuple[Memory, ...]) -> str:
     verdict = f"engram judge {named[relation.from_id]}~{named[relation.to_id]} {relation.kind}"
     listed = ", or engram conflicts" if relation.kind in relations.TELLING else ""
     return f"{why}, so a person decides: {verdict}{listed}."
+
+
+def _once_merged(call: Call, staged: Memory, other: Memory) -> str:
+    """What becomes of the verdict that a staged memory supersedes another, and when."""
+    holds = f"{staged.handle} holds on {staged.branch.rpartition('#')[2]} until that is merged: engram settle."
+    if is_firm(other, call.caller):
+        return f"{holds} Then a person decides: engram judge {staged.called}~{other.called} supersedes."
+    return f"{holds} Then it replaces the other."
 
 
 def _related_before(call: Call, event: Event) -> Related:

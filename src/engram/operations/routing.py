@@ -14,7 +14,7 @@ from engram.model.memory import Memory
 from engram.model.record import replace
 from engram.operations import parameters as p
 from engram.operations.base import TRIES, Call, every, newest, operation, require_between
-from engram.operations.bearing import rivals_of, superseded_by, twins_of
+from engram.operations.bearing import rivals_of, superseding, twins_of
 from engram.operations.citing import checked
 from engram.operations.memories import MOST_LISTED
 from engram.operations.reviews import base_of, target_of, would_replace
@@ -23,6 +23,7 @@ from engram.ports import Paged, able
 from engram.recall.views import view
 from engram.rules.access import may_judge
 from engram.rules.kinds import quiet
+from engram.rules.relations import taking_effect
 from engram.rules.routing import Beside, carry, held, plan
 
 
@@ -100,13 +101,15 @@ def _planned(call: Call, scope: str, *, anyones: bool = False) -> tuple[tuple[Ro
 def beside_of(call: Call, memory: Memory) -> Beside:
     """What the store holds that bears on a memory that waits."""
     amended = target_of(call, memory)
-    steps = superseded_by(call, memory, call.request())
+    verdicts = superseding(call, memory)
+    steps = taking_effect(memory, verdicts, call.request())
     return Beside(
         amended=amended,
         base=base_of(call, amended, memory) if amended else None,
         twins=twins_of(call, memory),
         rivals=tuple(rivals_of(call, memory)),
         superseded=tuple(each.before for each in steps if isinstance(each.before, Memory)),
+        verdicts=tuple(verdicts),
     )
 
 

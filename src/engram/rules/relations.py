@@ -57,10 +57,10 @@ def relate(
     wait, they stand again. `fresh` says that the same act writes the first, so that nobody has looked at it yet.
 
     A verdict waits, as proposed, where it may not do what it says yet: an agent's word cannot put a curated memory
-    out of use or bring it back, nor put out of use what a person wrote or approved, and a memory that itself waits
-    for review replaces nothing. A verdict that waits never takes the place of one that was given, nor does an
-    agent's the place of a person's. What a waiting memory would replace moves it one revision on: whoever decides
-    about it by the revision they looked at has not seen that.
+    out of use or bring it back, nor put out of use what a person wrote or approved, and a memory that itself waits,
+    for review or for its branch, replaces nothing. A verdict that waits never takes the place of one that was
+    given, nor does an agent's the place of a person's. What a waiting memory would replace moves it one revision
+    on: whoever decides about it by the revision they looked at has not seen that.
 
     Raises:
         Conflict: when a person judged the pair and this is an agent's word, when it was judged and this word would
@@ -73,17 +73,14 @@ def relate(
     effects = _effects(first, second, verdict, request)
     held = _held((first, second), verdict, known, replaced, request)
     waits = _waits(first, second, verdict, effects, request) or (_curated_among(held) and not request.caller.human)
-    if (
-        known is not None
-        and known.status == "judged"
-        and (waits or (known.approved_by and not request.caller.human))
-    ):
-        if request.caller.human:
-            raise Conflict(
-                f"{first.called} waits for review itself.", f"Promote it first: engram promote {first.called}."
-            )
-        raise _judged_already(first, second, known)
-    relation = _relation(first, second, verdict, known, request, status="proposed" if waits else "judged")
+    if known is not None:
+        if known.approved_by and not request.caller.human:
+            raise _judged_already(first, second, known)
+        if known.status == "judged" and waits:
+            raise _must_wait(first, second, known, request)
+    by = request.caller.name if request.caller.human else ""
+    status: RelationStatus = "proposed" if waits else "judged"
+    relation = _relation(first, second, verdict, known, request, status=status, by=by)
     steps = [
         Step(known, relation),
         *(_looked_at_anew(first, verdict, request, fresh=fresh) if waits else [*effects, *held]),
@@ -105,6 +102,11 @@ def propose(pairs: Sequence[tuple[Memory, Memory, Verdict]], request: Request) -
     return compose("propose", request, steps)
 
 
+def is_undecided(relation: Relation) -> bool:
+    """Whether a pair waits for anybody's word: what a person said of it waits for its memory alone."""
+    return relation.status == "proposed" and not relation.approved_by
+
+
 def advise(known: Relation, first: Memory, second: Memory, verdict: Verdict, request: Request) -> Step:
     """A model's word on a pair: it takes the place of a proposal, and stays one."""
     return Step(known, _relation(first, second, verdict, known, request, status="proposed"))
@@ -114,12 +116,12 @@ def ignore(first: Memory, second: Memory, known: Relation | None, request: Reque
     """Set a pair aside: it is not proposed again, and nothing is said about it.
 
     Raises:
-        Conflict: when the pair was judged.
+        Conflict: when the pair was judged, or a person's verdict on it waits and this is an agent's word.
         Forbidden: when neither memory is the caller's.
         Invalid: when the two are one.
     """
     _require_pair(first, second, request)
-    if known is not None and known.status == "judged":
+    if known is not None and (known.status == "judged" or (known.approved_by and not request.caller.human)):
         raise _judged_already(first, second, known)
     verdict = Verdict(known.kind, known.reason, known.evidence, known.confidence) if known else Verdict("unrelated")
     relation = _relation(first, second, verdict, known, request, status="ignored")
@@ -143,13 +145,17 @@ def suspected(other: Memory) -> str:
 
 
 def taking_effect(replacer: Memory, pairs: Sequence[tuple[Relation, Memory]], request: Request) -> list[Step]:
-    """What verdicts that a memory supersedes others do once it is in use; what stands firm waits for a person."""
+    """What verdicts that a memory supersedes others do once it is in use; what stands firm waits for a person.
+
+    A verdict that a person gave is that person's word, whoever brings the memory into use.
+    """
     steps: list[Step] = []
     for relation, other in pairs:
-        if other.replaced_by or is_firm(other, request.caller) or other.owner != request.caller.owner:
+        by = request.caller.name if request.caller.human else relation.approved_by
+        firm = is_firm(other, request.caller._replace(human=bool(by)))
+        if other.replaced_by or firm or other.owner != request.caller.owner:
             continue
         if relation.status == "proposed":
-            by = request.caller.name if request.caller.human else ""
             moved = {"updated_at": request.now, "revision": relation.revision + 1}
             steps.append(Step(relation, replace(relation, status="judged", approved_by=by, **moved)))
         steps.append(step(other, request, replaced_by=replacer.id))
@@ -177,6 +183,7 @@ def _relation(
     request: Request,
     *,
     status: RelationStatus,
+    by: str = "",
 ) -> Relation:
     mine = request.caller.owner
     said = 1.0 if request.caller.human else 0.6
@@ -191,7 +198,7 @@ def _relation(
         confidence=said if verdict.confidence is None else verdict.confidence,
         owner=mine,
         actor=request.caller.name,
-        approved_by=request.caller.name if request.caller.human and status == "judged" else "",
+        approved_by=by,
         model=redact(verdict.model).text,
         session=redact(verdict.session, given=True).text,
         created_at=known.created_at if known else request.now,
@@ -205,6 +212,13 @@ def _judged_already(first: Memory, second: Memory, known: Relation) -> Conflict:
     return Conflict(
         f"{pair} was judged already: {known.kind}.", f"A person judges it anew: engram judge {pair} KIND."
     )
+
+
+def _must_wait(first: Memory, second: Memory, known: Relation, request: Request) -> Conflict:
+    if not request.caller.human:
+        return _judged_already(first, second, known)
+    waits = "holds on a branch that is not merged" if first.branch else "waits for review itself"
+    return Conflict(f"{first.called} {waits}.", f"Promote it first: engram promote {first.called}.")
 
 
 def _looked_at_anew(first: Memory, verdict: Verdict, request: Request, *, fresh: bool) -> list[Step]:

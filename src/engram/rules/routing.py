@@ -15,6 +15,7 @@ from engram.model.answers_work import Route
 from engram.model.change import Change, Request
 from engram.model.memory import CURATED, HeldFor, Memory
 from engram.model.outline import outline
+from engram.model.relation import Relation
 from engram.rules.access import is_a_persons
 from engram.rules.changes import Step, compose, step
 from engram.rules.lifecycle import proposed
@@ -65,6 +66,7 @@ class Beside(NamedTuple):
     twins: tuple[Memory, ...] = ()  # the same text in the same scope, whatever became of it
     rivals: tuple[Memory, ...] = ()  # live ones that may contradict it, and the one that replaced it
     superseded: tuple[Memory, ...] = ()  # what would go out of use with it, by a verdict
+    verdicts: tuple[tuple[Relation, Memory], ...] = ()  # that it supersedes another, with the other
 
 
 ALONE = Beside()

@@ -2,6 +2,7 @@
 
 A staged memory is live for callers on its branch, and for nobody else. What git says (a Fate) is looked up outside;
 here it is only decided what follows. A merge approves nothing: what would have had to wait by itself, waits then.
+So does a verdict on a staged memory that would have had to wait for a person; others take effect with the merge.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,6 +15,7 @@ from engram.model.record import replace
 from engram.model.scope import Scope
 from engram.rules.changes import Step, compose, step
 from engram.rules.proposals import Policy, Proposal
+from engram.rules.relations import taking_effect
 from engram.rules.routing import ALONE, Beside, go_live, plan
 
 ANYWHERE = frozenset({"preference", "summary", "prompt", "insight"})
@@ -51,7 +53,10 @@ def settle(
         Unconfirmed: when something curated would go live by it.
     """
     merged = [released(one) for one in memories if one.id in fates and fates[one.id].state == "merged"]
-    routed = {route.memory.id: route for route in plan(merged, beside, policy, request.now)}
+    # Whoever looks at git says nothing by it: a verdict counts as its giver's word, and no more.
+    alone = request._replace(caller=request.caller._replace(human=False))
+    around = {one.id: _around(one, beside.get(one.id, ALONE), alone) for one in merged}
+    routed = {route.memory.id: route for route in plan(merged, around, policy, request.now)}
     steps: list[Step] = []
     for memory in memories:
         fate = fates.get(memory.id, Fate("open"))
@@ -63,8 +68,40 @@ def settle(
             steps.append(step(memory, request, branch=fate.branch))
     if not steps:
         return None
+    live = [one for one in merged if policy.autopromote and routed[one.id].action == "append" and not one.amends]
+    taken = {each.after.id: each for each in steps if each.after}
+    for one in live:
+        _take_effect(one, around[one.id], taken, alone)
     why = dict.fromkeys(fate.why for fate in fates.values() if fate.why)
-    return compose("settle", request, steps, note={"reason": "; ".join(why)})
+    return compose("settle", request, list(taken.values()), note={"reason": "; ".join(why)})
+
+
+def _around(memory: Memory, beside: Beside, request: Request) -> Beside:
+    """What bears on a merged memory besides what verdicts put out of use with it: it contradicts that no more."""
+    out = {each.before.id for each in taking_effect(memory, beside.verdicts, request) if each.before}
+    return beside._replace(superseded=(), rivals=tuple(one for one in beside.rivals if one.id not in out))
+
+
+def _take_effect(memory: Memory, beside: Beside, taken: dict[str, Step], request: Request) -> None:
+    """Add to the steps, by record, what verdicts do now that a memory goes live; what they touch may go live too.
+
+    What is out of use by such a verdict replaces nothing: so no ring of memories can hide one another.
+    """
+    for relation, other in beside.verdicts:
+        if _after(taken[memory.id]).replaced_by:
+            return
+        known = taken.get(other.id)
+        now = _after(known) if known else other
+        for each in taking_effect(memory, [(relation, now)], request):
+            if known and each.before is now:
+                taken[now.id] = Step(known.before, replace(_after(each), revision=now.revision))
+            elif each.after:
+                taken[each.after.id] = each
+
+
+def _after(move: Step) -> Memory:
+    assert isinstance(move.after, Memory)
+    return move.after
 
 
 def _merged(memory: Memory, route: Route, beside: Beside, policy: Policy, request: Request) -> list[Step]:

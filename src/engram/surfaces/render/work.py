@@ -356,6 +356,8 @@ def _settled(answer: a.Settled, paper: Paper) -> Iterator[str]:
         for memory in memories:
             text = cut(memory.gist, paper.width - 30)
             yield f"{paper.good('✓')} {words} {paper.bold(memory.handle)}  {text}"
+            for other in (one for one in answer.replaced if one.replaced_by == memory.id):
+                yield f"  It replaces {paper.bold(other.handle)}: {cut(other.text, paper.width - 30)}"
     if not answer.promoted and not answer.held:
         yield "Nothing to settle."
     if answer.waiting:
