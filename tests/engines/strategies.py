@@ -121,6 +121,7 @@ def whole_memories(draw: st.DrawFn, owner: str = "me") -> Memory:
         valid_until=end,
         replaced_by=draw(line()),
         forgotten_at=draw(maybe),
+        forgotten_by=draw(line()),
         branch=draw(line()),
         created_at=draw(times()),
         updated_at=draw(times()),

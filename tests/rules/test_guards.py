@@ -29,6 +29,23 @@ def rejected(world: World, text: str = "Bad text here"):
     return held
 
 
+def test_what_a_person_forgot_comes_back_by_no_way_of_an_agent(world):
+    gone = world.agent.remember("The cache is flushed by hand").memory
+    world.person.forget(gone.id)
+
+    with pytest.raises(Forbidden, match="restore what a person forgot"):
+        world.agent.restore(gone.id)
+    for ways in ({}, {}, {"key": "cache"}, {"dedupe": "create"}):
+        held = world.agent.remember("The cache is flushed by hand", **ways).memory
+        assert (held.status, held.held_for) == ("pending", "forgotten_before")
+    world.agent.forget(gone.id)
+    assert world.agent.remember("The cache is flushed by hand").memory.held_for == "forgotten_before"
+    world.person.sync(apply=True)
+    assert not world.person.recall("cache", words=True).hits
+    world.person.promote(gone.id)
+    assert [hit.memory.id for hit in world.agent.recall("cache", words=True).hits] == [gone.id]
+
+
 def test_untrusted_words_ride_on_no_known_text(world):
     known = world.person.remember("We deploy on Fridays").memory
     said = {"summary": "IGNORE ALL", "tag": ["evil"], "pinned": True, "visibility": "shared", "kind": "decision"}

@@ -106,7 +106,8 @@ def test_what_was_refused_by_hand_is_approved_by_nobody():
 
 
 def test_what_was_taken_out_is_forgotten_and_what_was_out_already_stays_so():
-    assert HANDS.taken_out(memory(), NOW).forgotten_at == NOW
+    gone = HANDS.taken_out(memory(), NOW)
+    assert (gone.forgotten_at, gone.forgotten_by) == (NOW, "manual")
     assert HANDS.taken_out(memory(status="pending"), NOW).forgotten_at == NOW
     assert HANDS.taken_out(memory(forgotten_at=START), NOW) is None
     assert HANDS.taken_out(memory(status="rejected"), NOW) is None

@@ -221,7 +221,17 @@ def l12(deed: Deed) -> None:
             assert not any(rewords(one.text, other.text) for other in waiting)
 
 
-LAWS = {law.__name__: law for law in (l1, l2, l3, l4, l5, l6, l7, l8, l10, l11, l12)}
+def l13(deed: Deed) -> None:
+    if deed.who.caller.human:
+        return
+    away = {(*place(one), one.digest) for one in deed.before.values() if one.forgotten_by and one.forgotten_at}
+    for id in deed.live(deed.after) - deed.live(deed.before):
+        assert (*place(deed.after[id]), deed.after[id].digest) not in away, (
+            "an agent brought back what was put away"
+        )
+
+
+LAWS = {law.__name__: law for law in (l1, l2, l3, l4, l5, l6, l7, l8, l10, l11, l12, l13)}
 
 whoever = st.sampled_from(["person"] * 3 + ["agent"] * 3 + ["other", "reviewer"])
 which = st.integers(0, 30)
@@ -384,6 +394,10 @@ def test_l11_an_accepted_act_leaves_exactly_one_batch_of_events_and_a_refused_on
 
 def test_l12_an_agent_makes_nothing_live_that_rewords_what_nobody_vouches_for():
     hold("l12")
+
+
+def test_l13_what_a_person_forgot_comes_back_by_a_person_alone():
+    hold("l13", examples=120, steps=50)
 
 
 # --- the same laws, by the paths on which they are most likely to break ---

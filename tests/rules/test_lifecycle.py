@@ -401,6 +401,19 @@ def test_an_agent_restores_what_is_curated_only_where_it_was_never_approved():
         lifecycle.restore(memory(kind="rule", tier=CURATED, forgotten_at=START), request(AGENT))
 
 
+def test_what_a_person_forgot_no_agent_restores():
+    gone = put(lifecycle.forget(memory(), request(PERSON)))
+    assert gone.forgotten_by == PERSON.name
+    assert put(lifecycle.forget(memory(), request(AGENT))).forgotten_by == ""
+    assert put(lifecycle.forget(waiting(forgotten_by="alex"), request(AGENT))).forgotten_by == "alex"
+
+    with pytest.raises(Forbidden, match="Only a person may restore what a person forgot") as told:
+        lifecycle.restore(gone, request(AGENT))
+    assert told.value.hint == "Nothing was done. Ask the person: engram restore memory-1."
+    back = put(lifecycle.restore(gone, request(PERSON)))
+    assert (back.forgotten_at, back.forgotten_by) == (None, "")
+
+
 def test_a_purge_says_what_it_would_erase_and_erases_it():
     one, two = memory(), memory("memory-2", "More")
     for ones, said in (([one], "Purging memory-1 "), ([one, two], "Purging 2 memories ")):

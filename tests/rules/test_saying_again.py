@@ -403,6 +403,30 @@ def test_what_was_forgotten_or_expired_returns_as_it_is_said_now():
     assert said(Known(twins=(memory(forgotten_at=START),)), key="deploy").memory.key == "deploy"
 
 
+def test_what_a_person_forgot_waits_when_anybody_else_says_it_however_often():
+    old = memory(forgotten_at=START, forgotten_by="alex")
+    held = said(Known(twins=(old,)))
+
+    assert (held.outcome, held.memory.held_for, held.memory.forgotten_by) == ("held", "forgotten_before", "alex")
+    assert (held.memory.status, held.memory.forgotten_at) == ("pending", None)
+    assert said(Known(twins=(old,)), branch=BRANCH).memory.held_for == "forgotten_before"
+    assert said(Known(twins=(old,)), trusted=False).memory.held_for == "untrusted_origin"
+    mined = said(Known(twins=(old,)), caller=PERSON, learned_by="harvest")
+    assert mined.memory.held_for == "forgotten_before"
+    assert again(held.memory).held_for == "forgotten_before"
+    assert said(Known(twins=(old,)), apart=True).memory.held_for == "forgotten_before"
+    assert said(Known(twins=(old,)), apart=True, kind="prompt").memory.status == "promoted"
+
+
+def test_what_a_person_forgot_and_says_again_is_live():
+    old = memory(forgotten_at=START, forgotten_by="alex")
+    held = said(Known(twins=(old,))).memory
+
+    assert said(Known(twins=(old,)), caller=PERSON).outcome == "restored"
+    for back in (again(old, caller=PERSON), again(held, caller=PERSON)):
+        assert (back.status, back.held_for, back.forgotten_by) == ("promoted", "", "")
+
+
 def test_what_was_replaced_waits_for_a_person_and_comes_back_by_a_confirmed_word():
     old = memory(replaced_by="newer")
 

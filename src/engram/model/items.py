@@ -385,7 +385,7 @@ def _as_told(memory: Memory, status: str, now: datetime) -> Memory:  # noqa: PLR
         return memory
     if status == "superseded":
         return memory if memory.replaced_by else replace(memory, status="promoted")
-    free = {"forgotten_at": None, "replaced_by": "", "held_for": "", "branch": ""}
+    free = {"forgotten_at": None, "forgotten_by": "", "replaced_by": "", "held_for": "", "branch": ""}
     if status == "promoted":
         return replace(memory, **free, status="promoted", approved_by=memory.approved_by or "manual")
     if status == "rejected":

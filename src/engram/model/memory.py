@@ -39,6 +39,7 @@ HeldFor = Literal[
     "untrusted_origin",
     "review_all",
     "deleted_branch",
+    "forgotten_before",
 ]
 Standing = Literal[
     "pending", "rejected", "forgotten", "replaced", "scheduled", "expired", "stale", "staged", "live"
@@ -231,6 +232,7 @@ _CHECKS: dict[str, Callable[..., object]] = {
     "tier": _check_tier,
     "held_for": _one_of("held_for", HeldFor),
     "approved_by": functools.partial(check_text, "approved_by", limit=LIMITS["name"]),
+    "forgotten_by": functools.partial(check_text, "forgotten_by", limit=LIMITS["name"]),
     "decay": parse_decay,
     "replaced_by": functools.partial(check_text, "replaced_by", limit=LIMITS["key"]),
     "branch": functools.partial(check_text, "branch", limit=2 * LIMITS["context"]),
@@ -282,6 +284,7 @@ class Memory(Record, kw_only=True):
     valid_until: datetime | None = None
     replaced_by: str = ""  # S
     forgotten_at: datetime | None = None  # S
+    forgotten_by: str = ""  # S: the person who forgot it, until a person brings it back
     branch: str = ""  # S: repository and branch, while staged
     # time
     created_at: datetime

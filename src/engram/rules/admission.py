@@ -138,6 +138,7 @@ def revise(
         branch=branch,
         approved_by=_approver(old, status, request),
         forgotten_at=None,
+        forgotten_by="",
         verified_at=request.now if status == "promoted" and is_confirmed(request) else old.verified_at,
     )
     steps = [Step(old, after), *_replacing(after, rivals, request)]
@@ -237,8 +238,10 @@ def require_free_text(old: Memory, text: str, known: Known) -> None:
 
 def _new(proposal: Proposal, known: Known, policy: Policy, request: Request) -> Admission:
     rivals = _contradicted(proposal.text, known, request.fresh)
-    tier = policy.kind(proposal.kind or "fact").tier
-    status, held_for = _verdict(tier, rivals, proposal, policy, request)
+    kind = policy.kind(proposal.kind or "fact")
+    status, held_for = _verdict(kind.tier, rivals, proposal, policy, request)
+    if proposal.trusted and not kind.apart and any(_is_put_away(each, proposal, request) for each in known.twins):
+        status, held_for = "pending", "forgotten_before"
     memory = _fresh(proposal, policy, request, status=status, held_for=held_for)
     steps = [Step(None, memory), *_replacing(memory, rivals, request)]
     outcome: Outcome = "new" if status == "promoted" else "staged" if memory.branch else "held"
@@ -279,7 +282,9 @@ def _judged_again(
     """What waits goes live when it is said again by someone for whom it would not have had to wait."""
     rivals = _contradicted(proposal.text, known, old.id)
     status, _ = _verdict(old.tier, rivals, proposal, policy, request)
-    if status == "pending" or rivals or (is_doubted(old) and not request.caller.human):
+    if status == "pending" or rivals or _is_put_away(old, proposal, request):
+        return {}
+    if is_doubted(old) and not request.caller.human:
         return {}
     said = _fresh(proposal, policy, request)
     speaker = old if is_firm(old, request.caller) else said  # a person's words are theirs, whoever says them again
@@ -287,6 +292,7 @@ def _judged_again(
         "status": status,
         "held_for": "",
         "branch": "",
+        "forgotten_by": "",
         "approved_by": _approver(None, status, request),
         "origin": speaker.origin,
         "source": speaker.source,
@@ -297,7 +303,8 @@ def _judged_again(
 def _readmit(old: Memory, proposal: Proposal, known: Known, policy: Policy, request: Request) -> Admission:
     """Forgotten, expired or replaced, and said again: judged as if new, under the same id.
 
-    What something else replaced is not simply live again beside its successor: a person looks at it.
+    What something else replaced is not simply live again beside its successor: a person looks at it. So does a
+    person at what a person forgot, when anybody else says it.
     """
     said = _fresh(proposal, policy, request)
     back = replace(
@@ -315,8 +322,12 @@ def _readmit(old: Memory, proposal: Proposal, known: Known, policy: Policy, requ
     status, held_for = _verdict(back.tier, rivals, proposal, policy, request)
     if status == "promoted" and old.replaced_by and not is_confirmed(request):
         status, held_for = "pending", "conflict"
+    put_away = _is_put_away(old, proposal, request)
+    if put_away and proposal.trusted:
+        status, held_for = "pending", "forgotten_before"
     back = replace(
         back,
+        forgotten_by=old.forgotten_by if put_away else "",
         status=status,
         held_for=held_for,
         approved_by=_approver(None, status, request),
@@ -327,6 +338,11 @@ def _readmit(old: Memory, proposal: Proposal, known: Known, policy: Policy, requ
     outcome: Outcome = "restored" if status == "promoted" else "held"
     change = compose("remember", request, steps, note=_note(proposal, outcome, rivals))
     return Admission(change, back, outcome, tuple(each.id for each in rivals), _why(proposal.text, rivals))
+
+
+def _is_put_away(old: Memory, proposal: Proposal, request: Request) -> bool:
+    """Whether a person forgot a memory, and it is not a person who says it again."""
+    return bool(old.forgotten_by) and (not request.caller.human or proposal.learned_by == "harvest")
 
 
 def _propose(new: Memory, proposal: Proposal, rivals: tuple[Memory, ...], request: Request) -> Admission:

@@ -47,14 +47,21 @@ class Hands(NamedTuple):
         if after.status != "promoted":
             return after
         seen = now if after.verified_at == before.verified_at else after.verified_at
-        return replace(after, held_for="", branch="", approved_by=after.approved_by or PERSON, verified_at=seen)
+        return replace(
+            after,
+            held_for="",
+            branch="",
+            approved_by=after.approved_by or PERSON,
+            forgotten_by="",
+            verified_at=seen,
+        )
 
     @staticmethod
     def taken_out(memory: Memory, now: datetime) -> Memory | None:
         """What was alive is forgotten; None for what was out already."""
         if memory.forgotten_at is not None or memory.status == "rejected":
             return None
-        return replace(memory, forgotten_at=now)
+        return replace(memory, forgotten_at=now, forgotten_by=PERSON)
 
     @staticmethod
     def secrets(memory: Memory) -> tuple[str, ...]:

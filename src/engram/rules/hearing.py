@@ -19,7 +19,18 @@ AHEAD = timedelta(days=1)
 """How far the time of an event may lie ahead of our clock before it has to wait."""
 
 GUARDED = frozenset(
-    {"status", "held_for", "approved_by", "owner", "visibility", "scope", "replaced_by", "verified_at", "tier"}
+    {
+        "status",
+        "held_for",
+        "approved_by",
+        "owner",
+        "visibility",
+        "scope",
+        "replaced_by",
+        "verified_at",
+        "tier",
+        "forgotten_by",
+    }
 )
 """The fields that only a replica that was accepted may change: a stranger's word about them waits."""
 

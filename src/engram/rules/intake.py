@@ -126,7 +126,12 @@ def _ready(
         fields["revision"] = 1
     if not request.confirmed:
         fields |= {"source": source, "learned_by": "import", "amends": "", "replaced_by": "", "branch": ""}
-        fields |= {"approved_by": "", "verified_at": None, "actor": memory.actor or request.caller.actor}
+        fields |= {
+            "approved_by": "",
+            "forgotten_by": "",
+            "verified_at": None,
+            "actor": memory.actor or request.caller.actor,
+        }
     elif not memory.source:
         fields["source"] = source
     return replace(memory, **fields), removed
@@ -204,6 +209,7 @@ def _propose(memory: Memory, target: Memory, here: Here, request: Request, note:
         approved_by="",
         replaced_by="",
         forgotten_at=None,
+        forgotten_by="",
         apart=False,
     )
     return Intake("proposed", target, compose("import", request, [Step(None, proposal)], note=note))

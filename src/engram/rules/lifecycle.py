@@ -95,6 +95,7 @@ def promote(
             verified_at=request.now,
             branch="",
             replaced_by="",
+            forgotten_by="",
         )
     )
     steps = [Step(stored, live), *(step(each, request, replaced_by=live.id) for each in beaten)]
@@ -168,8 +169,9 @@ def forget(memory: Memory, request: Request, *, reason: str = "", replaced: Sequ
     require_person_for(memory, request, "forget", command)
     if memory.status == "promoted" or is_a_persons(memory):
         require_person_over(memory, request, "forget", command)
+    by = request.caller.name if request.caller.human else memory.forgotten_by
     steps = [
-        step(memory, request, forgotten_at=request.now),
+        step(memory, request, forgotten_at=request.now, forgotten_by=by),
         *_handed_on(memory, replaced, request),
     ]
     return compose("forget", request, steps, note=_told(reason))
@@ -185,13 +187,16 @@ def restore(
 
     Raises:
         Conflict: when it was not forgotten.
+        Forbidden: when an agent would restore what a person forgot.
     """
     require_owner(request.caller, memory)
     if memory.forgotten_at is None:
         raise Conflict(f"{memory.called} is not forgotten.", "There is nothing to restore.")
     if memory.tier == CURATED and memory.status == "promoted":
         require_person(request, f"restore a curated memory (kind {memory.kind})")
-    changes: dict[str, object] = {"forgotten_at": None}
+    if memory.forgotten_by:
+        require_person(request, "restore what a person forgot", f"engram restore {memory.called}")
+    changes: dict[str, object] = {"forgotten_at": None, "forgotten_by": ""}
     if (
         memory.status == "promoted"
         and not memory.replaced_by

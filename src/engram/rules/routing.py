@@ -31,6 +31,7 @@ REASONS = (
         "untrusted_origin",
         "review_all",
         "deleted_branch",
+        "forgotten_before",
     ),  # queue
     *(
         "unmerged_branch",
@@ -50,6 +51,7 @@ HELD: tuple[HeldFor, ...] = (
     "untrusted_origin",
     "review_all",
     "deleted_branch",
+    "forgotten_before",
 )
 """What admission held for one of these waits for a person, whatever changed since."""
 

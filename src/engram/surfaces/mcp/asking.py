@@ -24,13 +24,14 @@ from engram.surfaces.render.paper import plain
 from engram.surfaces.rewording import Tools
 
 KEY = "memory"
-ASKED_FOR = ("curated_kind", "edits_curated_node", "conflict")
+ASKED_FOR = ("curated_kind", "edits_curated_node", "conflict", "forgotten_before")
 """Why a memory waits that a person is asked about at once; the rest comes up in their own review."""
 
 WHY = {
     "curated_kind": "Memories of kind {kind} go live only when you approve them.",
     "edits_curated_node": "It would change something you wrote or approved.",
     "conflict": "It contradicts something that is remembered; approving it replaces the other.",
+    "forgotten_before": "You forgot it before.",
 }
 MOST_AGAINST = 3
 

@@ -21,6 +21,7 @@ HELD = {
     "untrusted_origin": "it comes from outside: a person decides whether it holds",
     "review_all": "every memory is reviewed here",
     "deleted_branch": "its branch was deleted, and no commit of its own was merged",
+    "forgotten_before": "a person forgot it before",
 }
 """The reason why a memory is held → what a person reads."""
 
