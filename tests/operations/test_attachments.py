@@ -404,3 +404,17 @@ def test_a_backup_holds_the_files_and_brings_them_back(tmp_path: Path, picture: 
         assert [each.code for each in other.doctor().findings if each.severity != "note"] == []
     with package.open(f"{form.rpartition(':')[0]}:{kept}".lstrip(":"), environment=environment) as aside:
         assert fetched(aside, "mem-0001", "a.txt") == b"a"
+
+
+def test_a_file_that_cannot_be_read_is_named(memory: Engram, tmp_path: Path):
+    saved = memory.remember("The lift is slow").memory
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+
+    for path, why in (
+        (tmp_path / "loop", "Too many levels"),
+        (tmp_path / ("x" * 300), "File name too long"),
+        ("/proc/self/mem", "Input/output error"),
+    ):
+        with pytest.raises(Invalid, match=f"{path} cannot be read: {why}"):
+            memory.attach(saved.id, str(path))
+    assert memory.assets(saved.id).assets == ()

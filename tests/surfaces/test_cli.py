@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import resource
 import subprocess
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -12,7 +13,7 @@ import pytest
 from engines.samples import change, memory
 from engram import __version__
 from engram.engines.sqlite import SqliteEngine
-from engram.errors import TABLE
+from engram.errors import TABLE, Unavailable
 from engram.model.query import Space
 from engram.service import OPERATIONS
 from engram.surfaces.commands.overview import sections
@@ -1066,6 +1067,27 @@ class TestPipes:
         os.close(theirs)
 
         assert (done.returncode, done.stderr) == (0, b"")
+
+    def test_what_the_system_refuses_is_told_as_the_answer_or_as_what_was_asked(self, tmp_path: Path):
+        def run(*words: str, stdout: int = subprocess.PIPE) -> str:
+            done = subprocess.run(
+                [*COMMAND, *words],
+                stdout=stdout,
+                stderr=subprocess.PIPE,
+                check=False,
+                env=environment(tmp_path),
+                cwd=tmp_path,
+                preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0)),
+            )
+            assert done.returncode == Unavailable.exit_code
+            return done.stderr.decode()
+
+        unsaid = "The answer could not be written: No space left on device."
+        with open("/dev/full", "wb") as full:
+            assert all(unsaid in run(*words, stdout=full.fileno()) for words in (["kinds", "--json"], ["--help"]))
+        told = run("demo")
+        assert "No usable temporary directory found" in told
+        assert "answer" not in told
 
     def test_the_installed_command_and_the_module_are_one(self, tmp_path: Path):
         done = subprocess.run(

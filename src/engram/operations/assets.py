@@ -3,8 +3,8 @@
 import os
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import IO
+from contextlib import contextmanager, nullcontext
+from itertools import chain
 
 from engram.drafts import whole_file
 from engram.errors import Conflict, Invalid, Unavailable
@@ -216,32 +216,35 @@ def _arriving(call: Call, memory: str, file: str | Incoming) -> Iterator[Incomin
         return
     if not isinstance(file, str | os.PathLike):
         raise Invalid(f"{file!r} is no file.", "Give the path of a file.")
-    with _opened(os.fspath(file)) as source:
-        incoming = receive(call, memory)
-        try:
-            while block := source.read(BLOCK):
-                incoming.write(block)
-            yield incoming
-        finally:
-            incoming.close()
-
-
-@contextmanager
-def _opened(path: str) -> Iterator[IO[bytes]]:
-    if path == "-":
-        if sys.stdin is None:
-            raise Invalid("There is no standard input to read.", "Give the path of a file.")
-        yield sys.stdin.buffer
-        return
+    blocks = _blocks(os.fspath(file))
+    first = next(blocks, b"")  # a file that cannot be read is told before anything is begun
+    incoming = receive(call, memory)
     try:
-        with open(os.path.expanduser(path), "rb") as file:
-            yield file
+        for block in chain([first], blocks):
+            incoming.write(block)
+        yield incoming
+    finally:
+        incoming.close()
+
+
+def _blocks(path: str) -> Iterator[bytes]:
+    """The bytes of a file, or of standard input.
+
+    Raises:
+        Invalid: when it cannot be read.
+    """
+    if path == "-" and sys.stdin is None:
+        raise Invalid("There is no standard input to read.", "Give the path of a file.")
+    try:
+        with nullcontext(sys.stdin.buffer) if path == "-" else open(os.path.expanduser(path), "rb") as file:
+            while block := file.read(BLOCK):
+                yield block
     except IsADirectoryError:
         raise Invalid(f"{path} is a folder.", "Attach a file; pack a folder first.") from None
     except FileNotFoundError:
         raise Invalid(f"There is no file {path}.", "Give the path of a file.") from None
-    except PermissionError:
-        raise Invalid(f"{path} may not be read.", "Give a file of yours.") from None
+    except OSError as error:
+        raise Invalid(f"{path} cannot be read: {error.strerror}.", "Give another file.") from None
 
 
 def _target(path: str, name: str, *, overwrite: bool) -> str:

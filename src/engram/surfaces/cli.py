@@ -50,8 +50,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         with _spare_handle():
             code = _run(words, screen)
-            if sys.stdout is not None:
-                sys.stdout.flush()  # here, so that a reader who has left is noticed here
+            with _telling():
+                if sys.stdout is not None:
+                    sys.stdout.flush()  # here, so that a reader who has left is noticed here
         return code  # noqa: TRY300 - the flush is part of what may fail
     except EngramError as error:
         _complain(error, screen)
@@ -60,9 +61,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # The reader has left (`engram list | head`): nothing to say, and nobody to say it to.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
-    except OSError as error:  # the answer, not the asking: what was asked is done and stored
-        unsaid = Unavailable(f"The answer could not be written: {error.strerror}.", "See engram history.")
-        _complain(_no_more_files() if is_out_of_files(error) else unsaid, screen)
+    except OSError as error:
+        _complain(_no_more_files() if is_out_of_files(error) else _refused(error), screen)
         return Unavailable.exit_code
     except KeyboardInterrupt as stopped:  # with what is kept of a long work, and how to go on
         print(" ".join(["\nStopped.", *stopped.args[:1]]), *stopped.args[1:], sep="\n  ", file=sys.stderr)
@@ -74,6 +74,30 @@ def main(arguments: Sequence[str] | None = None) -> int:
             told = EngramError("Internal error; nothing was half written.", _logged())
         _complain(told, screen)
         return told.exit_code
+
+
+@contextmanager
+def _telling() -> Iterator[None]:
+    """An answer is told within: what was asked is done and stored.
+
+    Raises:
+        Unavailable: when it cannot be written.
+    """
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        if is_out_of_files(error):
+            raise
+        raise Unavailable(f"The answer could not be written: {error.strerror}.", "See engram history.") from None
+
+
+def _refused(error: OSError) -> Unavailable:
+    """What the system refused on the way, where nothing more is known of it."""
+    where = f"{os.fsdecode(error.filename)} cannot be used: " if isinstance(error.filename, str | bytes) else ""
+    why = error.strerror or str(error)
+    return Unavailable(f"{where}{why}.", "Mend that, and ask again; engram history tells what was kept.")
 
 
 @contextmanager
@@ -296,13 +320,15 @@ def _show(
         from engram.surfaces.shapes import shape  # noqa: PLC0415 - start-up
 
         told = {"warnings": [each._asdict() for each in notices]} if notices else {}
-        print(json.dumps(shape(answer, answer.at) | told, ensure_ascii=False, indent=2))
+        with _telling():
+            print(json.dumps(shape(answer, answer.at) | told, ensure_ascii=False, indent=2))
         return
     from engram.surfaces.render.answers import render  # noqa: PLC0415 - start-up
     from engram.surfaces.render.paper import at_hand  # noqa: PLC0415 - start-up
 
     if text := render(answer, at_hand(explain=screen.explain)):
-        print(text)
+        with _telling():
+            print(text)
 
 
 def _warn(notices: "Sequence[Finding]") -> None:
