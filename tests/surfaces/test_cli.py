@@ -16,6 +16,7 @@ from engram.engines.sqlite import SqliteEngine
 from engram.errors import TABLE, Unavailable
 from engram.model.query import Space
 from engram.service import OPERATIONS
+from engram.surfaces.cli import EXTRA
 from engram.surfaces.commands.overview import sections
 from engram.surfaces.parsing import RENDERING, parameters
 from engram.surfaces.render.paper import WIDEST_ROW
@@ -934,6 +935,20 @@ class TestHelp:
 
         assert done.code == 0
         assert re.search(r"^Examples?:$", done.out, re.MULTILINE)
+
+    @pytest.mark.parametrize("name", EXTRA)
+    def test_help_of_the_other_commands_is_folded_to_the_terminal_and_loses_no_word(
+        self, engram: Driver, name: str
+    ):
+        wide = engram(name, "--help").out
+        engram.set(COLUMNS="60")
+        narrow = engram(name, "--help").out
+
+        assert narrow.split() == wide.split()
+        commands = [line for line in wide.splitlines() if line.startswith("  ") and "engram" in line]
+        assert all(len(line) < 60 for line in narrow.splitlines() if line not in commands)
+        engram.set(COLUMNS="200")
+        assert engram(name, "--help").out == wide
 
     @pytest.mark.parametrize("name", OPERATIONS)
     def test_the_examples_in_help_are_understood(self, name: str):

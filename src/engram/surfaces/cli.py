@@ -164,7 +164,10 @@ def _extra(name: str, words: list[str], screen: Screen) -> int:
     if name != "hook":  # which ends within two seconds, and loads as it goes
         _loaded()
     if "--help" in words or "-h" in words:
-        print("\n".join(line.removeprefix("    ") for line in (run.__doc__ or "").strip().splitlines()))
+        from engram.surfaces.render.paper import help_width, narrowed  # noqa: PLC0415 - start-up
+
+        text = "\n".join(line.removeprefix("    ") for line in (run.__doc__ or "").strip().splitlines())
+        print("\n".join(narrowed(text, help_width())))
         return 0
     return int(
         run(words) if name == "hook" else run([word for word in words if word != "--json"], json=screen.json)

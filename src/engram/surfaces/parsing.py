@@ -1,7 +1,6 @@
 """Command lines read by signature: required parameters stand alone, the others are options."""
 
 import argparse
-import os
 import types
 from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import datetime
@@ -153,11 +152,9 @@ class _Formatter(argparse.RawDescriptionHelpFormatter):
     """Help as wide as the terminal, asked for directly: argparse would load shutil on every start."""
 
     def __init__(self, prog: str) -> None:
-        try:
-            columns = int(os.environ.get("COLUMNS") or os.get_terminal_size().columns)
-        except (OSError, ValueError):
-            columns = 80
-        super().__init__(prog, width=max(columns - 2, 40))
+        from engram.surfaces.render.paper import help_width  # noqa: PLC0415 - where help is shown
+
+        super().__init__(prog, width=help_width())
 
     def _fill_text(self, text: str, width: int, indent: str) -> str:
         """Prose folded to the width; what is indented, as examples are, stays in its lines."""

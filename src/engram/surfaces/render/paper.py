@@ -182,6 +182,53 @@ def folded(prose: str, width: int) -> list[str]:
     return wrap(prose, max(width, 20), break_long_words=False, break_on_hyphens=False)
 
 
+def help_width() -> int:
+    """How wide help is: a little less than the terminal, also where it is piped into a pager."""
+    try:
+        columns = int(os.environ.get("COLUMNS") or os.get_terminal_size().columns)
+    except (OSError, ValueError):
+        columns = 80
+    return max(columns - 2, 40)
+
+
+def narrowed(text: str, width: int) -> Iterator[str]:
+    """The lines of a help text, folded where one is wider: paragraphs, and what is told beside an option.
+
+    Commands of examples stay as they are: they are there to be copied.
+    """
+    lines = text.splitlines()
+    if max(map(len, lines), default=0) <= width:
+        yield from lines
+        return
+    shown = False  # whether these are examples
+    at = 0
+    while at < len(lines):
+        line, at = lines[at], at + 1
+        indent = len(line) - len(line.lstrip())
+        shown = line.startswith("Example") or (shown and (not line or indent > 0))
+        if not line or (shown and indent <= len("  ")):
+            yield line
+            continue
+        head, gap, told = line[indent:].partition("  ")
+        hang = len(line) - len(told.lstrip()) if gap and indent else 0
+        while at < len(lines) and _goes_on(line, lines[at], hang or indent):
+            line, at = f"{line} {lines[at].strip()}", at + 1
+        first = f"{' ' * indent}{head}".ljust(hang) if hang else " " * indent
+        under = " " * (hang or (len("Usage: ") if line.startswith("Usage: ") else indent))
+        for part in folded(line[hang or indent :], width - len(under)):
+            yield first + part
+            first = under
+
+
+def _goes_on(line: str, following: str, indent: int) -> bool:
+    """Whether a line of help goes on in the next one, which begins at this place then.
+
+    In a list of sentences, which is indented by two, each begins a line.
+    """
+    begins = len(following) - len(following.lstrip())
+    return bool(following) and begins == indent and (indent != len("  ") or not line.endswith("."))
+
+
 def few(names: list[str]) -> list[str]:
     """The names, or the first of them and how many more there are."""
     return names if len(names) <= 4 else [*names[:3], f"{len(names) - 3} more"]
