@@ -9,33 +9,21 @@ from typing import Any, Literal, NamedTuple
 
 from engram.errors import Conflict
 from engram.model.change import Change, Request
-from engram.model.marks import NO_CONTEXT
-from engram.model.memory import (
-    CURATED,
-    NOWHERE,
-    Context,
-    HeldFor,
-    Memory,
-    Status,
-    clean_tags,
-    standing,
-)
+from engram.model.memory import CURATED, HeldFor, Memory, Status, standing
 from engram.model.record import replace
 from engram.rules.access import is_a_persons, is_confirmed, is_firm, require_owner, require_person_over
 from engram.rules.changes import CONTENT, Step, compose, step
 from engram.rules.doubts import UNVOUCHED, is_doubted, require_person_for, vouched
+from engram.rules.drafting import REACH, added, approver, fresh, other_kind, rewritten, voice
 from engram.rules.kinds import in_context
 from engram.rules.lifecycle import LISTS
 from engram.rules.likeness import contradiction, same
-from engram.rules.proposals import CLEARED, Policy, Proposal
+from engram.rules.proposals import Policy, Proposal
 
 Outcome = Literal["new", "revised", "repeated", "held", "staged", "proposed", "restored"]
 
 WORDS = ("text", "summary", "kind")
 """The fields that say what a memory means."""
-
-REACH = ("visibility", "decay", "valid_from", "valid_until", "confidence")
-"""The fields that decide who sees a memory, and how long."""
 
 
 class Known(NamedTuple):
@@ -110,7 +98,7 @@ def revise(
     if proposal.text != old.text or (proposal.summary or old.summary) != old.summary:
         require_person_for(old, request, "change the words of")
     proposal = vouched(proposal, known.twins, known.doubted, request, old)
-    new = replace(_rewritten(old, proposal, policy, request), key=_key_of(old, proposal, known))
+    new = replace(rewritten(old, proposal, policy, request), key=_key_of(old, proposal, known))
     live = old.in_use
     if not anew and all(getattr(old, name) == getattr(new, name) for name in (*CONTENT, "tier")):
         return _weighed(old, new, proposal, request)
@@ -129,14 +117,14 @@ def revise(
             waits = twin.amends == old.id and twin.status == "pending" and twin.forgotten_at is None
             if waits and all(getattr(twin, name) == getattr(new, name) for name in CONTENT):
                 return _again(twin, proposal._replace(kind=None), known, policy, request)
-        voice = _voice(proposal, policy, request)
-        return _propose(replace(new, held_for=held_for, branch=branch, **voice), proposal, rivals, request)
+        new = replace(new, held_for=held_for, branch=branch, **voice(proposal, policy, request))
+        return _propose(new, proposal, rivals, request)
     after = replace(
         new,
         status=status,
         held_for=held_for,
         branch=branch,
-        approved_by=_approver(old, status, request),
+        approved_by=approver(old, status, request),
         forgotten_at=None,
         forgotten_by="",
         verified_at=request.now if status == "promoted" and is_confirmed(request) else old.verified_at,
@@ -242,7 +230,7 @@ def _new(proposal: Proposal, known: Known, policy: Policy, request: Request) -> 
     status, held_for = _verdict(kind.tier, rivals, proposal, policy, request)
     if proposal.trusted and not kind.apart and any(_is_put_away(each, proposal, request) for each in known.twins):
         status, held_for = "pending", "forgotten_before"
-    memory = _fresh(proposal, policy, request, status=status, held_for=held_for)
+    memory = fresh(proposal, policy, request, status=status, held_for=held_for)
     steps = [Step(None, memory), *_replacing(memory, rivals, request)]
     outcome: Outcome = "new" if status == "promoted" else "staged" if memory.branch else "held"
     change = compose("remember", request, steps, note=_note(proposal, outcome, rivals))
@@ -263,7 +251,7 @@ def _again(old: Memory, proposal: Proposal, known: Known, policy: Policy, reques
     if free and proposal.key and not old.key and (old.tier != CURATED or request.caller.human):
         changes["key"] = proposal.key
     if free and old.tier != CURATED:
-        changes |= _added(old, proposal, request) | _other_kind(old, proposal, policy, request)
+        changes |= added(old, proposal, request) | other_kind(old, proposal, policy, request)
     if staged and proposal.branch:
         changes["branch"] = proposal.branch  # one place at a time: where it was said last
     elif (staged or stands == "pending") and not old.amends:
@@ -286,14 +274,14 @@ def _judged_again(
         return {}
     if is_doubted(old) and not request.caller.human:
         return {}
-    said = _fresh(proposal, policy, request)
+    said = fresh(proposal, policy, request)
     speaker = old if is_firm(old, request.caller) else said  # a person's words are theirs, whoever says them again
     return {
         "status": status,
         "held_for": "",
         "branch": "",
         "forgotten_by": "",
-        "approved_by": _approver(None, status, request),
+        "approved_by": approver(None, status, request),
         "origin": speaker.origin,
         "source": speaker.source,
         "confidence": max(old.confidence, said.confidence),
@@ -306,9 +294,9 @@ def _readmit(old: Memory, proposal: Proposal, known: Known, policy: Policy, requ
     What something else replaced is not simply live again beside its successor: a person looks at it. So does a
     person at what a person forgot, when anybody else says it.
     """
-    said = _fresh(proposal, policy, request)
+    said = fresh(proposal, policy, request)
     back = replace(
-        _rewritten(old, proposal, policy, request),
+        rewritten(old, proposal, policy, request),
         key=proposal.key or old.key,
         origin=said.origin,
         source=said.source,
@@ -330,7 +318,7 @@ def _readmit(old: Memory, proposal: Proposal, known: Known, policy: Policy, requ
         forgotten_by=old.forgotten_by if put_away else "",
         status=status,
         held_for=held_for,
-        approved_by=_approver(None, status, request),
+        approved_by=approver(None, status, request),
         replaced_by="" if status == "promoted" else back.replaced_by,
         branch=proposal.branch if held_for == "unmerged_branch" else "",
     )
@@ -364,93 +352,6 @@ def _propose(new: Memory, proposal: Proposal, rivals: tuple[Memory, ...], reques
     )
     change = compose("propose", request, [Step(None, candidate)], note=_note(proposal, "proposed", rivals))
     return Admission(change, candidate, "proposed", tuple(each.id for each in rivals), _why(proposal.text, rivals))
-
-
-def _fresh(
-    proposal: Proposal, policy: Policy, request: Request, *, status: Status = "pending", held_for: HeldFor = ""
-) -> Memory:
-    caller = request.caller
-    kind = policy.kind(proposal.kind or "fact")
-    defaults: dict[str, Any] = {
-        "kind": kind.name,
-        "decay": kind.decay,
-        "confidence": 1.0 if caller.human and proposal.trusted else 0.6,
-        "visibility": policy.visibility if proposal.scope.level == "project" else "private",
-    }
-    origin = proposal.origin or ("said" if caller.human and proposal.trusted else "inferred")
-    source = proposal.source or ("manual" if caller.human else "tool:remember")
-    if not caller.human and (origin, source) == ("said", "manual"):
-        source = "tool:remember"  # what somebody said to an agent was not typed here by a person
-    return Memory(
-        id=request.fresh,
-        key=proposal.key,
-        scope=proposal.scope,
-        session=proposal.session or caller.session,
-        text=proposal.text,
-        origin=origin,
-        source=source,
-        learned_by=proposal.learned_by,
-        owner=caller.owner,
-        actor=caller.actor,
-        context=proposal.context,
-        tier=kind.tier,
-        branch=proposal.branch if held_for == "unmerged_branch" else "",
-        apart=proposal.apart,
-        status=status,
-        held_for=held_for,
-        approved_by=_approver(None, status, request),
-        created_at=request.now,
-        updated_at=request.now,
-        **(defaults | proposal.said()),
-    )
-
-
-def _rewritten(old: Memory, proposal: Proposal, policy: Policy, request: Request) -> Memory:
-    said = {**{CLEARED[name][0]: CLEARED[name][1] for name in proposal.cleared}, **proposal.said()}
-    kind = policy.kind(said.get("kind", old.kind))
-    if "kind" in said and said["kind"] != old.kind:
-        said.setdefault("decay", kind.decay)
-    if not same(old.text, proposal.text):  # other words are said by someone else, and are worth what they are
-        # and a summary of other words is none of these
-        said = {**_voice(proposal, policy, request), "summary": "", **said}
-        if "manual" in (proposal.learned_by, old.learned_by):  # who typed it tells of the words, not of the memory
-            said["learned_by"] = proposal.learned_by
-    anew = not same(old.text, proposal.text) or "kind" in said
-    return replace(
-        old,
-        text=proposal.text,
-        context=_made(old, proposal, anew=anew and proposal.context is not NOWHERE),
-        actor=request.caller.actor,
-        # Nobody makes a curated memory less than that by the way: only a person's confirmed word does.
-        tier=kind.tier if is_confirmed(request) else max(kind.tier, old.tier if old.tier == CURATED else 0),
-        updated_at=request.now,
-        revision=old.revision + 1,
-        **said,
-    )
-
-
-def _made(old: Memory, proposal: Proposal, *, anew: bool) -> Context:
-    """Where other words or another kind were made (`anew`); else where the memory was.
-
-    Another system's word for the kind goes with the kind, and what it keeps of the record goes with the record. The
-    repository goes with what is cited: who has other words for it cites the same files.
-    """
-    said, made = proposal.context, old.context
-    if anew:
-        word = said.word if proposal.kind is not None else made.word
-        made = replace(said, word=word, theirs=said.theirs or made.theirs)
-    cited = old.citations if proposal.citations is None else proposal.citations
-    if not cited:
-        return made
-    here = bool(proposal.branch) or cited != old.citations
-    repos = (said.repo, old.context.repo) if here else (old.context.repo, said.repo)
-    return replace(made, repo=repos[0] or repos[1])
-
-
-def _voice(proposal: Proposal, policy: Policy, request: Request) -> dict[str, Any]:
-    """Whose word a proposal is, whatever it changes: nobody proposes in the voice of who said it before."""
-    fresh = _fresh(proposal, policy, request)
-    return {"origin": fresh.origin, "source": fresh.source, "confidence": fresh.confidence}
 
 
 def _verdict(
@@ -501,51 +402,6 @@ def _merging(proposal: Proposal, known: Known) -> Memory | None:
 def _amends_its_twin(rejected: Memory, known: Known) -> bool:
     """Whether what was rejected was another kind for the same words, and not the words."""
     return bool(rejected.amends) and any(each.id == rejected.amends for each in known.twins)
-
-
-def _added(old: Memory, proposal: Proposal, request: Request) -> dict[str, Any]:
-    """What a repeat says beyond the text: tags and citations join, weights are taken as said.
-
-    How far a person's word reaches is not an agent's to say by the way.
-    """
-    firm = is_firm(old, request.caller)
-    added: dict[str, Any] = {}
-    if proposal.tags:
-        said = (tag for tag in proposal.tags if not (firm and tag == NO_CONTEXT))
-        added["tags"] = clean_tags((*old.tags, *said))
-    if proposal.citations:
-        places = {(each.kind, each.ref, each.locator): each for each in (*old.citations, *proposal.citations)}
-        added["citations"] = tuple(places.values())  # the same place again is pinned to what was seen last
-        if proposal.context.repo and not old.context.repo:
-            added["context"] = replace(old.context, repo=proposal.context.repo)
-    for name in ("importance", "pinned", "valid_from", "valid_until", "visibility"):
-        if (value := getattr(proposal, name)) is not None and not (firm and name in REACH):
-            added[name] = value
-    if proposal.summary and not old.summary and not firm:
-        added["summary"] = proposal.summary
-    return added
-
-
-def _other_kind(old: Memory, proposal: Proposal, policy: Policy, request: Request) -> dict[str, Any]:
-    """The same words meant as another kind: taken as said by a person, unless that made them curated by the way.
-
-    An agent that says a known thing again says nothing about what it is: `revise` does.
-    """
-    kind = policy.kind(proposal.kind or old.kind)
-    if kind.name == old.kind or not request.caller.human or proposal.kind_if_new:
-        return {}
-    if kind.tier == CURATED and not is_confirmed(request):
-        return {}
-    changes: dict[str, Any] = {"kind": kind.name, "tier": kind.tier, "decay": proposal.decay or kind.decay}
-    return changes | ({"approved_by": request.caller.name} if kind.tier == CURATED else {})
-
-
-def _approver(old: Memory | None, status: Status, request: Request) -> str:
-    if status != "promoted":
-        return ""
-    if is_confirmed(request):
-        return request.caller.name
-    return old.approved_by if old is not None and old.status == "promoted" else ""
 
 
 def _note(proposal: Proposal, outcome: Outcome, rivals: tuple[Memory, ...] = ()) -> dict[str, Any]:
