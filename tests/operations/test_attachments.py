@@ -10,7 +10,7 @@ import pytest
 
 import engram as package
 from engines.servers import database_url, new_org, shared_database
-from engram.errors import Conflict, Corrupt, Forbidden, Invalid, NotFound, TooLarge, Unsupported
+from engram.errors import Conflict, Corrupt, Forbidden, Invalid, NotFound, TooLarge, Unconfirmed, Unsupported
 from engram.model.caller import Caller
 from engram.model.memory import Asset
 from engram.operations import blobs as bytes_of
@@ -220,6 +220,30 @@ def test_a_purge_names_what_it_erased_by_its_handle(memory: Engram):
     done = memory.purge("mem-0001", confirm=True)
     assert done.handles == ("mem-0001",)
     assert render(done, Paper()).splitlines()[0] == "✓ Purged mem-0001"
+
+
+def test_several_memories_are_purged_at_once_or_not_at_all(memory: Engram, picture: str):
+    for text in ("The word zanzibar is secret", "The word yucatan is secret", "The lift is slow"):
+        memory.remember(text)
+    memory.attach("mem-0002", picture)
+    memory.relate("mem-0001", "mem-0002", "supersedes")
+    undone = memory.remember("The word xanadu is secret").memory
+    memory.undo()
+
+    with pytest.raises(NotFound):
+        memory.purge(["mem-0001", "mem-0099"], confirm=True)
+    with pytest.raises(Unconfirmed, match="Purging 3 memories"):
+        memory.purge(["mem-0001", "mem-0002", undone.id])
+    assert memory.get(["mem-0001", "mem-0002"]).memories
+    with pytest.raises(Invalid, match="No memory was named"):
+        memory.purge([], confirm=True)
+    done = memory.purge(["mem-0001", "mem-0002", "mem-0001", undone.id], confirm=True)
+    assert set(done.handles) == {"mem-0001", "mem-0002"}
+    assert (undone.id in done.erased, done.traces, done.assets) == (True, 0, 1)
+    assert [one.text for one in memory.list(standing=["all"]).memories] == ["The lift is slow"]
+    told = repr([event.payload for event in memory.history(limit=100).events])
+    assert not any(word in told for word in ("zanzibar", "yucatan", "xanadu"))
+    assert memory.doctor().healthy
 
 
 def test_a_rescue_says_that_attachments_are_not_in_it(tmp_path: Path, picture: str):

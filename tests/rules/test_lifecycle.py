@@ -416,13 +416,23 @@ def test_what_a_person_forgot_no_agent_restores():
 
 def test_a_purge_says_what_it_would_erase_and_erases_it():
     one, two = memory(), memory("memory-2", "More")
-    for ones, said in (([one], "Purging memory-1 "), ([one, two], "Purging 2 memories ")):
+    for ones, remains, said in (
+        ([one], (), "Purging memory-1 "),
+        ([], ("memory-9-and-so-on",), "Purging memory-9-and- "),
+        ([one, two], (), "Purging 2 memories "),
+        ([one, two], ("memory-9",), "Purging 3 memories "),
+    ):
         with pytest.raises(Unconfirmed, match=said):
-            lifecycle.purge_all(ones, request())
+            lifecycle.purge_all(ones, request(), remains=remains)
     sure = request(confirmed="flag")
 
     assert lifecycle.purge_all([one, two], sure).erase == ("memory-1", "memory-2")
-    assert lifecycle.purge_remains("memory-9", sure).erase == ("memory-9",)
+    both = lifecycle.purge_all([one], sure, remains=("memory-9",))
+    assert both.erase == ("memory-1", "memory-9")
+    assert both.draft is not None
+    assert both.draft.subjects == ("memory-1", "memory-9")
+    with pytest.raises(Forbidden):
+        lifecycle.purge_all((), request(AGENT, confirmed="flag"), remains=("memory-9",))
 
 
 def test_what_a_purged_memory_had_replaced_is_handed_on_to_what_stays():

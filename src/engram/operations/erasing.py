@@ -2,13 +2,14 @@
 
 from collections.abc import Callable, Sequence
 
+from engram.errors import Invalid
 from engram.model.answers_store import Receipt
 from engram.model.change import Change, Commit, Request
 from engram.model.filter import Filter
 from engram.model.memory import Memory
 from engram.model.refs import SHORTEST_PREFIX
 from engram.operations import parameters as p
-from engram.operations.base import Call, every, newest, operation, remains
+from engram.operations.base import Call, each, every, newest, operation, remains
 from engram.operations.bearing import relations_of, replaced_by
 from engram.operations.blobs import named_by, tidy
 from engram.rules import lifecycle
@@ -25,27 +26,34 @@ ELSEWHERE = (
 @operation(
     "DELETE /v1/memories/{memory}",
     "engram purge mem-0004 --confirm",
+    "engram purge mem-0004 mem-0007 --confirm",
     writes=True,
     destructive=True,
     human=True,
 )
-def purge(call: Call, memory: p.Ref, *, confirm: p.Confirm = False, token: p.Token = "") -> Receipt:
-    """Erase a memory for good. It cannot be undone.
+def purge(call: Call, memory: p.Refs, *, confirm: p.Confirm = False, token: p.Token = "") -> Receipt:
+    """Erase memories for good. It cannot be undone.
 
-    Its text, its index entries and vectors, its attachments, and what history holds of it.
+    Their text, index entries and vectors, attachments, and what history holds of them; all of them, or none.
     """
     del token
     if (event := call.replayed()) is not None:
         return Receipt(at=call.now, erased=event.subjects, event=event.seq, event_id=event.id, traces=None)
+    undone = {ref: _undone_id(call, ref) for ref in each(memory)}
+    if not undone:
+        raise Invalid("No memory was named.", "Name one or more: engram list.")
+    meant = {call.memory(ref).id for ref, gone in undone.items() if gone is None}
+    remains = sorted({gone for gone in undone.values() if gone})
     request = call.request(confirm=confirm)
-    if (gone := _undone_id(call, memory)) is not None:
-        commit, _ = call.settle(lambda: (lifecycle.purge_remains(gone, request), None))
-        return _receipt(call, commit)
-    return erase(call, request, lambda: [call.memory(memory)])
+    return erase(call, request, lambda: [call.memory(id) for id in sorted(meant)], remains)
 
 
-def erase(call: Call, request: Request, which: Callable[[], Sequence[Memory]]) -> Receipt:
+def erase(
+    call: Call, request: Request, which: Callable[[], Sequence[Memory]], remains: Sequence[str] = ()
+) -> Receipt:
     """Erase memories for good, all of them or none: text, index, vectors, attachments and history's copies.
+
+    `remains` are ids of memories of which history alone still tells.
 
     Raises:
         Unconfirmed: without a person's confirmation.
@@ -55,16 +63,17 @@ def erase(call: Call, request: Request, which: Callable[[], Sequence[Memory]]) -
 
     def decide() -> tuple[Change, None]:
         chosen = which()
-        proposals = [each for one in chosen for each in every(call, Filter(amends=one.id, owner=one.owner))]
-        handles.update({each.id: each.handle for each in (*chosen, *proposals)})
+        proposals = [other for one in chosen for other in every(call, Filter(amends=one.id, owner=one.owner))]
+        handles.update({one.id: one.handle for one in (*chosen, *proposals)})
         past = (event for one in chosen for event in call.engine.events(subject=one.id, limit=MOST_EVENTS))
         attached.update(named_by((*chosen, *proposals), past))
         change = lifecycle.purge_all(
             chosen,
             request,
             proposals=proposals,
-            replaced=[each for one in chosen for each in replaced_by(call, one)],
-            relations=[each for one in chosen for each in relations_of(call, one.id)],
+            replaced=[other for one in chosen for other in replaced_by(call, one)],
+            relations=[verdict for one in chosen for verdict in relations_of(call, one.id)],
+            remains=remains,
         )
         return change, None
 

@@ -145,7 +145,7 @@ def scrub(call: Call, *, confirm: bool, dry_run: bool) -> Scrubbed:
         for relation, _ in held.loose:
             done.append(call.engine.commit(scrubbing.erase_alone(relation, request)))
         # An event that told of several was erased with the first of them: so it is looked again.
-        done += [call.engine.commit(lifecycle.purge_remains(id, request)) for id in held_by(call).gone]
+        done += [call.engine.commit(lifecycle.purge_all((), request, remains=(id,))) for id in held_by(call).gone]
     places = [place for commit in done for place in commit.places]
     places += [TOO_FIRM.format(numbers(held.firm))] if held.firm else []
     return Scrubbed(

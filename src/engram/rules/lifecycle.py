@@ -214,10 +214,12 @@ def purge_all(
     proposals: Sequence[Memory] = (),
     replaced: Sequence[Memory] = (),
     relations: Sequence[Relation] = (),
+    remains: Sequence[str] = (),
 ) -> Change:
     """Erase memories, every proposal to amend them and every verdict on them, at once. It cannot be undone.
 
-    What one of them had replaced is replaced by whatever replaced that one and stays, or by nothing.
+    What one of them had replaced is replaced by whatever replaced that one and stays, or by nothing. `remains` are
+    memories that are no longer there, their making being undone: what history still tells of them goes too.
 
     Raises:
         Unconfirmed: without a person's confirmation.
@@ -225,15 +227,17 @@ def purge_all(
     for memory in memories:
         require_owner(request.caller, memory)
     require_person(request, "purge a memory")
-    if len(memories) == 1:
-        _require_sure(request, memories[0].called)
+    names = [*(each.called for each in memories), *(id[:13] for id in remains)]
+    if len(names) == 1:
+        _require_sure(request, names[0])
     else:
-        _require_sure(request, f"{len(memories):,} memories", "them")
+        _require_sure(request, f"{len(names):,} memories", "them")
     gone = {each.id: each for each in (*memories, *proposals)}
     steps = [Step(each, None) for each in gone.values()]
     steps += [Step(each, None) for each in {each.id: each for each in relations}.values()]
     left = [step(each, request, replaced_by=_heir(each, gone)) for each in replaced if each.id not in gone]
-    return compose("purge", request, [*steps, *left], erase=True)
+    ids = (*(each.before.id for each in steps if each.before), *remains)
+    return compose("purge", request, [*steps, *left], erase=True, subjects=ids)._replace(erase=ids)
 
 
 def _heir(replaced: Memory, gone: Mapping[str, Memory]) -> str:
@@ -251,13 +255,6 @@ def _handed_on(memory: Memory, replaced: Sequence[Memory], request: Request) -> 
         step(each, request, replaced_by="" if memory.replaced_by == each.id else memory.replaced_by)
         for each in replaced
     ]
-
-
-def purge_remains(id: str, request: Request) -> Change:
-    """Erase what history still tells of a memory that is no longer there: one whose making was undone."""
-    require_person(request, "purge a memory")
-    _require_sure(request, id[:13])
-    return compose("purge", request, [], subjects=(id,))._replace(erase=(id,))
 
 
 def _require_sure(request: Request, name: str, it: str = "it") -> None:
