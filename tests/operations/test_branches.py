@@ -313,6 +313,22 @@ def superseding(two: Two, agent: str = "", *, old: str = "") -> str:
         return memory.relate("mem-0002", "mem-0001", "supersedes").hint
 
 
+@pytest.mark.parametrize(
+    ("agent", "then"),
+    [
+        ("", "Then it replaces the other."),
+        ("codex", "Then a person decides: engram judge mem-0002~mem-0001 supersedes."),
+    ],
+)
+def test_what_is_staged_to_replace_another_is_told_when_it_does(two: Two, agent: str, then: str):
+    with two.open() as memory:
+        memory.remember("Lint with flake8")
+    on_feature(two)
+    with two.open(ENGRAM_AGENT=agent) as memory:
+        told = memory.remember("Linting moved to ruff, and retries to five", replaces=["mem-0001"])
+    assert told.hint == f"mem-0002 holds on feature until that is merged: engram settle. {then}"
+
+
 @pytest.mark.parametrize("who", ["", "codex"], ids=["a person", "an agent"])
 @pytest.mark.parametrize("settles", ["", "codex"], ids=["settled by a person", "settled by an agent"])
 def test_a_verdict_on_what_is_staged_takes_effect_with_the_merge(two: Two, who: str, settles: str):

@@ -52,6 +52,21 @@ def test_a_kind_that_is_nearly_one_of_the_table_is_asked_about(world):
     assert world.agent.remember("Fold the egg white in last", kind="recipe").hint == ""
 
 
+def test_an_agent_is_told_that_what_it_says_to_replace_stays_in_use(world):
+    mine = [world.person.remember(text).memory for text in ("Sessions rest in Redis", "Tokens last an hour")]
+    own = world.agent.remember("The cache is warmed at night").memory
+    told = world.agent.remember("All of it lives in memory only", replaces=[own.id, *(one.id for one in mine)])
+
+    assert (told.outcome, told.memory.status) == ("new", "promoted")
+    assert told.hint == " ".join(
+        f"A person wrote or approved {one.handle}, so a person decides:"
+        f" engram judge {told.memory.handle}~{one.handle} supersedes, or engram conflicts."
+        for one in mine
+    )
+    assert {one.text for one in world.person.list().memories} == {told.memory.text, *(one.text for one in mine)}
+    assert world.person.remember("It lives in Redis again", replaces=[told.memory.id]).hint == ""
+
+
 def test_what_was_taken_out_is_told(world):
     told = world.agent.remember("The key is AKIAIOSFODNN7EXAMPLQ for the bucket")
     assert told.redacted

@@ -24,6 +24,7 @@ from engram.operations.bearing import (
 from engram.operations.candidates import with_candidates
 from engram.operations.citing import checked, cite_else, filled, pinned_anew, staged
 from engram.operations.marks import marks
+from engram.operations.relations import why_proposed
 from engram.operations.scopes import in_view, scope_named, strange_kinds, unplaced
 from engram.operations.sessions import at_work, timeline
 from engram.recall.saying import saying as who_say
@@ -153,7 +154,21 @@ def admit(
         ]
         return join([decision.change, *verdicts]) if verdicts else decision.change, decision
 
-    return _settled(call, prepared, decide)
+    admitted = _settled(call, prepared, decide)
+    return _not_replaced_yet(call, admitted, replaces) if replaces else admitted
+
+
+def _not_replaced_yet(call: Call, admitted: Remembered, replaces: Sequence[str]) -> Remembered:
+    """The answer, with why what it should replace stays in use; what waits for review is told of there."""
+    new = admitted.memory
+    staged_here = new.status == "pending" and new.held_for == "unmerged_branch"
+    if new.status == "pending" and not staged_here:
+        return admitted
+    others = [one for one in map(call.memory, replaces) if one.id != new.id]
+    found = [(one, relation_between(call, new.id, one.id)) for one in others]
+    waits = [why_proposed(call, known, (new, one)) for one, known in found if known and known.status == "proposed"]
+    # Of what is staged, this tells all that the hint did: where it holds, and until when.
+    return _noted(admitted._replace(hint="") if waits and staged_here else admitted, waits)
 
 
 def _settled(call: Call, prepared: Proposal, decide: Callable[[], tuple[Change, Admission]]) -> Remembered:

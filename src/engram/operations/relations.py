@@ -144,7 +144,7 @@ def _settled(call: Call, first: str, second: str, verdict: Verdict) -> Related:
 
     commit, relation = call.settle(decide)
     pair = cast("tuple[Memory, ...]", tuple(call.engine.get("memory", [first, second], call.access).values()))
-    hint = _why_proposed(call, relation, pair) if relation.status == "proposed" else ""
+    hint = why_proposed(call, relation, pair) if relation.status == "proposed" else ""
     touched = [edit.id for edit in (commit.event.payload.edits if commit.event.payload else ())]
     for one in pair:
         if verdict.kind == "conflicts" and one.id in touched and one.status == "pending":
@@ -152,7 +152,7 @@ def _settled(call: Call, first: str, second: str, verdict: Verdict) -> Related:
     return Related(at=call.now, relation=relation, memories=pair, event=commit.event.seq, hint=hint)
 
 
-def _why_proposed(call: Call, relation: Relation, pair: tuple[Memory, ...]) -> str:
+def why_proposed(call: Call, relation: Relation, pair: tuple[Memory, ...]) -> str:
     """Why a verdict does nothing yet, and who makes it count."""
     for one in pair:
         if relation.kind == "supersedes" and one.id == relation.from_id and one.status == "pending":
