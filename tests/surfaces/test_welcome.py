@@ -43,6 +43,29 @@ def test_who_has_memories_sees_where_they_are_and_land(engram: Driver):
     assert "wait" not in done.out
 
 
+def test_a_folder_of_several_repositories_is_told_of_and_is_no_error(
+    engram: Driver, monkeypatch: pytest.MonkeyPatch
+):
+    work = engram.folder / "work"
+    for name in ("api", "web"):
+        (work / name / ".git").mkdir(parents=True)
+    monkeypatch.chdir(work)
+    nowhere = f"New memories land nowhere by themselves: {work} holds several projects: api, web."
+    done = engram()
+    assert (done.code, not engram.store.exists()) == (0, True)
+    assert f"{nowhere} Say where it holds: --scope=global" in done.out
+    assert next_steps(done.out)[0] == 'engram remember "We deploy on Fridays" --scope global'
+    engram.remember("The API listens on port 8080", "--scope", "global")
+
+    done = engram()
+    assert done.code == 0
+    assert "In use: 1 memory\n" in done.out
+    assert nowhere in done.out
+    told = engram("--json").json
+    assert (told["scope"], told["live"]) == ("", 1)
+    assert told["unplaced"].startswith(f"{work} holds several projects")
+
+
 def test_who_connected_an_agent_is_not_asked_to(engram: Driver):
     (engram.folder / ".cursor").mkdir()
     assert engram("setup", "cursor", "--yes").code == 0
@@ -128,9 +151,9 @@ def test_what_other_programs_call_a_command_leads_to_one_of_ours():
         (("graph", "zebra"), "question cannot be 'zebra'.", "Use one of: chain,"),
         (("remember", "the", "API", "is"), "engram remember takes one text: 'API is' is left over.", "in quotes"),
         (
-            ("purge", "mem-1", "mem-2"),
-            "engram purge takes one memory: 'mem-2' is left over.",
-            "engram purge mem-0004",
+            ("related", "mem-1", "mem-2"),
+            "engram related takes one memory: 'mem-2' is left over.",
+            "engram related mem-0007",
         ),
     ],
     ids=str,

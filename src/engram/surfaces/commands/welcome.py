@@ -1,17 +1,21 @@
 """What `engram` says with no command: how much is remembered here, and what to do next."""
 
 import os
+from collections.abc import Callable
 from typing import NamedTuple
 
 from engram import config
+from engram.errors import Conflict
+from engram.model.scope import Scope
 from engram.surfaces.commands.journal import Journal
 from engram.surfaces.render.paper import at_hand, count, plain, table
 from engram.wiring import open
 from engram.wiring.embedders import way_to_model
-from engram.wiring.places import working_folder
+from engram.wiring.places import home_scope, working_folder
 from engram.wiring.stores import is_there, named
 
 FIRST = 'remember "We deploy on Fridays"', "Save what was learned; people and agents both can"
+PLACED = f"{FIRST[0]} --scope global", FIRST[1]
 ASK = 'recall "when do we deploy?"', "Find it again, in other words too"
 REVIEW = "review", "Decide about what waits"
 DEMO = "demo", "See in thirty seconds what else it does, on a throw-away store"
@@ -35,6 +39,7 @@ class Here(NamedTuple):
     connected: bool = False  # whether set-up has written something for an agent
     there: bool = True  # whether the store has been made
     model: str = ""  # the command that gets the embedding model, where it is not here
+    unplaced: str = ""  # why no scope is known here, and what to do
 
     def lines(self) -> list[str]:
         """Where we are, in a few words."""
@@ -43,22 +48,27 @@ class Here(NamedTuple):
         )
         if not self.some:
             made = [f"The first save makes the store: {plain(self.store)}"] if self.store and not self.there else []
-            return ["Nothing is remembered yet.", *made, *words]
+            return ["Nothing is remembered yet.", *made, *self._lands(), *words]
         live = _number(self.live, MOST_LIVE)
         waits = "waits" if self.waiting == 1 else "wait"
         return [
             f"Store: {plain(self.store)}",
             f"In use: {live}",
-            f"New memories land in: {plain(self.scope)}",
+            *self._lands(),
             *([f"{_number(self.waiting, MOST_WAITING)} {waits} for a person."] if self.waiting else []),
             *words,
         ]
+
+    def _lands(self) -> list[str]:
+        if self.unplaced:
+            return [f"New memories land nowhere by themselves: {plain(self.unplaced)}"]
+        return [f"New memories land in: {plain(self.scope)}"] if self.scope else []
 
     def steps(self) -> list[tuple[str, str]]:
         """What to do next, the most useful first."""
         connect = [] if self.connected else [CONNECT]
         if not self.some:
-            return [FIRST, ASK, DEMO, *connect, IMPORT, HELP]
+            return [PLACED if self.unplaced else FIRST, ASK, DEMO, *connect, IMPORT, HELP]
         return [*([REVIEW] if self.waiting else []), *connect, ASK, CHECK, HELP]
 
 
@@ -80,14 +90,25 @@ def run(*, json: bool = False) -> int:
 
 def _look() -> Here:
     connected = bool(Journal(os.path.join(config.data_folder(os.environ), "setup")).records)
-    model = way_to_model(os.environ, working_folder())
+    folder = working_folder()
+    model = way_to_model(os.environ, folder)
     if not is_there():
-        return Here(named(), there=False, connected=connected, model=model)
+        _, unplaced = _told(lambda: home_scope(config.read(os.environ, folder), os.environ, folder))
+        return Here(named(), there=False, connected=connected, model=model, unplaced=unplaced)
     with open() as engram:
         waiting = engram.list(standing=("pending",), everywhere=True, limit=MOST_WAITING + 1).memories
         live = engram.list(everywhere=True, limit=MOST_LIVE + 1).memories
         some = bool(live or engram.list(standing=("all",), everywhere=True, limit=1).memories)
-        return Here(engram.store, str(engram.home), some, len(live), len(waiting), connected, model=model)
+        scope, unplaced = _told(lambda: engram.home)
+        return Here(engram.store, scope, some, len(live), len(waiting), connected, model=model, unplaced=unplaced)
+
+
+def _told(home: Callable[[], Scope]) -> tuple[str, str]:
+    """Where memories land; or "", why nobody can tell, and what to do."""
+    try:
+        return str(home()), ""
+    except Conflict as error:
+        return "", f"{error.message} {error.hint}"
 
 
 def _number(counted: int, most: int) -> str:
