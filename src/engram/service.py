@@ -372,6 +372,8 @@ class Engram:
         other = self.confirming_by(channel)
         if not self.caller.alone:  # nobody is there to be asked
             other.caller = self.caller._replace(human=True, agent="")
+            by_nobody = replace(self._context, agent="")
+            other._context = NOWHERE if by_nobody == NOWHERE else by_nobody
         return other
 
     def resting_in(

@@ -93,6 +93,13 @@ def test_what_an_agent_says_is_its_own_word(served: Served):
     assert (said["origin"], said["context"]["agent"]) == ("inferred", "builder")
 
 
+def test_what_a_person_says_is_no_agents(served: Served):
+    said = ask(served, "POST", "/v1/memories", {"text": "Coffee is at three"}).body["memory"]
+
+    assert (said["origin"], said["context"]["agent"]) == ("said", "")
+    assert ask(served, "GET", "/v1/search?agent=agent").body["hits"] == []
+
+
 @pytest.mark.parametrize("path", ["/v1/export?path=/etc/passwd", "/v1/import", "/v1/harvest", "/v1/nothing"])
 def test_what_is_about_the_servers_own_files_is_not_served(served: Served, path: str):
     for method in ("GET", "POST"):
