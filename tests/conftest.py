@@ -1,4 +1,4 @@
-"""Settings every test shares: how Hypothesis behaves, whose asserts explain themselves, and no skipping in CI."""
+"""What every test shares: how Hypothesis behaves, whose asserts explain themselves, no skipping in CI, a cache."""
 
 import os
 from collections.abc import Iterator
@@ -15,6 +15,12 @@ os.environ.setdefault("ENGRAM_STAGING", "off")
 # Disks and child processes are as slow as they are, and one law suite is run by several classes.
 settings.register_profile("engram", deadline=None, suppress_health_check=list(HealthCheck))
 settings.load_profile("engram")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """What is recalled here and in children that inherit the environment is counted in no cache of a person's."""
+    os.environ["XDG_CACHE_HOME"] = str(tmp_path_factory.mktemp("cache"))
 
 
 @pytest.hookimpl(wrapper=True)

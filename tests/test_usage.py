@@ -1,6 +1,7 @@
 """What was recalled on this machine: counted beside the store, and worth losing."""
 
 import os
+import pwd
 import stat
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -9,6 +10,7 @@ import pytest
 
 import engram
 from engram import usage
+from engram.config import cache_folder
 from engram.service import Engram
 from engram.usage import UsageFile
 
@@ -131,3 +133,13 @@ def test_what_never_came_back_in_a_month_is_told_and_what_did_is_not(tmp_path: P
     with engram.open(tmp_path / "s.db", environment=settings, folder=tmp_path, clock=lambda: later) as memory:
         [row] = memory.hygiene().rows
         assert (row.name, row.examples) == ("never recalled", ("mem-0002: Ada leads the team in Oslo",))
+
+
+def test_what_tests_recall_is_counted_in_no_home_of_a_person(tmp_path: Path):
+    with engram.open(tmp_path / "store.db") as memory:
+        memory.remember("The port is 80")
+        memory.recall("port", words=True)
+
+    counted = Path(cache_folder(os.environ), "used")
+    assert any(counted.iterdir())
+    assert not counted.is_relative_to(pwd.getpwuid(os.getuid()).pw_dir)
