@@ -7,7 +7,7 @@ from engram.rules.likeness import contradiction, other_values, same, similarity
 texts = st.text(max_size=80)
 WORDS = """
     the The a port server API is are not never no uses runs Alice Bob 8080 9090 3.11 on at Monday and was fixed
-    10:00 ~/a 'x' `y` = : -> don't isn't n'est 是 不 サーバーは です , . ?
+    10:00 ~/a 'x' `y` = : -> don't isn't n'est 是 不 サーバーは です , . ? requires required opens open closed
 """
 sentences = st.lists(st.sampled_from(WORDS.split()), max_size=14).map(" ".join)
 anything = st.one_of(texts, sentences, st.text(alphabet=st.characters(), max_size=20))
@@ -122,6 +122,11 @@ NO_CONTRADICTIONS = [
     ("We use Python 3.11", "We use Node 18"),
     ("The API listens on port 80", "The admin listens on port 81"),
     ("Ada owns the parser", "Ada owns the lexer"),
+    # the same stem, and only one of the two words has an opposite
+    ("The deploy requires two approvals", "The deploy required two approvals"),
+    ("The deploy requires two approvals", "The deploy required three approvals"),
+    ("We allow guests in the lobby", "We allowed guests in the lobby"),
+    ("The shop opens on Sundays", "The shop closed on Sundays"),
     # only one of the two is the entry of a log
     ("Fix the retry limit: 3", "Fixed the retry limit: 5"),
     ("Fixed the retry limit: 3", "Fix the retry limit: 5"),

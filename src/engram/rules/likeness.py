@@ -43,6 +43,8 @@ def contradiction(old: str, new: str) -> str | None:
     before, after = statement(old), statement(new)
     if before is None or after is None or _is_beside_others(after) or _is_beside_others(before):
         return None
+    if len(before.poles) != len(after.poles):
+        return None  # "requires" and "required" share a stem, and one of them has an opposite
     if before.negated == after.negated and not _ABLE.isdisjoint(after.words):
         return None  # what can be one thing can be another; but can and cannot do contradict
     return _said_otherwise(before, after)
