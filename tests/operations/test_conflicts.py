@@ -260,6 +260,60 @@ def test_no_pair_is_lost_between_pages_whether_it_is_kept_or_not(world):
     assert len(set(whole)) >= 4
 
 
+@pytest.mark.parametrize("door", ["relate", "judge", "ignore"])
+def test_nothing_is_said_of_a_pair_in_words_that_nobody_saw(world, door: str):
+    person = world.person
+    old, new = person.remember(OLD).memory, person.remember(NEW).memory
+    says = {
+        "relate": lambda first, second: person.relate(first, second, "compatible"),
+        "judge": lambda first, second: person.judge(f"{first}~{second}", "compatible"),
+        "ignore": lambda first, second: person.conflicts(ignore=f"{first}~{second}"),
+    }[door]
+    person.revise(old.handle, text="The staging database is Postgres 15")
+
+    for pair in ((f"{new.handle}@1", f"{old.handle}@1"), (f"{old.id}@1", f"{new.id}@1")):
+        with pytest.raises(Conflict, match=f"{old.handle} is at revision 2, not 1"):
+            says(*pair)
+    assert person.conflicts(pair=f"{new.handle}~{old.handle}").pairs[0].status == "open"
+    assert says(f"{new.handle}@1", f"{old.handle}@2").event
+
+
+def test_a_verdict_by_revision_is_the_same_request_when_it_is_sent_again(world):
+    person = world.person
+    old, new = person.remember(OLD).memory, person.remember(NEW).memory
+    pair, token = f"{new.handle}@1~{old.handle}@1", "once"
+
+    done = person.judge(pair, "supersedes", token=token)
+
+    assert person.get(old.id).memories[0].revision == 2
+    assert person.judge(pair, "supersedes", token=token).event == done.event
+
+
+def test_one_pair_is_shown_whatever_was_said_of_it(world):
+    person = world.person
+    old, new = person.remember(OLD).memory, person.remember(NEW).memory
+    other = person.remember("Tea is at four").memory
+
+    def known(first, second) -> list[tuple[str, str, str, str]]:
+        found = person.conflicts(pair=f"{first.handle}~{second.handle}")
+        assert (found.next, found.settled) == (None, False)
+        return [(one.pair, one.status, one.kind, one.why) for one in found.pairs]
+
+    assert known(old, new) == [(f"{new.handle}~{old.handle}", "open", "conflicts", "14 → 16")]
+    assert known(old, other) == [(f"{other.handle}~{old.handle}", "none", "related", "")]
+    person.judge(f"{old.handle}~{new.handle}", "scoped", reason="two clusters")
+    assert known(new, old) == [(f"{old.handle}~{new.handle}", "judged", "scoped", "two clusters")]
+    person.conflicts(ignore=f"{old.handle}~{other.handle}")
+    assert known(old, other)[0][1] == "ignored"
+    live = person.remember("The port is 1", kind="infra").memory
+    waiting = person.remember("The port is 2", kind="infra").memory
+    assert known(live, waiting)[0][:3] == (f"{waiting.handle}~{live.handle}", "held", "conflicts")
+    with pytest.raises(Invalid, match="two memories"):
+        known(old, old)
+    with pytest.raises(NotFound):
+        person.conflicts(pair=f"{old.handle}~mem-9999")
+
+
 def test_what_was_judged_cannot_be_set_aside(world):
     world.person.remember(OLD)
     pair = world.person.remember(NEW).candidates[0].pair
@@ -431,8 +485,17 @@ def test_two_that_say_one_thing_differently_are_marked_wherever_they_are_told_un
     world.person.remember("We deploy on Sundays", scope="project:other")
 
     def told():
-        found = world.person.recall("when do we deploy", everywhere=True, words=True).hits
-        return {hit.memory.id: hit.marks for hit in found if hit.marks}
+        ways = world.person.recall, world.person.search
+        recalled, searched = (
+            {
+                hit.memory.id: hit.marks
+                for hit in way("when do we deploy", everywhere=True, words=True).hits
+                if hit.marks
+            }
+            for way in ways
+        )
+        assert recalled == searched
+        return recalled
 
     assert told() == {old.id: (f"may conflict with {new.handle}",), new.id: (f"may conflict with {old.handle}",)}
     assert f"We deploy on Fridays [{new.handle}, fact, said, today, may conflict with {old.handle}]" in (

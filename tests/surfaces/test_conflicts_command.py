@@ -45,6 +45,20 @@ def test_a_pair_is_set_aside_and_judged_by_the_command(engram: Driver):
     assert "conflicts with mem-0002" in engram("get", "mem-0001").out
 
 
+def test_one_pair_is_shown_and_judged_in_the_words_that_were_read(engram: Driver):
+    engram("remember", OLD)
+    engram("remember", "Tea is at four")
+    shown = engram("conflicts", "--pair", "mem-0001~mem-0002").out
+    engram("revise", "mem-0001", "--text", "The staging database is Postgres 15")
+    refused = engram("judge", "mem-0002@1~mem-0001@1", "unrelated")
+    judged = engram("judge", "mem-0002@1~mem-0001@2", "unrelated")
+
+    assert "mem-0002~mem-0001  nothing was said of mem-0002 and mem-0001 yet" in shown
+    assert "engram judge mem-0002~mem-0001 supersedes" in shown
+    assert (refused.code, judged.code) == (5, 0)
+    assert "mem-0001 is at revision 2, not 1." in refused.err
+
+
 def test_an_agent_reads_candidates_and_verdicts_in_few_words():
     world = World()
     world.agent.remember(OLD)

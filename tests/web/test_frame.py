@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from surfaces.driving import child
-from web.browsing import Site, pictures, site
+from web.browsing import NARROW, Site, pictures, site
 
 
 @pytest.fixture(scope="module")
@@ -275,6 +275,15 @@ def test_j_and_k_move_and_g_goes(here: Site):
     page.goto(f"{here.origin}/web/history?before=2")
     page.keyboard.type("gh")
     expect(page).to_have_url(f"{here.origin}/web/history")
+
+
+@pytest.mark.parametrize("width", [1400, 1100, 900])
+def test_every_page_is_named_in_sight_unless_the_screen_is_a_telephones(here: Site, width: int):
+    page = here.enter("/web/history", viewport={"width": width, "height": 700})
+
+    assert page.locator(".top nav").evaluate("row => row.scrollWidth <= row.clientWidth")
+    page.set_viewport_size(NARROW)
+    expect(page.get_by_role("link", name="History")).to_be_in_viewport()
 
 
 def test_light_and_dark_follow_the_system_until_somebody_chooses(here: Site):

@@ -52,6 +52,8 @@ def test_a_large_inbox_goes_on_by_cursor_and_decides_at_once(here: Site, page: P
     [
         "/web/inbox",
         "/web/inbox/count",
+        "/web/conflicts",
+        "/web/conflicts/mem-0001~mem-99990",
         "/web/history",
         "/web/memory/mem-0001",
         "/web/memory/mem-99990",

@@ -124,6 +124,36 @@ def test_a_role_hides_what_it_may_not_do_and_the_server_refuses_it(team: Team):
     assert reader.evaluate(sends, [f"/web/memory/{id}/unshare", csrf]) == 403
 
 
+def test_a_pair_that_is_anothers_is_shown_and_judged_by_nobody_else(team: Team):
+    token, ids, handles = team.provider.person("ada", RESOURCE), [], []
+    for engine in ("Redis", "RabbitMQ"):
+        said = {"text": f"Use {engine} for the archive of the shop", "scope": "project:api", "visibility": "shared"}
+        connection = http.client.HTTPConnection("127.0.0.1", team.port, timeout=20)
+        connection.request("POST", "/v1/memories", json.dumps(said), {"authorization": f"Bearer {token}"})
+        made = json.loads(connection.getresponse().read())["memory"]
+        connection.close()
+        ids.append(made["id"])
+        handles.append(made["handle"])
+    reader, owner = team.signed_in("ben"), team.signed_in("ada")
+    for page in (reader, owner):
+        page.goto(f"{team.url}/web/search?q=archive+shop")
+        expect(page.locator(".chip.warn", has_text=f"may conflict with {handles[0]}")).to_be_visible()
+    mark = {"name": f"may conflict with {handles[0]}"}
+    expect(reader.get_by_role("link", **mark)).to_have_count(0)
+    owner.get_by_role("link", **mark).click()
+    expect(owner.get_by_role("button", name="Both hold")).to_be_visible()
+    path = f"/web/conflicts/{'~'.join(ids)}"
+    reader.goto(team.url + path)
+
+    expect(reader.get_by_role("article")).to_contain_text("Use RabbitMQ for the archive of the shop")
+    expect(reader.locator("main").get_by_role("button")).to_have_count(0)
+    csrf = reader.locator("input[name=csrf]").first.input_value()
+    sends = """([path, csrf, verdict]) => fetch(path, {method: "POST", body: new URLSearchParams(
+        {csrf, verdict, revision: 1, other_revision: 1})}).then(answer => answer.status)"""
+    for verdict in ("first", "compatible", "aside"):
+        assert reader.evaluate(sends, [path, csrf, verdict]) == 403
+
+
 @pytest.mark.parametrize(
     ("path", "kind", "name"),
     [("search?q=walrus", "fact", "ben"), ("next?scope=project:api", "fact", "ben"), ("inbox", "rule", "dan")],
@@ -146,7 +176,9 @@ def test_what_somebody_else_said_has_their_name_and_ones_own_has_none(team: Team
     expect(owner.locator(lines).filter(has_text="ada@example.org")).to_have_count(0)
 
 
-@pytest.mark.parametrize("path", ["next?scope=project:api", "health", "files", "timeline", "stats", "graph"])
+@pytest.mark.parametrize(
+    "path", ["next?scope=project:api", "conflicts", "health", "files", "timeline", "stats", "graph"]
+)
 def test_a_reader_is_offered_nothing_that_writes_where_nothing_is_theirs(team: Team, path: str):
     reader = team.signed_in("cyd")
     reader.goto(f"{team.url}/web/{path}")

@@ -34,8 +34,24 @@ def test_a_field_at_its_default_is_told_by_its_value():
         ("Run `engram doctor --fix`; or not.", 'Run <a href="/web/health">the health page</a>; or not.'),
         (
             "Judge: engram conflicts.",
-            'Judge: <a href="/web/graph?question=conflicts">the conflicts</a>.',
+            'Judge: <a href="/web/conflicts">the conflicts</a>.',
         ),
+        (
+            "A person decides: engram judge mem-0007~mem-0003 supersedes, or engram conflicts.",
+            (
+                'A person decides: <a href="/web/conflicts/mem-0007~mem-0003">mem-0007 and mem-0003</a>, '
+                'or <a href="/web/conflicts">the conflicts</a>.'
+            ),
+        ),
+        (
+            "Relate them: engram relate mem-0007 mem-0003 scoped.",
+            'Relate them: <a href="/web/conflicts/mem-0007~mem-0003">mem-0007 and mem-0003</a>.',
+        ),
+        (
+            "Set it aside: engram conflicts --ignore mem-0007~mem-0003.",
+            'Set it aside: <a href="/web/conflicts/mem-0007~mem-0003">mem-0007 and mem-0003</a>.',
+        ),
+        ("Judge one: engram judge FIRST~SECOND KIND.", "Judge one: <code>engram judge FIRST~SECOND KIND</code>."),
         ("Come in by engram serve --link.", "Come in by <code>engram serve --link</code>."),
         ("Copy it: engram backup create FOLDER.", "Copy it: <code>engram backup create FOLDER</code>."),
         ("See: engram list, or engram recall WORDS.", 'See: <a href="/web/search">the search</a>.'),

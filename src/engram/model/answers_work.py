@@ -188,7 +188,8 @@ class Relatives(Answer):
 class Pair(Answer):
     """Two memories that may not both hold, and how the first bears on the second.
 
-    `status` is open (a save named it), proposed, judged or ignored; or held, where the first waits for review.
+    `status` is open (a save named it), proposed, judged or ignored; held, where the first waits for review; or
+    none, where nothing is known of a pair that was asked for.
     `pair` is how `judge` and `conflicts --ignore` take it.
     """
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import TypeVar, cast
 
-from engram.errors import Conflict, Unavailable
+from engram.errors import Conflict, Invalid, Unavailable
 from engram.model.answers_work import Conflicts, Pair
 from engram.model.change import Change
 from engram.model.filter import Filter, matches
@@ -12,7 +12,8 @@ from engram.model.relation import Relation
 from engram.operations.base import Call, pages
 from engram.operations.bearing import relation_between, rivals_of
 from engram.operations.candidates import MOST, gathering, is_compared, ready, unjudged
-from engram.operations.relations import the_relation
+from engram.operations.pins import as_seen
+from engram.operations.relations import pair_named
 from engram.operations.scopes import in_view
 from engram.ports import Embedder, Judge
 from engram.recall.meaning import catch_up, require_same
@@ -64,21 +65,16 @@ class Run:
             Conflict: when it was judged.
             NotFound: when there is no such pair.
         """
-        if "~" in pair:
-            first, _, second = pair.partition("~")
-            ids = self.call.memory(first).id, self.call.memory(second).id
-        else:
-            known = the_relation(self.call, pair.strip())
-            ids = known.from_id, known.to_id
+        pins, _ = pair_named(self.call, pair)
         request = self.call.request(batch=self.batch)
 
         def decide() -> tuple[Change, None]:
-            one, other = (self.call.memory(id) for id in ids)
+            one, other = as_seen(self.call, pins)
             return relations.ignore(one, other, relation_between(self.call, one.id, other.id), request), None
 
         if not self.dry_run:
             self._settle(decide)
-        self.ignored = "~".join(one.handle or one.id for one in map(self.call.memory, ids))
+        self.ignored = "~".join(one.handle or one.id for one in (self.call.memory(id) for id, _ in pins))
 
     def _settle(self, decide: Callable[[], tuple[Change, Done]]) -> Done:
         commit, done = self.call.settle(decide)
@@ -233,6 +229,35 @@ class Run:
                     pairs.append(_kept(relation, one, other))
             if (after := page.next) is None:
                 break
+        return self._answer(pairs, after, settled=settled)
+
+    def told_of(self, pair: str) -> Conflicts:
+        """Everything that was done, and this pair alone, whatever is known of it.
+
+        Raises:
+            Invalid: when the two are one.
+            NotFound: when there is no such pair.
+        """
+        one, other = (self.call.memory(id) for id, _ in pair_named(self.call, pair)[0])
+        if one.id == other.id:
+            raise Invalid("A pair is of two memories.", "Name two: FIRST~SECOND.")
+        return self._answer([self._known(one, other)], None, settled=False)
+
+    def _known(self, one: Memory, other: Memory) -> Pair:
+        """Two memories as one of them waits, as a verdict or a proposal is kept, or as they are suspected."""
+        for waiting, against in ((one, other), (other, one)):
+            if waiting.held_for == "conflict" and waiting.status == "pending":
+                rivals_now = {each.id for each in rivals_of(self.call, waiting)}
+                if against.id in rivals_now and (held := self._waiting(waiting, against)):
+                    return held
+        if kept := relation_between(self.call, one.id, other.id):
+            return _kept(kept, *((one, other) if kept.from_id == one.id else (other, one)))
+        newer, older = _newer_first(one, other)
+        if found := suspicion(newer, older):
+            return _pair(newer, older, "open", Verdict("conflicts", found.why, "", found.score))
+        return _pair(newer, older, "none", Verdict("related"))
+
+    def _answer(self, pairs: Sequence[Pair], after: str | None, *, settled: bool) -> Conflicts:
         return Conflicts(
             at=self.call.now,
             pairs=tuple(pairs),
@@ -266,11 +291,18 @@ class Run:
         page = self.call.engine.scan("memory", where, self.call.access, limit=MOST_HELD)
         for one in cast("tuple[Memory, ...]", page.records):
             for other in rivals_of(self.call, one):
-                if other.id != one.id and (why := contradiction(other.text, one.text)):
-                    known = relation_between(self.call, one.id, other.id)
-                    if known is None or known.status != "ignored":
-                        kind = known.kind if known and known.from_id == one.id else "conflicts"
-                        yield _pair(one, other, "held", Verdict(kind, why))
+                if found := self._waiting(one, other):
+                    yield found
+
+    def _waiting(self, one: Memory, other: Memory) -> Pair | None:
+        """A pair of which the first waits, if it contradicts the other and the two were not set aside."""
+        if other.id == one.id or not (why := contradiction(other.text, one.text)):
+            return None
+        known = relation_between(self.call, one.id, other.id)
+        if known is not None and known.status == "ignored":
+            return None
+        kind = known.kind if known and known.from_id == one.id else "conflicts"
+        return _pair(one, other, "held", Verdict(kind, why))
 
     def _open(self) -> Iterator[Pair]:
         """What the newest memories may be at odds with: what saves of them would name, and nobody has judged."""

@@ -15,6 +15,7 @@ MOST_TOKENS = 10_000_000
     "engram conflicts",
     "engram conflicts --scan",
     "engram conflicts --ask --budget 20000 --dry-run",
+    "engram conflicts --pair mem-0007~mem-0003",
     "engram conflicts --ignore mem-0007~mem-0003",
     writes=True,
 )
@@ -24,6 +25,7 @@ def conflicts(
     scope: p.OnlyScope = "",
     scan: p.ScanAll = False,
     ask: p.AskModel = False,
+    pair: p.OnlyPair = "",
     ignore: p.IgnoredPair = "",
     budget: p.AskBudget = 50_000,
     words: p.WordsAlone = False,
@@ -57,4 +59,6 @@ def conflicts(
         run.scan(after)
     if ask:
         run.ask(budget)
+    if pair:
+        return run.told_of(pair)
     return run.told(limit, None if scan else after, settled=settled)

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import cast
 
+from engram.model.answers import Recollection
 from engram.model.filter import Filter
 from engram.model.memory import Memory, standing
 from engram.model.record import NONE
@@ -37,6 +38,12 @@ def marks(call: Call, memories: Sequence[Memory]) -> Mapping[str, tuple[str, ...
             told[first.id].append(suspected(second))
             told[second.id].append(suspected(first))
     return {id: tuple(said)[:MOST_MARKS] for id, said in told.items() if said}
+
+
+def marked(call: Call, hits: Sequence[Recollection]) -> tuple[Recollection, ...]:
+    """Hits, each with what is said of its memory."""
+    told = marks(call, [hit.memory for hit in hits])
+    return tuple(hit._replace(marks=told.get(hit.memory.id, ())) for hit in hits)
 
 
 def _told(call: Call, id: str, relations: Sequence[Relation], known: Mapping[str, Memory]) -> Sequence[str]:

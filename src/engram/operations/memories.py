@@ -24,6 +24,7 @@ from engram.operations.bearing import (
 from engram.operations.candidates import with_candidates
 from engram.operations.citing import checked, cite_else, filled, pinned_anew, staged
 from engram.operations.marks import marks
+from engram.operations.pins import as_seen, at_revision, pin
 from engram.operations.relations import why_proposed
 from engram.operations.scopes import in_view, scope_named, strange_kinds, unplaced
 from engram.operations.sessions import at_work, timeline
@@ -430,25 +431,16 @@ def change_each(
         asked = tuple(call.memory(at_revision(ref)[0]) for ref in each(refs))
         return Changed(at=call.now, action=action, memories=asked, event=event.seq, replayed=True)
     request = call.request(confirm=confirm)
-    meant = {call.memory(ref).id: revision for ref, revision in map(at_revision, each(refs))}
-    if not meant:
+    pins = dict(pin(call, ref) for ref in each(refs))
+    if not pins:
         raise Invalid("No memory was named.", "Name one or more: engram list.")
 
     def decide() -> tuple[Change, None]:
-        current = [call.memory(id) for id in meant]
-        for one in current:
-            lifecycle.require_revision(one, meant[one.id])
-        changes = [rule(one, request) for one in current]
+        changes = [rule(one, request) for one in as_seen(call, pins.items())]
         return changes[0] if len(changes) == 1 else join(changes), None
 
     commit, _ = call.settle(decide)
-    return Changed(at=call.now, action=action, memories=memories_by_id(call, list(meant)), event=commit.event.seq)
-
-
-def at_revision(ref: str) -> tuple[str, int | None]:
-    """What a ref names, and the revision it means it at, if it says one: mem-0001@3."""
-    name, at, number = ref.rpartition("@")
-    return (name, int(number)) if at and number.isascii() and number.isdigit() and len(number) < 16 else (ref, None)
+    return Changed(at=call.now, action=action, memories=memories_by_id(call, list(pins)), event=commit.event.seq)
 
 
 def remembered_before(call: Call, event: Event) -> Remembered:

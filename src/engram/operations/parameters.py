@@ -112,6 +112,7 @@ ScanAll = Annotated[bool, "Compare every memory with its nearest, and propose wh
 AskModel = Annotated[bool, "Ask the configured model about what is proposed."]
 AskBudget = Annotated[int, "Most tokens that asking may take."]
 IgnoredPair = Annotated[str, "Set this pair aside for good: FIRST~SECOND."]
+OnlyPair = Annotated[str, "Show only this pair, whatever was said of it: FIRST~SECOND."]
 OnlySettled = Annotated[bool, "Show only what needs no verdict any more: judged, set aside, or out of use."]
 JudgeModel = Annotated[str, "The model that judged, if one did."]
 Source = Annotated[

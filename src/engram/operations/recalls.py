@@ -14,7 +14,7 @@ from engram.operations import parameters as p
 from engram.operations.absent import Unwatched
 from engram.operations.base import MOST_KINDS, Call, each, operation, require_between
 from engram.operations.citing import checked
-from engram.operations.marks import marks
+from engram.operations.marks import marked, marks
 from engram.operations.scopes import in_view, namesake, strange_kinds, unplaced
 from engram.ports import Followed, able
 from engram.recall.brief import Section, brief
@@ -74,9 +74,8 @@ def recall(
         view=call.caller.view,
     )
     answer = _without_amended(look_up(call.engine, asked(where)))
-    if as_of is None and (told := marks(call, [hit.memory for hit in answer.hits])):
-        hits = (hit._replace(marks=told.get(hit.memory.id, ())) for hit in answer.hits)
-        answer = answer._replace(hits=tuple(hits))
+    if as_of is None:
+        answer = answer._replace(hits=marked(call, answer.hits))
     noted([hit.memory.id for hit in answer.hits], call.now)
     followed = able(call.engine, Followed)
     alone = _alone(call, followed.degraded()) if followed else ""

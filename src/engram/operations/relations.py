@@ -13,6 +13,7 @@ from engram.model.relation import Relation
 from engram.operations import parameters as p
 from engram.operations.base import PAGE, Call, elsewhere, no_longer_there, operation, require_between
 from engram.operations.bearing import relation_between, replaced_by
+from engram.operations.pins import Pin, as_seen, pin
 from engram.operations.sessions import timeline
 from engram.recall.pipeline import Asked
 from engram.recall.pipeline import recall as look_up
@@ -62,9 +63,8 @@ def relate(
     del token
     if (event := call.replayed()) is not None:
         return _related_before(call, event)
-    first, second = call.memory(memory).id, call.memory(other).id
     verdict = Verdict(kind, reason, evidence, confidence, model, session)
-    return _settled(call, first, second, verdict)
+    return _settled(call, (pin(call, memory), pin(call, other)), verdict)
 
 
 @operation(
@@ -89,11 +89,8 @@ def judge(
     if (event := call.replayed()) is not None:
         return _related_before(call, event)
     verdict = Verdict(kind, reason, evidence, confidence, model, session)
-    first, tilde, second = relation.strip().partition("~")
-    if tilde:
-        return _settled(call, call.memory(first).id, call.memory(second).id, verdict)
-    known = the_relation(call, first)
-    return _settled(call, known.from_id, known.to_id, relations.turned(known, verdict))
+    pins, known = pair_named(call, relation)
+    return _settled(call, pins, relations.turned(known, verdict) if known else verdict)
 
 
 @operation("GET /v1/memories/{memory}/related", "engram related mem-0007")
@@ -115,12 +112,20 @@ def related(call: Call, memory: p.Ref, *, limit: p.Limit = 8, judged: p.OnlyJudg
     return Relatives(at=call.now, memory=focus, relatives=relatives[:limit], truncated=len(relatives) > limit)
 
 
-def the_relation(call: Call, ref: str) -> Relation:
-    """The readable relation of this id or prefix.
+def pair_named(call: Call, ref: str) -> tuple[tuple[Pin, Pin], Relation | None]:
+    """The two memories of a pair, and their relation where it is by that that they were named.
 
     Raises:
-        NotFound: when there is none.
+        NotFound: when there is no such pair.
     """
+    first, tilde, second = ref.strip().partition("~")
+    if tilde:
+        return (pin(call, first), pin(call, second)), None
+    known = _the_relation(call, first)
+    return ((known.from_id, None), (known.to_id, None)), known
+
+
+def _the_relation(call: Call, ref: str) -> Relation:
     for found in call.engine.get("relation", [ref], call.access_to("relation")).values():
         relation = cast("Relation", found)
         if not elsewhere(call, (relation.from_id, relation.to_id)):
@@ -128,22 +133,25 @@ def the_relation(call: Call, ref: str) -> Relation:
     raise NotFound(f"There is no relation {ref!r}.", "Name the two memories instead: FIRST~SECOND.")
 
 
-def _settled(call: Call, first: str, second: str, verdict: Verdict) -> Related:
+def _settled(call: Call, pins: tuple[Pin, Pin], verdict: Verdict) -> Related:
     request = call.request()
 
     def decide() -> tuple[Change, Relation]:
-        pair = call.memory(first), call.memory(second)
+        first, second = as_seen(call, pins)
         change = relations.relate(
-            *pair,
+            first,
+            second,
             verdict,
-            relation_between(call, first, second),
+            relation_between(call, first.id, second.id),
             request,
-            replaced=replaced_by(call, relations.newcomer(*pair)) if verdict.kind == "conflicts" else (),
+            replaced=replaced_by(call, relations.newcomer(first, second)) if verdict.kind == "conflicts" else (),
         )
         return change, cast("Relation", change.puts[0])
 
     commit, relation = call.settle(decide)
-    pair = cast("tuple[Memory, ...]", tuple(call.engine.get("memory", [first, second], call.access).values()))
+    pair = cast(
+        "tuple[Memory, ...]", tuple(call.engine.get("memory", [id for id, _ in pins], call.access).values())
+    )
     hint = why_proposed(call, relation, pair) if relation.status == "proposed" else ""
     touched = [edit.id for edit in (commit.event.payload.edits if commit.event.payload else ())]
     for one in pair:

@@ -16,7 +16,8 @@ from engram.operations import parameters as p
 from engram.operations.base import Call, each, newest, operation, require_between, sifted
 from engram.operations.bearing import relations_of, rivals_of, superseded_by, superseding, touched_by, twins_of
 from engram.operations.citing import checked
-from engram.operations.memories import MOST_LISTED, at_revision, change_each
+from engram.operations.memories import MOST_LISTED, change_each
+from engram.operations.pins import as_seen, pin
 from engram.operations.scopes import in_view
 from engram.recall.pipeline import Asked
 from engram.recall.pipeline import recall as look_up
@@ -98,9 +99,7 @@ def promote(
     def rule(one: Memory, request: Request) -> Change:
         lifecycle.require_revision(one, revision)
         worded = lifecycle.reworded(one, text, request)
-        name, seen = at_revision(into)
-        other = call.memory(name) if into else one
-        lifecycle.require_revision(other, seen)
+        other = as_seen(call, [pin(call, into)])[0] if into else one
         twins = twins_of(call, replace(other, text=worded.text))
         require_free_text(other, worded.text, Known(twins=tuple(each for each in twins if each.id != one.id)))
         if into:

@@ -13,7 +13,7 @@ PLACES = {
     "list": ("/search", "the search"),
     "search": ("/search", "the search"),
     "recall": ("/search", "the search"),
-    "conflicts": ("/graph?question=conflicts", "the conflicts"),
+    "conflicts": ("/conflicts", "the conflicts"),
     "evidence": ("/files", "the files"),
     "files": ("/files", "the files"),
     "context": ("/next", "the next session"),
@@ -35,8 +35,22 @@ def place_of(mention: Mention) -> tuple[str, str] | None:
         return None
     if name in OF_ONE and mention.given and not mention.given[0].isupper():
         return f"/memory/{quote(mention.given[0])}", mention.given[0]
+    if pair := _pair_of(mention):
+        return f"/conflicts/{quote(pair)}", pair.replace("~", " and ")
     if standing := options.get("standing"):
         return f"/search?standing={standing}", f"what is {standing}"
     if name == "conflicts" and "scan" in options:
         return PLACES["doctor"]
     return PLACES.get(name)
+
+
+def _pair_of(mention: Mention) -> str:
+    """The two memories that a command is about; "" where it is about no pair."""
+    options = dict(mention.options)
+    if mention.command == "relate":
+        pair = "~".join(mention.given[:2])
+    elif mention.command == "judge":
+        pair = next(iter(mention.given), "")
+    else:
+        pair = (options.get("pair") or options.get("ignore", "")) if mention.command == "conflicts" else ""
+    return pair if "~" in pair and not pair.isupper() else ""

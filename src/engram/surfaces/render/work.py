@@ -146,13 +146,15 @@ BEARS = {
 """How one memory bears on another, as it was judged and as it is suspected."""
 
 
-def _of_a_pair(pair: a.Pair) -> str:
+def of_a_pair(pair: a.Pair) -> str:
     """What is said of a pair, as a sentence."""
     first, second = pair.first.handle, pair.second.handle
     judged, suspected = BEARS[pair.kind]
     if pair.status == "held":
         then = f"; promoted, it {judged} it" if pair.kind == "supersedes" else ""
         return f"{first} waits for review: it contradicts {second}{then}"
+    if pair.status == "none":
+        return f"nothing was said of {first} and {second} yet"
     if pair.status == "ignored":
         return f"set aside: {first} {suspected} {second}"
     return f"{pair.status}: {first} {judged if pair.status == 'judged' else suspected} {second}"
@@ -172,7 +174,7 @@ def _conflicts(answer: a.Conflicts, paper: Paper) -> Iterator[str]:
     for each in answer.pairs:
         model = f", says {each.model}" if each.model else ""
         sure = f" ({each.confidence:.2f})" if each.confidence else ""
-        said = f"{_of_a_pair(each)}{model}{sure}"
+        said = f"{of_a_pair(each)}{model}{sure}"
         yield f"{paper.bold(each.pair)}  {paper.dim(said)}  {cut(each.why, max(paper.width - 70, 20))}"
         for one in (each.first, each.second):
             yield f"  {one.handle}  {cut(one.gist, paper.width - 14)}"
@@ -195,7 +197,7 @@ def _what_next(answer: a.Conflicts) -> Iterator[str]:
             f"Decide what is held: engram promote {waits} replaces {other} (with --keep both stay);"
             f" engram reject {waits}."
         )
-    open_ = [each for each in answer.pairs if each.status in ("open", "proposed", "judged")]
+    open_ = [each for each in answer.pairs if each.status in ("open", "proposed", "judged", "none")]
     if open_ and not answer.settled:
         yield f"Judge one: {judging(open_[0].pair)}."
     aside = [each.pair for each in (*open_, *held) if each.status != "judged"]

@@ -18,6 +18,7 @@ from engram.service import Engram
 from engram.surfaces.server.telling import CALLER, route_of
 from engram.surfaces.web import (
     cited,
+    conflicts,
     graph,
     health,
     history,
@@ -33,7 +34,7 @@ from engram.surfaces.web.visits import Visit, Visits
 
 log = logging.getLogger("engram.web")
 
-PARTS = (inbox, memory, search, timeline, graph, cited, next_session, health, stats, history)
+PARTS = (inbox, conflicts, memory, search, timeline, graph, cited, next_session, health, stats, history)
 """The modules that have pages: each names its TABS and its PAGES."""
 
 FOR_GOOD = "public, max-age=31536000, immutable"

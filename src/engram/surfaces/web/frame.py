@@ -2,7 +2,7 @@
 
 import hashlib
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -19,7 +19,7 @@ from engram.surfaces.render.assets import assets_edited, bytes_in_words, moved
 from engram.surfaces.render.paper import ago, count, moment
 from engram.surfaces.render.steps import act, field_named, said, worded
 from engram.surfaces.server.guard import PAGES
-from engram.surfaces.web.leading import led
+from engram.surfaces.web.leading import led, marked_pair
 from engram.surfaces.web.visits import Visit
 from engram.surfaces.web.wording import compared, marked, short, shown, sides
 
@@ -151,8 +151,9 @@ class Asked(NamedTuple):
         again: bool = False,
         now: Memory | None = None,
         came: Memory | None = None,
+        hint: str = "",
     ) -> Response:
-        """The answer to something that was done: a piece of page, and a word with its undo.
+        """The answer to something that was done: a piece of page, and a word with its undo and what to do next.
 
         `now` is the memory it was about: what this tab asks for next is meant at the revision it has brought about.
         `came` is one that may be on the page again: whoever took something back stands at it.
@@ -162,9 +163,10 @@ class Asked(NamedTuple):
         A browser without scripts is sent `back` to a page instead, which says it there.
         """
         if not self.part:
-            return RedirectResponse(address(back or "/inbox", done=message, event=event or ""), 303, HEADERS)
+            told = f"{message} {hint}".strip()
+            return RedirectResponse(address(back or "/inbox", done=told, event=event or ""), 303, HEADERS)
         offer = "Do it again" if again else ""
-        toast = self.word(message, event, again=offer, took_back=took_back, now=now, came=came)
+        toast = self.word(message, event, again=offer, took_back=took_back, now=now, came=came, hint=hint)
         return HTMLResponse(body + toast, headers={**HEADERS, "HX-Trigger": DONE})
 
     def word(self, message: str, event: int | str = 0, *, again: str = "", **more: Any) -> str:  # noqa: ANN401 - the same
@@ -196,6 +198,11 @@ def address(path: str, **said: object) -> str:
     return BASE + quote(path) + (f"?{query}" if query else "")
 
 
+def gone(cards: Iterable[str]) -> str:
+    """What takes cards off the page, by their ids in it."""
+    return "".join(f'<hx-partial hx-target="[id=\'{each}\']" hx-swap="delete"></hx-partial>' for each in cards)
+
+
 @lru_cache(maxsize=1)
 def templates() -> Environment:
     """The templates, with what they are written in: everything is escaped unless it was made here."""
@@ -207,7 +214,15 @@ def templates() -> Environment:
         lstrip_blocks=True,
     )
     made.filters.update(
-        ago=ago, moment=moment, marked=marked, shown=shown, said=said, short=short, led=led, zip=zip
+        ago=ago,
+        moment=moment,
+        marked=marked,
+        shown=shown,
+        said=said,
+        short=short,
+        led=led,
+        marked_pair=marked_pair,
+        zip=zip,
     )
     made.globals.update(
         address=address,

@@ -135,7 +135,7 @@ BUTTONS = {"vectors": ("vectors", "Make them"), "conflict": ("scan", "Look for m
 """The button of a finding, by its code; what is fixable has one in any case."""
 
 NAMES = {"conflict": "Conflicts", "repeat": "Repeats"}
-LINKS = {"conflict": address("/graph", question="conflicts")}
+LINKS = {"conflict": address("/conflicts")}
 COUNTED = {"pending", "stale"}
 """What a check says too, and the counts say with a way to it."""
 

@@ -15,7 +15,7 @@ from engram.surfaces.render.answers import beside as stands_beside
 from engram.surfaces.render.answers import why_it_waits
 from engram.surfaces.render.paper import count, cut
 from engram.surfaces.render.steps import worded
-from engram.surfaces.web.frame import HEADERS, Asked, Page, Tab, address
+from engram.surfaces.web.frame import HEADERS, Asked, Page, Tab, address, gone
 from engram.surfaces.web.sessions import sessions_of
 
 TABS = (Tab("inbox", "/inbox", "Inbox", "i"),)
@@ -228,8 +228,7 @@ def _again(asked: Asked, mode: str, error: EngramError) -> Response:
 
 
 def _gone(ids: Sequence[str]) -> str:
-    """Take cards off the page."""
-    return "".join(f'<hx-partial hx-target="[id=\'m-{each}\']" hx-swap="delete"></hx-partial>' for each in ids)
+    return gone(f"m-{each}" for each in ids)
 
 
 def _told(memories: Sequence[Memory]) -> str:

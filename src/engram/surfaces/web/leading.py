@@ -31,6 +31,12 @@ def led(hint: str) -> Markup:
     return Markup("").join([*parts, _prose(hint[at:])])
 
 
+def marked_pair(mark: str, id: str) -> Markup:
+    """What is said of a memory and another, as a link to the card of the two."""
+    other = HANDLE.search(mark)
+    return _link(f"/conflicts/{id}~{other[0]}", mark) if other else shown(mark)
+
+
 def _prose(text: str) -> Markup:
     parts, at = [], 0
     for found in HANDLE.finditer(text):

@@ -1,16 +1,18 @@
 """The search page: as you type, with every filter, and with why each hit is there."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, time, timedelta
 from typing import Any
 
 from starlette.responses import Response
 
 from engram.errors import EngramError, Invalid
+from engram.model.answers import Recollection
 from engram.model.memory import STANDINGS
 from engram.surfaces.render.answers import FACTORS
 from engram.surfaces.web import plots
 from engram.surfaces.web.frame import Asked, Page, Tab
+from engram.surfaces.web.leading import HANDLE
 
 TABS = (Tab("search", "/search", "Search", "s"),)
 
@@ -61,6 +63,7 @@ def show(asked: Asked) -> Response:
         standings=(*STANDINGS, "all"),
         kinds=[row.name for row in engram.kinds().kinds],
         said_here=_said(asked),
+        pair_is_mine=_judging(asked, found.hits if found else ()),
     )
 
 
@@ -116,6 +119,20 @@ def _parts(reasons: Any) -> dict[str, float]:  # noqa: ANN401 - a mapping of a h
     """What a score is the sum of, the largest first; nothing for what is nought."""
     parts = {name: value for name, value in reasons.items() if name not in FACTORS and abs(value) >= 0.005}
     return dict(sorted(parts.items(), key=lambda part: -abs(part[1])))
+
+
+def _judging(asked: Asked, hits: Sequence[Recollection]) -> Callable[[Recollection, str], bool]:
+    """Whether the pair that a mark of a hit tells of is this person's to judge: one of the two is theirs.
+
+    What somebody judged or proposed is marked for them alone; what is suspected are two hits.
+    """
+    others = {hit.memory.handle for hit in hits if not asked.owns(hit.memory)}
+
+    def mine(hit: Recollection, mark: str) -> bool:
+        of_another = bool(others.intersection(HANDLE.findall(mark)))
+        return asked.engram.caller.writes and (asked.owns(hit.memory) or not of_another)
+
+    return mine
 
 
 def _said(asked: Asked) -> dict[str, str]:

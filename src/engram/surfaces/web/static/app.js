@@ -253,15 +253,17 @@
     else preview.showModal();
   }
 
-  // The inbox after some of it was decided: a session of which nothing is left goes, one that goes on after the end
-  // of a page is one session, and where all that is shown is decided, what follows comes.
+  // The inbox or the conflicts after some of them were decided: a session of which nothing is left goes, one that goes
+  // on after the end of a page is one session, and where all that is shown is decided, what follows comes.
+
+  const LISTS = '#groups, #pairs';
 
   function tidy() {
-    const inbox = one('#groups');
-    if (!inbox) return;
-    const more = one('.more a', inbox);
+    const list = one(LISTS);
+    if (!list) return;
+    const more = one('.more a', list);
     const groups = new Map();
-    for (const group of all('.group', inbox)) {
+    for (const group of all('.group', list)) {
       const first = groups.get(group.dataset.session);
       if (first) first.append(...all('[data-item]', group));
       else groups.set(group.dataset.session, group);
@@ -273,7 +275,7 @@
       one('[data-waits]', group).textContent = more ? `${memories} shown so far` : `${memories} ${many === 1 ? 'waits' : 'wait'}`;
       one('[data-shown]', group)?.toggleAttribute('hidden', !more);
     }
-    if (one('[data-item], .nothing', inbox)) return;
+    if (one('[data-item], .nothing', list)) return;
     if (more) more.click();
     else document.body.dispatchEvent(new CustomEvent('engram-undone'));
   }
@@ -292,12 +294,13 @@
 
   let next = null;
   let inSight = false;
-  let came = null; // the card that an undo brings back: until the inbox is there anew, no letter means another
+  let came = null; // the card that an undo brings back: until the list is there anew, no letter means another
+  const went = new Map(); // the card that went with a decision
 
   function standAtWhatCame(event) {
     const card = came && document.getElementById(came.card);
     if (card) stand(card, { focus: !typing(document.activeElement) });
-    if (card || event.detail.ctx.target?.id === 'groups') came = null;
+    if (card || event.detail.ctx.target?.matches?.(LISTS)) came = null;
   }
 
   const sees = (item) => item.getBoundingClientRect().bottom < innerHeight - parseFloat(getComputedStyle(root).scrollPaddingBottom) + 2;
@@ -355,11 +358,13 @@
     toast.dataset.seen = 'yes';
     (one('dialog[open]') || document.body).append(toasts); // what lies below an open dialog is not told
     const { decided: event, tookBack, now, came: back } = toast.dataset;
-    if (back && one('#groups')) came = { card: `m-${back}`, since: Date.now() };
     const [id, revision] = now?.split('@') || [];
     // What was brought about here was seen here: until the page has come anew, its forms mean the memory as it is now.
     if (id) all(`[data-of="${id}"] input[name=revision]`).forEach((field) => (field.value = revision));
     const taken = tookBack?.split(' ') || [];
+    const card = one('#pairs') ? went.get(taken[0]) : back && `m-${back}`; // a pair is of two, and may not have moved
+    if (card && one(LISTS)) came = { card, since: Date.now() };
+    if (event && next) went.set(event, next.id);
     const own = taken.some((each) => decided().includes(each)); // what was taken back by its key is not done again by it
     taken.forEach(drop);
     if (event && !own) keep([...decided(), event]);
