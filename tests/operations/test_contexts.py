@@ -37,6 +37,18 @@ def test_a_context_holds_pinned_rules_summaries_what_is_asked_for_and_the_recent
     assert len({one.id for one in brief.included}) == len(brief.included), "no memory comes twice"
 
 
+def test_what_a_context_does_not_find_is_looked_for_by_a_recall(world):
+    world.agent.remember("We deploy on Fridays")
+    near = world.agent.context(query="deploy the zeppelin umbrella trumpet giraffe saxophone curtain").hint
+    nothing = world.agent.context(query="zeppelin").hint
+
+    assert near == (
+        "Nothing relevant is known here. See what came near with engram recall QUESTION --weak,"
+        " or try engram recall QUESTION --everywhere."
+    )
+    assert nothing == ("Nothing is known about that here. Try other words, or engram recall QUESTION --everywhere.")
+
+
 def test_the_same_input_gives_the_same_bytes():
     told = []
     for _ in range(2):

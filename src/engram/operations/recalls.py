@@ -139,7 +139,7 @@ def context(
     hint = ""
     if query.strip():
         answer = recall(call._replace(usage=Unwatched()), query, scope=scope, words=words, limit=20)
-        asked, hint = [hit.memory for hit in answer.hits if in_context(hit.memory)], answer.hint
+        asked, hint = [hit.memory for hit in answer.hits if in_context(hit.memory)], _from_afar(answer.hint)
     sections = [
         Section("Pinned", _weightiest(live(50, pinned=True))),
         Section("Rules", _weightiest(live(50, kinds=("rule", "constraint")))),
@@ -161,6 +161,13 @@ def context(
         hints.append(namesake(call, scope))
     noted([one.id for one in said.included], call.now)
     return said._replace(hint=" ".join(filter(None, hints)))
+
+
+def _from_afar(hint: str) -> str:
+    """A hint of recall's where its options are not taken: with the whole command."""
+    for option in (" --weak", " --everywhere"):
+        hint = hint.replace(option, f" engram recall QUESTION{option}")
+    return hint
 
 
 def asked_by(
