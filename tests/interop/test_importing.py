@@ -101,6 +101,45 @@ def test_what_is_of_no_form_is_refused_and_the_forms_are_named(tmp_path: Path, c
     assert "records" in refused.value.hint
 
 
+@pytest.mark.parametrize(
+    ("content", "where"),
+    [
+        ('[{"said": "We deploy on Fridays"},\n {"said" "tabs"}]', "line 2, column 10: Expecting ':' delimiter"),
+        ('{"notes": ["We deploy on Fridays",\n', "line 2, column 1: Expecting value"),
+        ('{"notes": 1} and more', "line 1, column 14: Extra data"),
+    ],
+)
+def test_where_json_of_no_form_is_broken_is_told(tmp_path: Path, content: str, where: str):
+    path = tmp_path / "thing.json"
+    path.write_text(content)
+    with pytest.raises(Invalid) as refused:
+        forms.recognise(str(path))
+    assert refused.value.message == f"{path} is broken JSON: {where}."
+
+
+@pytest.mark.parametrize("content", ['{"a": 1}\n{"b": 2}\n', '{"a": 1}', '["a"]'])
+def test_whole_json_of_no_form_is_not_called_broken(tmp_path: Path, content: str):
+    (tmp_path / "thing.json").write_text(content)
+    with pytest.raises(Invalid, match="no form"):
+        forms.recognise(str(tmp_path / "thing.json"))
+
+
+def test_a_store_of_our_own_is_led_to_an_export(world: World, tmp_path: Path):
+    path = tmp_path / "my store.db"
+    with engram.open(path) as memory:
+        memory.remember("We deploy on Fridays")
+    with pytest.raises(Invalid) as refused:
+        world.person.import_(str(path))
+    assert refused.value.message == f"{path} is a store of Engram's own."
+    assert refused.value.hint == (
+        f"Use it as it is: --store '{path}'."
+        f" To take in what it holds: engram export FILE --store '{path}', and import that file."
+    )
+    with pytest.raises(Invalid) as refused:
+        world.person.hygiene(path=str(path))
+    assert refused.value.hint == "A store of Engram's own is looked at with --store PATH."
+
+
 def test_a_form_can_be_named_and_an_unknown_one_is_refused(world: World, tmp_path: Path):
     path = rows_file(tmp_path / "x.json", [{"key": "a", "value": "A thing", "content": "B", "scope": "global"}])
     assert world.person.import_(path, form="keyed").outcomes == {"held": 1}

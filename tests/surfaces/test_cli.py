@@ -722,6 +722,18 @@ class TestUpkeep:
         assert told.startswith("= Nothing is new in all.jsonl (jsonl): 1 known\n")
         assert "engram undo" not in told
 
+    def test_an_import_of_what_is_known_or_skipped_says_that_nothing_is_new(self, engram: Driver):
+        (engram.folder / "graph.jsonl").write_text(
+            '{"type":"entity","name":"Ana","entityType":"person","observations":["Leads the team"]}\n'
+            '{"type":"relation","from":"Ana","to":"Ben","relationType":"manages"}\n'
+        )
+        first, again = (engram("import", "graph.jsonl").out for _ in range(2))
+
+        assert first.startswith("✓ Took in graph.jsonl (server-memory): 3 held, 1 skipped\n")
+        assert "problems     1 It relates to something that is not there: …\n" in first
+        assert again.startswith("= Nothing is new in graph.jsonl (server-memory): 3 known, 1 skipped\n")
+        assert 'not there: "Ben"' in again
+
     def test_an_import_in_the_wrong_form_says_that_nothing_was_read(self, engram: Driver):
         (engram.folder / "graph.jsonl").write_text('{"type":"entity","name":"Ana","entityType":"person"}\n')
         told = engram("import", "graph.jsonl", "--form", "chatgpt").out

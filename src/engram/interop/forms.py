@@ -5,9 +5,11 @@ no more than one thing in hand, and says what it cannot read instead of stopping
 """
 
 import os
+import re
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from importlib import import_module
+from shlex import quote
 from typing import NamedTuple
 from uuid import UUID, uuid5
 
@@ -20,6 +22,9 @@ HEAD = 64 * 1024
 
 MOST_NAMES = 1000
 """How many entries of a folder or a zip are looked at."""
+
+MOST_READ_WHOLE = 16 * 1024 * 1024
+"""Bytes of a file of no form that are read to say where its JSON is broken."""
 
 UNDATED = datetime(1970, 1, 1, tzinfo=UTC)
 """The time of what has none in its store: whoever takes it in puts the moment of doing so."""
@@ -64,6 +69,14 @@ class Problem(NamedTuple):
 
 
 BY_NAME = "Name it with --form if it is one of them."
+OWN = (
+    "Use it as it is: --store {0}. To take in what it holds: engram export FILE --store {0}, and import that file."
+)
+
+_OUR_MARK = b"Engr"
+"""What the header of a SQLite store of ours has at byte 68, where SQLite lets a program say whose a file is."""
+
+_BEGINS_AS_JSON = re.compile(rb"(?:\xef\xbb\xbf)?\s*(?:\{|\[\s*[{\"])")
 
 
 class Source(NamedTuple):
@@ -129,10 +142,13 @@ def known_forms() -> dict[str, Form]:
     return {form.name: form for form in forms}
 
 
-def recognise(path: str, name: str = "", *, way: str = BY_NAME, called: str = "") -> tuple[Source, Form]:
+def recognise(
+    path: str, name: str = "", *, way: str = BY_NAME, own: str = OWN, called: str = ""
+) -> tuple[Source, Form]:
     """What lies at a path, and the form it has: by looking, unless the form is named.
 
-    `way` is what to do about one that nobody can tell, and `called` what a person calls it, if not by its path.
+    `way` is what to do about one that nobody can tell, `own` about a store of ours, and `called` what a person
+    calls it, if not by its path.
 
     Raises:
         Invalid: when nothing is there, or it is of no form that is known here.
@@ -151,7 +167,30 @@ def recognise(path: str, name: str = "", *, way: str = BY_NAME, called: str = ""
             f"{called or path} is a backup of a whole store, not a file of memories.",
             f"Put it back in the store's place: engram backup restore {path}.",
         )
+    if source.head.startswith(b"SQLite format 3\x00") and source.head[68:72] == _OUR_MARK:
+        raise Invalid(f"{called or path} is a store of Engram's own.", own.format(quote(path)))
+    if broken := _broken_json(source):
+        raise Invalid(f"{called or path} is broken JSON: {broken}.", "Mend it there, or get the file anew.")
     raise Invalid(f"{called or path} is of no form that is known here.", f"{listed} {way}")
+
+
+def _broken_json(source: Source) -> str:
+    """Where a file that begins as JSON is broken, and how; "" for what is none, and for several in a row."""
+    if not _BEGINS_AS_JSON.match(source.head):
+        return ""
+    import json  # noqa: PLC0415 - hardly ever needed
+
+    with open(source.path, "rb") as file:
+        raw = file.read(MOST_READ_WHOLE + 1)
+    try:
+        if len(raw) <= MOST_READ_WHOLE:
+            json.loads(raw, strict=False)
+    except json.JSONDecodeError as error:
+        in_a_row = error.msg == "Extra data" and error.lineno > 1
+        return "" if in_a_row else f"line {error.lineno}, column {error.colno}: {error.msg}"
+    except (UnicodeDecodeError, RecursionError):
+        return ""
+    return ""
 
 
 def _is_backup(source: Source) -> bool:

@@ -106,7 +106,7 @@ def _groups(memories: Iterator[Memory]) -> Iterator[Sequence[Memory]]:
 
 def _look_at_theirs(call: Call, path: str, looking: Examination) -> tuple[str, list[str]]:
     """Look at another store: its form, and what cannot be read of it."""
-    source, form = recognise(os.path.expanduser(path), way=OURS)
+    source, form = recognise(os.path.expanduser(path), way=OURS, own=OURS)
     problems: list[str] = []
     unread = 0
     try:

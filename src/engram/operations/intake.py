@@ -379,6 +379,7 @@ class Taking:
 
     def _complain(self, name: str, message: str) -> None:
         self.outcomes["skipped"] += 1
-        self.faults[re.sub(r"'[^']*'|\"[^\"]*\"|(?<![\w-])[\w-]*\d[\w,.-]*", "…", message)] += 1
+        sort = re.sub(r"'[^']*'|\"[^\"]*\"|(?<![\w-])[\w-]*\d[\w,.-]*", "…", message)
+        self.faults[sort.replace("….", "…")] += 1
         if len(self.problems) < MOST_PROBLEMS:
             self.problems.append(f"{name}: {message}")

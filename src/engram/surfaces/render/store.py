@@ -159,7 +159,7 @@ def _backup_restored(answer: a.BackupRestored, paper: Paper) -> Iterator[str]:
 def _imported(answer: a.Imported, paper: Paper) -> Iterator[str]:
     file = "standard input" if answer.path == "-" else answer.path
     form = f" ({answer.form})" if answer.form else ""
-    new = answer.sessions or answer.relations or answer.outcomes.keys() - {"known"}
+    new = answer.sessions or answer.relations or answer.outcomes.keys() - {"known", "skipped"}
     found = answer.outcomes or new
     sign, verb = paper.good("✓") if found else paper.warn("·"), "Would take in" if answer.dry_run else "Took in"
     if found and not new:
