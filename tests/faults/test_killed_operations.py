@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from engram.rules.hearing import told_of
 from engram.service import OPERATIONS, Engram
 from faults.harness import ENGINES, EXPORTED, TIMES, WORKER, opened, place_of, rescued, tell
 from faults.operating import ELSEWHERE, Noted, last_event, operate, records, state
@@ -21,7 +22,8 @@ def assert_kept(memory: Engram, acks: Path) -> None:
     lines = [line for line in acks.read_bytes().split(b"\n") if line]
     _, seq, known = json.loads(lines[-1])
     found, since = state(memory), memory.engine.events(after=seq, limit=1000)
-    touched = {id for event in since for id in event.subjects}
+    # An erasure names what it erased, and tells of what it moved beside.
+    touched = {id for event in since for id in (*event.subjects, *told_of(event))}
     moved = {id for id in found.keys() | known.keys() if found.get(id) != known.get(id)}
     assert {id for id in moved if not id.startswith("remote ")} <= touched
     assert {id for id in known if id.startswith("remote server-")} <= found.keys()  # one is just being left
