@@ -111,6 +111,19 @@ def test_where_only_kinds_on_demand_would_answer_the_way_to_them_is_told(world):
     assert "demand" not in world.agent.recall("api layers").hint
 
 
+def test_beside_what_only_comes_near_the_way_to_what_answers_on_demand_is_told(world):
+    world.agent.remember(
+        "The api is laid out by layers of ports, adapters, handlers and stores", kind="map", cite=["src/api.py"]
+    )
+    world.agent.remember("The api is slow on Mondays")
+    told = world.agent.recall("how is the api laid out: layers, ports, adapters, handlers, stores", words=True)
+    assert (len(told.hits), told.unsure) == (1, True)
+    assert told.hint.splitlines() == [
+        "No memory clearly answers that: these only come near.",
+        "What is known of it comes on demand only: engram recall QUESTION --kind map.",
+    ]
+
+
 def test_recall_looks_at_the_project_and_global_one_scope_or_everywhere(world):
     for scope in ("project:api", "global", "agent:codex", "project:web", "project:api@run"):
         world.agent.remember(f"A note that holds in {scope.replace(':', ' ').replace('@', ' ')}", scope=scope)

@@ -403,6 +403,11 @@ def test_who_looked_everywhere_is_not_told_to_look_everywhere(question: str):
             "Nothing is known about Zebulon here. See what came near with --weak.",
             "Nothing is known about Zebulon here. See what came near with --weak.",
         ),
+        (
+            "deploy the zeppelin umbrella trumpet",
+            "No memory clearly answers that: these only come near.",
+            "No memory clearly answers that: these only come near.",
+        ),
         ("deploy", "", ""),
     ],
 )

@@ -464,6 +464,21 @@ def test_an_agent_cannot_bring_back_what_a_persons_verdict_put_out_of_use(world)
     assert set(live(world)) == {old.text, new.text}
 
 
+def test_an_agent_sends_nothing_to_review_that_a_person_wrote(world):
+    rule = world.person.remember("Never log coordinates", kind="rule", confirm=True).memory
+    mine = world.person.remember("Staging is reached through the bastion").memory
+    own = world.agent.remember("Logs are kept for a week").memory
+
+    said = world.agent.relate(mine.id, rule.id, "conflicts")
+    assert said.relation.status == "proposed"
+    assert "a person decides" in said.hint
+    assert world.now(mine.id).status == "promoted"
+    world.agent.relate(own.id, rule.id, "conflicts")
+    assert world.now(own.id).held_for == "conflict"
+    world.person.judge(said.relation.id, "conflicts")
+    assert world.now(mine.id).held_for == "conflict"
+
+
 def test_an_approval_by_the_revision_looked_at_does_not_replace_what_was_not_seen(world):
     old = world.person.remember("The build runs on Jenkins").memory
     waits = world.agent.remember("Alex is the release manager", kind="people").memory

@@ -370,7 +370,19 @@ class TestRecalls:
         (hit,) = answer["hits"]
 
         assert list(answer) == [
-            *("at", "query", "hits", "held_back", "weak", "collapsed", "relaxed", "by_meaning", "behind", "time"),
+            *(
+                "at",
+                "query",
+                "hits",
+                "held_back",
+                "weak",
+                "collapsed",
+                "unsure",
+                "relaxed",
+                "by_meaning",
+                "behind",
+                "time",
+            ),
             "hint",
         ]
         known = {"memory", "score", "relevance", "reasons", "tokens", "ranks", "evidence", "marks"}

@@ -89,7 +89,8 @@ class Recollection(Answer):
 class Recalled(Answer):
     """The hits, best first, and how many more matched but were held back, by standing (100 means "or more").
 
-    Where nothing is relevant there are no hits, and `weak` says how many came near.
+    Where nothing is relevant there are no hits, and `weak` says how many came near. Where no hit clearly answers,
+    the answer is `unsure`.
     """
 
     at: datetime
@@ -98,6 +99,7 @@ class Recalled(Answer):
     held_back: Mapping[str, int] = NONE
     weak: int = 0
     collapsed: int = 0  # hits that say the same as a better one
+    unsure: bool = False
     relaxed: bool = False  # not every word was found together, so any of them counted
     by_meaning: bool = False  # whether meaning was compared too, or words alone
     behind: int = 0  # memories that cannot be found by meaning yet, their vectors being still to come

@@ -21,6 +21,7 @@ class Found(Answer):
     held_back: Mapping[str, int] = NONE
     weak: int = 0
     collapsed: int = 0
+    unsure: bool = False
     relaxed: bool = False
     by_meaning: bool = False
     behind: int = 0

@@ -19,7 +19,7 @@ from engram.operations.scopes import in_view, namesake, strange_kinds, unplaced
 from engram.ports import Followed, able
 from engram.recall.brief import Section, brief
 from engram.recall.meaning import begin
-from engram.recall.pipeline import Asked
+from engram.recall.pipeline import CLEAR, Asked
 from engram.recall.pipeline import recall as look_up
 from engram.rules.access import is_keeper, may_judge
 from engram.rules.insights import require_memories
@@ -81,19 +81,23 @@ def recall(
     alone = _alone(call, followed.degraded()) if followed else ""
     staged = ELSEWHERE if not answer.hits and answer.held_back.get("staged") else ""
     instead = ""
-    if not answer.hits:
-        instead = strange_kinds(call, where) if kinds else _on_demand(call, asked, where)
+    if not answer.hits or answer.unsure:
+        instead = strange_kinds(call, where) if kinds else _on_demand(call, asked, where, sure=bool(answer.hits))
     other = "" if answer.hits else namesake(call, scope, everywhere=everywhere)
-    hints = (instead or answer.hint, unplaced(call, scope, everywhere=everywhere), alone, staged, other)
+    said = (answer.hint, instead) if answer.hits else (instead or answer.hint,)
+    hints = (*said, unplaced(call, scope, everywhere=everywhere), alone, staged, other)
     return answer._replace(hint="\n".join(filter(None, hints))) if instead or any(hints[1:]) else answer
 
 
-def _on_demand(call: Call, asked: Callable[[Filter], Asked], where: Filter) -> str:
-    """That what would answer best is of a kind that comes when it is asked for by name; "" where nothing would."""
+def _on_demand(call: Call, asked: Callable[[Filter], Asked], where: Filter, *, sure: bool) -> str:
+    """That what would answer best is of a kind that comes when it is asked for by name; "" where nothing would.
+
+    Beside other hits only what is `sure` to answer is worth the word.
+    """
     apart = own_lists(call.policy.kinds)
     kinds = tuple(kind for kind in quiet(call.policy.kinds) if kind not in apart)
     found = look_up(call.engine, asked(where._replace(kinds=kinds, except_kinds=apart))).hits
-    if not found:
+    if not found or (sure and found[0].relevance < CLEAR):
         return ""
     return f"What is known of it comes on demand only: engram recall QUESTION --kind {found[0].memory.kind}."
 

@@ -31,7 +31,8 @@ RELEVANT = 0.2
 """Below this relevance a memory is no answer: chosen so that few questions that have one lose it."""
 
 CLEAR = 0.5
-"""From this relevance on, a memory that is not in use is said to have been an answer."""
+"""From this relevance on, a memory is likely an answer: hits below are said to come near, and what is not in use is
+said to have been an answer."""
 
 LOOKED_AT = 5
 """Where none of so many first ones is relevant, there is no answer."""
@@ -102,6 +103,7 @@ def recall(engine: Engine, ask: Asked) -> Recalled:
     cited = ask.evidence is not None and any(one.memory.citations for one in pool)
     kept, collapsed = _collapse(_verified(clear, ask) if cited else clear, ask.limit)
     weak = len(pool) if declined else 0
+    unsure = bool(kept) and all(hit.relevance < CLEAR for hit, _ in kept)
     if not kept and not held_back and ask.moment is None:
         held_back = _answers_out_of_use(engine, ask, words, awaited._replace(asking=asking))
     return Recalled(
@@ -115,7 +117,10 @@ def recall(engine: Engine, ask: Asked) -> Recalled:
         by_meaning=bool(meaning.vector()),
         behind=meaning.behind,
         time=time.said,
-        hint=_hint(words, meaning, weak, found=bool(kept), narrowed=_is_narrowed(ask)),
+        unsure=unsure,
+        hint=_hint(
+            words, meaning, weak, found=bool(kept), unsure=unsure and not ask.weak, narrowed=_is_narrowed(ask)
+        ),
     )
 
 
@@ -437,8 +442,8 @@ def _is_narrowed(ask: Asked) -> bool:
     return bool(ask.where.scopes or ask.where.within)
 
 
-def _hint(words: Words, meaning: Meaning, weak: int, *, found: bool, narrowed: bool) -> str:
-    """Why nothing was found, and below it what else there is to say."""
+def _hint(words: Words, meaning: Meaning, weak: int, *, found: bool, unsure: bool, narrowed: bool) -> str:
+    """Why nothing was found, or nothing that is sure, and below it what else there is to say."""
     said: list[str] = []
     if not found:
         if not words.terms and not words.phrases and not meaning.vector():
@@ -453,6 +458,8 @@ def _hint(words: Words, meaning: Meaning, weak: int, *, found: bool, narrowed: b
             said.append("Nothing is known about that here. Try other words, or --everywhere.")
         else:
             said.append("Nothing is known about that. Try other words.")
+    elif unsure:
+        said.append("No memory clearly answers that: these only come near.")
     said.append(meaning.why)
     if meaning.behind:
         have = "memory has" if meaning.behind == 1 else "memories have"

@@ -57,10 +57,10 @@ def relate(
     wait, they stand again. `fresh` says that the same act writes the first, so that nobody has looked at it yet.
 
     A verdict waits, as proposed, where it may not do what it says yet: an agent's word cannot put a curated memory
-    out of use or bring it back, nor put out of use what a person wrote or approved, and a memory that itself waits,
-    for review or for its branch, replaces nothing. A verdict that waits never takes the place of one that was
-    given, nor does an agent's the place of a person's. What a waiting memory would replace moves it one revision
-    on: whoever decides about it by the revision they looked at has not seen that.
+    out of use or bring it back, nor put out of use or to review what a person wrote or approved, and a memory that
+    itself waits, for review or for its branch, replaces nothing. A verdict that waits never takes the place of one
+    that was given, nor does an agent's the place of a person's. What a waiting memory would replace moves it one
+    revision on: whoever decides about it by the revision they looked at has not seen that.
 
     Raises:
         Conflict: when a person judged the pair and this is an agent's word, when it was judged and this word would
@@ -72,7 +72,7 @@ def relate(
     _require_pair(first, second, request)
     effects = _effects(first, second, verdict, request)
     held = _held((first, second), verdict, known, replaced, request)
-    waits = _waits(first, second, verdict, effects, request) or (_curated_among(held) and not request.caller.human)
+    waits = _waits(first, second, verdict, effects, request) or _moves_what_is_firm(held, request)
     if known is not None:
         if known.approved_by and not request.caller.human:
             raise _judged_already(first, second, known)
@@ -226,8 +226,9 @@ def _looked_at_anew(first: Memory, verdict: Verdict, request: Request, *, fresh:
     return [step(first, request)] if waits and verdict.kind == "supersedes" else []
 
 
-def _curated_among(steps: Sequence[Step]) -> bool:
-    return any(isinstance(each.before, Memory) and each.before.tier == CURATED for each in steps)
+def _moves_what_is_firm(steps: Sequence[Step], request: Request) -> bool:
+    moved = (each.before for each in steps if isinstance(each.before, Memory))
+    return not request.caller.human and any(is_firm(one, request.caller) for one in moved)
 
 
 def _waits(first: Memory, second: Memory, verdict: Verdict, effects: Sequence[Step], request: Request) -> bool:

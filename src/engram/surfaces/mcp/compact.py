@@ -102,8 +102,13 @@ def _recalled(answer: a.Recalled, reader: str) -> dict[str, Any]:
         }
         for hit in answer.hits
     ]
-    rest = {"held_back": dict(answer.held_back), "weak": answer.weak, "behind": answer.behind, "hint": answer.hint}
-    return {"hits": hits, **_without_empty(rest)}
+    rest = {
+        "held_back": dict(answer.held_back),
+        "weak": answer.weak,
+        "unsure": answer.unsure,
+        "behind": answer.behind,
+    }
+    return {"hits": hits, **_without_empty(rest | {"hint": answer.hint})}
 
 
 def _evidence(checks: Sequence[Check]) -> dict[str, Any]:
