@@ -148,6 +148,11 @@ def test_what_other_programs_call_a_command_leads_to_one_of_ours():
             "kind cannot be 'supercedes'.",
             "Did you mean supersedes? Use one of: related,",
         ),
+        (
+            ("judge", "mem-2", "mem-1", "supersedes"),
+            "kind cannot be 'mem-1'.",
+            "Name the two as one: mem-2~mem-1. Use one of: related,",
+        ),
         (("graph", "zebra"), "question cannot be 'zebra'.", "Use one of: chain,"),
         (("remember", "the", "API", "is"), "engram remember takes one text: 'API is' is left over.", "in quotes"),
         (
@@ -165,6 +170,15 @@ def test_a_word_that_cannot_be_is_told_with_what_can(
 
     assert refused["message"] == message
     assert hint in refused["hint"]
+
+
+@pytest.mark.parametrize(
+    "words", [("recall", "uv"), ("list",), ("import", "x"), ("serve",), ("mcp",), ("tui",), ()], ids=str
+)
+def test_an_option_that_is_near_none_gets_no_other_suggested(engram: Driver, words: tuple[str, ...]):
+    done = engram(*words, "--nope")
+
+    assert (done.code, "takes no --nope" in done.err, "Did you mean" in done.err) == (2, True, False)
 
 
 def test_a_command_without_a_text_is_not_told_to_quote_one(engram: Driver):

@@ -25,8 +25,8 @@ RENDERING = {
 FREE_TEXT = ("text", "question", "query", "words")
 """Positional parameters that take a sentence."""
 
-NEAR_OPTION = 0.75
-"""How alike two options are at least: two dashes and some letters are in all of them."""
+NEAR, NEAR_OPTION = 0.6, 0.7
+"""How alike a word and the one that was meant are at least; options are short, and there are many."""
 
 LONG_OPTION = 6
 
@@ -81,9 +81,15 @@ class _Parser(argparse.ArgumentParser):
             return
         known = [str(each) for each in action.choices]
         flag = "/".join(action.option_strings)
-        hint = f"{did_you_mean(str(value), known)}Use one of: {', '.join(known)}."
+        hint = f"{did_you_mean(str(value), known) or self._joined(value)}Use one of: {', '.join(known)}."
         example = "" if flag else f" For example: {self.example}."
         raise Invalid(f"{flag or action.dest} cannot be {value!r}.", f"{hint}{example} See {self.prog} --help.")
+
+    def _joined(self, value: str) -> str:
+        """How two memories are named where a relation is asked for; "" where this is no second memory."""
+        before = self.said[self.said.index(value) - 1] if value in self.said else "~"
+        is_second = self.taken[0].name == "relation" and "~" not in before and any(map(str.isdigit, value))
+        return f"Name the two as one: {before}~{value}. " if is_second else ""
 
     def _too_much(self, words: str) -> str:
         """That nothing takes these words: an option that is none, or more than the command is about."""
@@ -106,7 +112,7 @@ class _Parser(argparse.ArgumentParser):
         flags = [flag for action in self._actions for flag in action.option_strings]
         if words.startswith("-"):
             word = words.split(maxsplit=1)[0].partition("=")[0]
-            near = _by_letter(word, flags) or did_you_mean(word, flags, NEAR_OPTION)
+            near = _by_letter(word, flags) or did_you_mean(word, flags)
             return _called_otherwise(word, flags) or near or _elsewhere(word)
         if "--text" in flags:
             return f'Say it with an option: --text "{words}". '
@@ -140,12 +146,13 @@ def _elsewhere(flag: str) -> str:
     return f"It is an option of {' and '.join(f'engram {one}' for one in named)}. " if 0 < len(named) < 3 else ""
 
 
-def did_you_mean(word: str, known: Iterable[str], least: float = 0.6) -> str:
-    """The known word that was probably meant, as a question; "" where none is as near as `least`."""
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """The known word that was probably meant, as a question; "" where none is near. Dashes make no two alike."""
     from difflib import get_close_matches  # noqa: PLC0415 - only where something is wrong
 
-    close = get_close_matches(word, list(known), 1, least)
-    return f"Did you mean {close[0]}? " if close else ""
+    bare = {each.lstrip("-"): each for each in known}
+    close = get_close_matches(word.lstrip("-"), list(bare), 1, NEAR_OPTION if word.startswith("-") else NEAR)
+    return f"Did you mean {bare[close[0]]}? " if close else ""
 
 
 class _Formatter(argparse.RawDescriptionHelpFormatter):
