@@ -238,6 +238,8 @@ def test_a_verdict_that_has_to_wait_or_lets_a_memory_wait_says_so(here: Site):
     expect(page.get_by_role("alert")).to_contain_text(f"{late.handle} waits for review itself.")
     expect(page.get_by_role("alert").get_by_role("link", name=late.handle)).to_be_visible()
     assert known(here, rule, late)[:2] == ("judged", "conflicts")
+    page.keyboard.press("a")
+    expect(page).to_have_url(f"{here.origin}/web/inbox/{late.id}")
 
 
 def test_a_long_list_goes_on_by_cursor(here: Site):

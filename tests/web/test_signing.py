@@ -124,25 +124,29 @@ def test_a_role_hides_what_it_may_not_do_and_the_server_refuses_it(team: Team):
     assert reader.evaluate(sends, [f"/web/memory/{id}/unshare", csrf]) == 403
 
 
+def saved(team: Team, name: str, **said: str) -> tuple[str, str]:
+    """The id and the handle of what somebody remembers."""
+    headers = {"authorization": f"Bearer {team.provider.person(name, RESOURCE)}"}
+    connection = http.client.HTTPConnection("127.0.0.1", team.port, timeout=20)
+    connection.request("POST", "/v1/memories", json.dumps(said), headers)
+    made = json.loads(connection.getresponse().read())["memory"]
+    connection.close()
+    return made["id"], made["handle"]
+
+
 def test_a_pair_that_is_anothers_is_shown_and_judged_by_nobody_else(team: Team):
-    token, ids, handles = team.provider.person("ada", RESOURCE), [], []
-    for engine in ("Redis", "RabbitMQ"):
-        said = {"text": f"Use {engine} for the archive of the shop", "scope": "project:api", "visibility": "shared"}
-        connection = http.client.HTTPConnection("127.0.0.1", team.port, timeout=20)
-        connection.request("POST", "/v1/memories", json.dumps(said), {"authorization": f"Bearer {token}"})
-        made = json.loads(connection.getresponse().read())["memory"]
-        connection.close()
-        ids.append(made["id"])
-        handles.append(made["handle"])
+    shared = {"scope": "project:api", "visibility": "shared"}
+    first, handle = saved(team, "ada", text="Use Redis for the archive of the shop", **shared)
+    second, _ = saved(team, "ada", text="Use RabbitMQ for the archive of the shop", **shared)
     reader, owner = team.signed_in("ben"), team.signed_in("ada")
     for page in (reader, owner):
         page.goto(f"{team.url}/web/search?q=archive+shop")
-        expect(page.locator(".chip.warn", has_text=f"may conflict with {handles[0]}")).to_be_visible()
-    mark = {"name": f"may conflict with {handles[0]}"}
-    expect(reader.get_by_role("link", **mark)).to_have_count(0)
-    owner.get_by_role("link", **mark).click()
+        expect(page.locator(".chip.warn", has_text=f"may conflict with {handle}")).to_be_visible()
+    mark = f"may conflict with {handle}"
+    expect(reader.get_by_role("link", name=mark)).to_have_count(0)
+    owner.get_by_role("link", name=mark).click()
     expect(owner.get_by_role("button", name="Both hold")).to_be_visible()
-    path = f"/web/conflicts/{'~'.join(ids)}"
+    path = f"/web/conflicts/{first}~{second}"
     reader.goto(team.url + path)
 
     expect(reader.get_by_role("article")).to_contain_text("Use RabbitMQ for the archive of the shop")
@@ -152,6 +156,18 @@ def test_a_pair_that_is_anothers_is_shown_and_judged_by_nobody_else(team: Team):
         {csrf, verdict, revision: 1, other_revision: 1})}).then(answer => answer.status)"""
     for verdict in ("first", "compatible", "aside"):
         assert reader.evaluate(sends, [path, csrf, verdict]) == 403
+
+
+def test_what_is_anothers_is_put_out_of_use_by_nobody_else(team: Team):
+    theirs, _ = saved(team, "ada", text="The wiki is at one", scope="project:api", visibility="shared")
+    own, handle = saved(team, "ben", text="The wiki moved to two", scope="global")
+    page = team.signed_in("ben")
+    page.goto(f"{team.url}/web/conflicts/{theirs}~{own}")
+    page.get_by_role("button", name="Both hold").click()
+
+    expect(page.get_by_role("heading", name="is compatible with")).to_be_visible()
+    expect(page.get_by_role("button", name="This one holds")).to_have_count(1)
+    expect(page.get_by_role("button", name=f"This one holds {handle}")).to_have_count(0)
 
 
 @pytest.mark.parametrize(

@@ -24,8 +24,6 @@ STANDS = {
     "ignored": ("set aside", ""),
     "held": ("waits for review", "warn"),
 }
-"""The status of a pair as a chip says it, and its tone."""
-
 VERDICTS: dict[str, tuple[RelationKind, str]] = {
     "first": ("supersedes", "{0} holds; {1} is out of use."),
     "second": ("supersedes", "{0} holds; {1} is out of use."),
@@ -63,6 +61,13 @@ class Card(NamedTuple):
     def path(self) -> str:
         """Where the pair has a page of its own, which takes verdicts too."""
         return f"/conflicts/{self.sides[0].id}~{self.sides[1].id}"
+
+    @property
+    def stands(self) -> tuple[str, str] | None:
+        """The status of the pair as a chip says it, and its tone; None where nothing is known."""
+        if (self.pair.status, self.pair.kind) == ("judged", "conflicts"):
+            return "judged", "bad"
+        return STANDS.get(self.pair.status)
 
     @property
     def apart(self) -> bool:
@@ -105,7 +110,6 @@ def show(asked: Asked) -> Response:
         stays=settled,
         error=None,
         reason="",
-        stands=STANDS,
     )
 
 
@@ -127,7 +131,6 @@ def _one(asked: Asked, error: EngramError | None = None, *, stays: bool, reason:
         stays=stays,
         error=error,
         reason=reason,
-        stands=STANDS,
     )
 
 
