@@ -110,6 +110,7 @@ class Engram:
         new_id: NewId,
         policy: Policy,
         home: Scope | Callable[[], Scope],
+        folder: str = "",
         budget: int = 1500,
         store: str = "",
         channel: str = "api",
@@ -127,6 +128,7 @@ class Engram:
         self.engine = engine
         self.caller = caller
         self._home = home
+        self.folder = folder  # in which it was opened; "" for clients elsewhere
         self.store = store
         self._clock, self._new_id, self._policy = clock, new_id, policy
         self._budget, self._channel = budget, channel

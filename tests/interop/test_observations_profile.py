@@ -2,7 +2,6 @@
 
 import inspect
 import json
-import os
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -14,6 +13,7 @@ from mcp import Client
 from engram.errors import EngramError
 from engram.interop.observations import PROFILE
 from engram.model.caller import Caller
+from engram.model.scope import Scope
 from engram.service import Engram
 from engram.surfaces.mcp.server import build
 from engram.wiring import open as open_memory
@@ -175,11 +175,29 @@ def test_tools_that_only_read_say_so():
     assert {tool.name for tool in PROFILE.tools if tool.destructive} == {"mem_delete", "mem_merge_projects"}
 
 
-def test_a_result_names_its_project_and_an_error_has_the_four_keys(memory):
+def test_a_client_elsewhere_is_told_no_folder_of_the_server(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    environment = {"HOME": str(tmp_path), "ENGRAM_EMBEDDER": "none"}
+    agent = Caller(agent="tester", human=False)
+    with open_memory("ram:", caller=agent, home=Scope("project", PROJECT), environment=environment) as memory:
+        told = [
+            text_of(memory, "mem_save", title="Deploy day", content="We deploy on Fridays."),
+            text_of(memory, "mem_current_project"),
+            text_of(memory, "mem_session_start", id="s-1"),
+            text_of(memory, "mem_list_projects"),
+        ]
+        (session,) = memory.session_list().sessions
+
+    assert [json.loads(text)["project_path"] for text in told[:3]] == ["", "", ""]
+    assert json.loads(told[1])["cwd"] == ""
+    assert str(tmp_path) not in "".join((*told, repr(session)))
+
+
+def test_a_result_names_its_project_and_an_error_has_the_four_keys(memory, tmp_path):
     answer = save(memory, "Deploy day", "We deploy on Fridays.")
     assert list(answer)[:4] == ["project", "project_source", "project_path", "result"]
     assert (answer["project"], answer["project_source"]) == (PROJECT, "git_remote")
-    assert answer["project_path"] == os.getcwd()
+    assert answer["project_path"] == str(tmp_path)
     error = refusal(memory, "mem_get_observation", id=99)
     assert list(error) == ["error_code", "message", "available_projects", "hint"]
     assert (error["error_code"], error["message"]) == ("not_found", "There is no memory #99.")
@@ -991,7 +1009,7 @@ def test_the_current_project_and_all_projects(tmp_path, clock):
     }
     assert (here["project"], here["project_source"]) == ("web", "detected")
     assert set(here["available_projects"]) == {PROJECT, "web"}
-    assert here["cwd"] == os.getcwd()
+    assert here["cwd"] == str(tmp_path)
 
 
 def test_numbers_of_the_whole_store(memory):

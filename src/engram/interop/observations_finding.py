@@ -94,14 +94,14 @@ def mem_search(
         rows = [
             listed | _compact(memory, edges) for listed, memory, edges in zip(rows, hits, relations, strict=True)
         ]
-        return words.enveloped(place, f"{len(hits)} found.", results=rows)
+        return words.enveloped(asks, place, f"{len(hits)} found.", results=rows)
     shown = [_shown(at, memory, edges) for at, (memory, edges) in enumerate(zip(hits, relations, strict=True), 1)]
     lines = [f"Found {len(hits)}:" if hits else f"No memories found for: {query!r}", *shown]
     if any(len(memory.text) > PREVIEW for memory in hits):
         lines.append("What ends in [preview] goes on: mem_get_observation shows all of it.")
     if stale := found.held_back.get("stale"):
         lines.append(f"{stale} more need review before they count: mem_review.")
-    return words.enveloped(place, lines, results=rows)
+    return words.enveloped(asks, place, lines, results=rows)
 
 
 class _Wanted(NamedTuple):
@@ -232,7 +232,7 @@ def mem_get_observation(
     ]
     history = _history(asks, memory, history_cursor) if include_history else {}
     about = {name: value for name, value in listed.items() if name in ("id", "sync_id", "state", "review_after")}
-    return words.enveloped(words.stored(asks, memory), lines, **about, **history)
+    return words.enveloped(asks, words.stored(asks, memory), lines, **about, **history)
 
 
 def _history(asks: Asks, memory: Memory, cursor: float) -> dict[str, Any]:
@@ -291,7 +291,7 @@ def mem_timeline(
         ">>> " + _brief(focus, 500),
         *("    " + _brief(memory, 150) for memory in around.after if memory.kind != "prompt"),
     ]
-    return words.enveloped(words.stored(asks, focus), lines)
+    return words.enveloped(asks, words.stored(asks, focus), lines)
 
 
 def _session_lines(asks: Asks, session: str) -> list[str]:
@@ -336,7 +336,7 @@ def mem_context(
     if not brief.text and brief.left_out:
         text = f"{brief.left_out} memories, none of which fits."
     warning = "" if place.warning else brief.hint
-    return words.enveloped(place, _fitting(f"{_fitting(text, left)}\n\n{stats}", most), warning)
+    return words.enveloped(asks, place, _fitting(f"{_fitting(text, left)}\n\n{stats}", most), warning)
 
 
 def _fitting(text: str, most: int) -> str:

@@ -73,6 +73,7 @@ def waiting(asks: Asks, saved: Remembered) -> str:
 def settled(asks: Asks, memory: Memory, said: str) -> Answer:
     """A memory as it stands after the person was asked about it."""
     return words.enveloped(
+        asks,
         words.stored(asks, memory),
         f"Memory #{words.number_of(memory)}: {said}",
         id=words.number_of(memory),
@@ -155,6 +156,7 @@ def _saved(asks: Asks, place: words.Place, saved: Remembered, type: str) -> Answ
             "candidates": candidates,
         }
     return words.enveloped(
+        asks,
         place,
         lines,
         warning=waiting(asks, saved),
@@ -217,6 +219,7 @@ def mem_update(
     if not warning and type.strip() and words.word_of(type) != kept_as:
         warning = f"It goes by the type {kept_as} still: another word for the same kind is given when it is saved."
     return words.enveloped(
+        asks,
         words.stored(asks, now),
         f'Memory updated: #{number} "{words.title_of(now)}" ({kept_as}), revision {now.revision}.',
         warning=warning,
@@ -348,6 +351,7 @@ def mem_review(
     now = done.memories[0]
     number = words.number_of(memory)
     return words.enveloped(
+        asks,
         words.stored(asks, now),
         f"Memory #{number} reviewed.",
         id=number,
@@ -369,7 +373,7 @@ def _to_review(asks: Asks, project: str, limit: int) -> Answer:
     names = ("id", "sync_id", "title", "type", "state", "project", "review_after")
     rows = [words.row(memory, page.at) for memory in listed[:limit]]
     rows = [{name: row[name] for name in names if name in row} for row in rows]
-    return words.enveloped(place, f"{len(listed)} need review, {len(rows)} shown.", observations=rows)
+    return words.enveloped(asks, place, f"{len(listed)} need review, {len(rows)} shown.", observations=rows)
 
 
 @TOOLS.tool()

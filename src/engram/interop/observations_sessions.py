@@ -27,9 +27,9 @@ def mem_session_start(
         place = words.place_of(asks, project)
     except Refused:  # a name that nobody knows keeps no session from beginning
         place = words.current(asks)
-    began = asks.ask("session_begin", id, scope=str(place.scope), folder=directory or words.working_folder())
+    began = asks.ask("session_begin", id, scope=str(place.scope), folder=directory or asks.folder)
     said = "taken up again" if began.resumed else "started"
-    return words.enveloped(place, f"Session {began.session.name} {said}.", session_id=began.session.name)
+    return words.enveloped(asks, place, f"Session {began.session.name} {said}.", session_id=began.session.name)
 
 
 @TOOLS.tool(writes=True)
@@ -51,7 +51,7 @@ def mem_session_end(
         place = words.place_of(asks, session=id)
     except Refused:  # which project it is must not keep a session from ending
         place = words.Place("", GLOBAL, "ambiguous")
-    return words.enveloped(place, f"Session {id} ended.", session_id=id)
+    return words.enveloped(asks, place, f"Session {id} ended.", session_id=id)
 
 
 @TOOLS.tool(writes=True)
@@ -77,6 +77,7 @@ def mem_session_summary(
         session=saving.session_for(asks, place, session_id),
     )
     return words.enveloped(
+        asks,
         place,
         f"Session summary saved as #{words.number_of(saved.memory)}.",
         warning=saving.waiting(asks, saved),
@@ -112,7 +113,7 @@ def mem_save_prompt(
         session=saving.session_for(asks, place, session_id),
     )
     shown = words.cut(kept.memory.text, 80)
-    return words.enveloped(place, f'Prompt saved: "{shown}"', truncation=saving.measured(kept.memory.text))
+    return words.enveloped(asks, place, f'Prompt saved: "{shown}"', truncation=saving.measured(kept.memory.text))
 
 
 @TOOLS.tool(writes=True)
@@ -140,4 +141,4 @@ def mem_capture_passive(
         "duplicates": captured.repeated,
     }
     said = " ".join(f"{name}={number}" for name, number in numbers.items())
-    return words.enveloped(place, f"Passive capture: {said}", warning=" ".join(captured.problems), **numbers)
+    return words.enveloped(asks, place, f"Passive capture: {said}", warning=" ".join(captured.problems), **numbers)

@@ -79,7 +79,7 @@ def _hint(hint: str) -> dict[str, str]:
 @TOOLS.tool()
 def mem_current_project(asks: Asks) -> Answer:
     """Which project this is. It never fails: where several could be meant, it lists them."""
-    body: dict[str, Any] = {"project": "", "project_source": "", "project_path": words.working_folder()}
+    body: dict[str, Any] = {"project": "", "project_source": "", "project_path": asks.folder}
     more: dict[str, Any] = {}
     try:
         place = words.current(asks)
@@ -91,7 +91,7 @@ def mem_current_project(asks: Asks) -> Answer:
         body["project_source"] = "ambiguous"
         choices = list(error.details["available_projects"])  # type: ignore[call-overload] # ours, a list of names
         more = {"warning": error.message, "error_hint": error.hint}
-    return words.told(body | {"cwd": words.working_folder(), "available_projects": choices} | more)
+    return words.told(body | {"cwd": asks.folder, "available_projects": choices} | more)
 
 
 @TOOLS.tool()
@@ -165,7 +165,7 @@ def mem_stats(
         f"Projects: {', '.join(numbers['projects']) or 'none'}",
         *(f"{count} {words.STATES.get(stands, stands)}" for stands, count in stats.standings.items()),
     ]
-    return words.enveloped(place, lines, **numbers)
+    return words.enveloped(asks, place, lines, **numbers)
 
 
 @TOOLS.tool()

@@ -6,7 +6,6 @@ topic key the key, and the number that of the memory's handle.
 """
 
 import json
-import os
 import re
 from collections.abc import Iterable, Mapping
 from datetime import datetime
@@ -392,25 +391,17 @@ def told(body: Mapping[str, Any]) -> Answer:
     return Answer(json.dumps(body, ensure_ascii=False))
 
 
-def enveloped(place: Place, lines: str | Iterable[str], warning: str = "", **more: object) -> Answer:
+def enveloped(asks: Asks, place: Place, lines: str | Iterable[str], warning: str = "", **more: object) -> Answer:
     """A result with the project it is about; what a tool has to add stands beside it."""
     result = lines if isinstance(lines, str) else "\n".join(line for line in lines if line)
     body = {
         "project": place.name,
         "project_source": place.source,
-        "project_path": working_folder(),
+        "project_path": asks.folder,
         "result": result,
     }
     warned = " ".join(each for each in (warning, place.warning) if each)
     return told(body | ({"warning": warned} if warned else {}) | more)
-
-
-def working_folder() -> str:
-    """Where this process stands, which is where the agent started it."""
-    try:
-        return os.getcwd()
-    except OSError:
-        return ""
 
 
 def failed(error: EngramError) -> Answer:

@@ -35,6 +35,11 @@ class Asks(Protocol):
         """Where a memory lands when no scope is given; a Conflict where the folder may be several projects."""
         ...
 
+    @property
+    def folder(self) -> str:
+        """Where the client started this memory; "" where the client is elsewhere."""
+        ...
+
     def ask(self, name: str, /, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - each operation has its own answer
         """Carry out an operation by its name."""
         ...

@@ -79,8 +79,7 @@ def open(
     engine = indexed(engine, settings, variables, embedder) if used == name else engine
     vault = StoreVault(place_of(name, variables), variables, settings, policy)
     speaker = caller or Caller(org=settings.get("org"), agent=agent, human=not agent)
-    # Whom no folder tells where he is has no working tree either: a server for clients elsewhere.
-    around = None if home else Whereabouts(place, settings.get("default_branch"))
+    around = None if home else Whereabouts(place, settings.get("default_branch"))  # None: clients are elsewhere
     taken = functools.partial(holds, engine, speaker)
     return Engram(
         engine,
@@ -89,6 +88,7 @@ def open(
         new_id=new_id,
         policy=policy,
         home=home or (lambda: home_scope(settings, variables, place, taken)),
+        folder=place if around else "",
         budget=settings.get("budget"),
         store=shown if used == name else vault.shown,
         channel=channel,

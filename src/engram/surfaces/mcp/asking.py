@@ -66,6 +66,11 @@ class Watching:
         """Where a memory lands when no scope is given."""
         return self._asks.home
 
+    @property
+    def folder(self) -> str:
+        """Where the client started this memory; "" where the client is elsewhere."""
+        return self._asks.folder
+
     def ask(self, name: str, /, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - any operation
         """Carry out an operation by its name."""
         answer = rewording.ask(self._tools.says, name, lambda: self._asks.ask(name, *args, **kwargs))
