@@ -10,7 +10,7 @@ from engram.errors import Invalid, NotFound
 from engram.model.answers_look import Graph
 from engram.model.scope import Scope
 from engram.service import Engram
-from rules.world import PERSON, World
+from rules.world import PERSON, Clock, World
 
 
 @pytest.fixture
@@ -144,6 +144,19 @@ def test_trends_are_counted_anew_when_something_was_done(memory: Engram):
     assert memory.trends().memories == 1
     memory.remember("Tests run on pushes")
     assert memory.trends().memories == 2
+
+
+def test_what_was_recalled_meanwhile_is_not_told_as_never_used(tmp_path: Path):
+    clock = Clock()
+    settings = {"HOME": str(tmp_path), "ENGRAM_EMBEDDER": "none", "ENGRAM_STAGING": "off"}
+    with engram.open(tmp_path / "store.db", folder=tmp_path, environment=settings, clock=clock) as memory:
+        memory.remember("We deploy on Fridays")
+        memory.remember("Tests run on pushes")
+        clock.pass_by(days=40)
+        assert memory.trends().unused == 2
+        memory.recall("deploy")
+
+        assert memory.trends().unused == 1
 
 
 def test_trends_are_those_of_the_branch_that_is_looked_from():

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 from datetime import date, timedelta
 from math import ceil
+from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 from engram.model.answers_look import Growth, Proposer, Trends
@@ -22,8 +23,17 @@ BECAME = ("approved", "rejected", "waiting", "by_itself")
 
 SHARES = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
 
-_KNOWN: WeakKeyDictionary[Engine, tuple[tuple[Access, str, int, str], Trends]] = WeakKeyDictionary()
-"""Each engine's last answer, with whose it is and for which branch, event and day: counting reads every memory."""
+
+class _Counted(NamedTuple):
+    """An answer, with whose it is and for which branch, event and day; and the ids of what was unused then."""
+
+    stamp: tuple[Access, str, int, str]
+    trends: Trends
+    unused: tuple[str, ...]
+
+
+_KNOWN: WeakKeyDictionary[Engine, _Counted] = WeakKeyDictionary()
+"""Each engine's last answer: counting reads every memory."""
 
 
 @operation("GET /v1/trends", "engram trends", "engram trends --json")
@@ -34,19 +44,24 @@ def trends(call: Call) -> Trends:
     """
     stamp = (call.access, call.caller.view, last_event(call), f"{call.now:%Y-%m-%d}")
     known = _KNOWN.get(call.engine)
-    if known is None or known[0] != stamp:
-        known = (stamp, _counted(call))
-        _KNOWN[call.engine] = known
-    took = call.usage.took()
-    return known[1]._replace(at=call.now, latency=_latency(took), took=tuple(took[-200:]), done=call.usage.marks())
+    if known is None or known.stamp != stamp:
+        known = _KNOWN[call.engine] = _Counted(stamp, *_counted(call))
+    took, uses = call.usage.took(), call.usage.uses()
+    return known.trends._replace(
+        at=call.now,
+        latency=_latency(took),
+        took=tuple(took[-200:]),
+        unused=sum(id not in uses for id in known.unused),  # a recall is no event
+        done=call.usage.marks(),
+    )
 
 
-def _counted(call: Call) -> Trends:
+def _counted(call: Call) -> tuple[Trends, tuple[str, ...]]:
     """Everything that is told by one walk through what may be read."""
     standings, kinds, days = Counter[str](), Counter[str](), Counter[date]()
     became = Counter[tuple[str, str]]()
     once, again = set[int](), Counter[int]()  # numbers, for there may be very many texts
-    uses, unused, lately = call.usage.uses(), 0, call.now - MONTH
+    uses, unused, lately = call.usage.uses(), list[str](), call.now - MONTH
     for memory in every(call, Filter(except_kinds=own_lists(call.policy.kinds))):
         stands = standing(memory, call.now, call.caller.view)
         standings[stands] += 1
@@ -59,10 +74,11 @@ def _counted(call: Call) -> Trends:
                 again[text] += 1
             else:
                 once.add(text)
-            unused += memory.created_at < lately and memory.id not in uses
+            if memory.created_at < lately and memory.id not in uses:
+                unused.append(memory.id)
     agents = dict.fromkeys(agent for agent, _ in became)
     rows = [Proposer(name, *(became[name, what] for what in BECAME)) for name in agents]
-    return Trends(
+    told = Trends(
         at=call.now,
         memories=standings.total(),
         standings=dict(standings.most_common()),
@@ -71,9 +87,10 @@ def _counted(call: Call) -> Trends:
         agents=tuple(sorted(rows, key=lambda row: -(row.approved + row.rejected + row.waiting + row.by_itself))),
         latency={},
         took=(),
-        unused=unused,
+        unused=len(unused),
         repeated=again.total() + len(again),
     )
+    return told, tuple(unused)
 
 
 def _became(memory: Memory) -> str:
