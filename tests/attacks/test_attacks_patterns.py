@@ -30,7 +30,7 @@ BOUNDED = {
 }
 """Where a pattern is not in proportion: what it sees, which is short or chosen by the person."""
 
-WHOLE = frozenset({"engram.rules.likeness._kinds"})
+WHOLE = frozenset({"engram.rules.likeness_values._kinds"})
 """Lists of patterns of which each is asked for a whole word."""
 
 ALL, UNREAD = everywhere()

@@ -221,6 +221,8 @@ def other_word(old: str, new: str) -> str:
     Of what is said of two things nobody is asked, unless only one can do it: a parser has one owner.
     """
     before, after = _words().findall(old), _words().findall(new)
+    if len(before) != len(after):  # "We use Redis for the queue", "Use RabbitMQ for the queue"
+        before, after = _without_we(before), _without_we(after)
     if len(before) != len(after) or len(after) > FEW_WORDS:
         return ""
     places = [at for at, pair in enumerate(zip(before, after, strict=True)) if len({*map(str.casefold, pair)}) > 1]
@@ -230,6 +232,11 @@ def other_word(old: str, new: str) -> str:
     if subject and not (at + 1 < len(after) and after[at + 1].casefold() in _by_one()):
         return ""
     return f"{before[at]} → {after[at]}"
+
+
+def _without_we(words: list[str]) -> list[str]:
+    """What is to be done, said as what we do."""
+    return words[1:] if words[:1] and words[0].casefold() == "we" else words
 
 
 def _says(terms: Sequence[str], word: str) -> bool:
@@ -258,7 +265,9 @@ def _sentence_end() -> re.Pattern[str]:
 
 @functools.cache
 def _values() -> re.Pattern[str]:
-    return re.compile(r"(?<!\w)v?\d[\d.,:/-]*\d|(?<!\w)v?\d", re.ASCII)
+    # With the name it ends, if it does: "eu-west-1" is told, and not "1".
+    named = r"(?<!\w)(?<!\w-)(?:[A-Za-z]\w*-)*+"
+    return re.compile(rf"{named}v?\d[\d.,:/-]*\d|{named}v?\d", re.ASCII)
 
 
 @functools.cache

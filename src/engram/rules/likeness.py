@@ -10,7 +10,7 @@ itself. Whatever may be true beside the other (lists, events, abilities, example
 import functools
 import itertools
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 from engram.model.outline import (
     DATE_WORDS,
@@ -24,10 +24,20 @@ from engram.model.outline import (
     statement,
 )
 from engram.model.text import digest, normalise, terms
+from engram.rules.likeness_values import (
+    MONTHS,
+    NAMES,
+    QUANTITIES,
+    bared,
+    common_kind,
+    is_count,
+    is_other_version,
+    is_region,
+    may_mean_the_same,
+    value_kind,
+)
 
-_QUANTITIES = frozenset(("number", "version", "date", "time"))
-_NAMES = frozenset(("name", "id", "value", "address", "path"))
-_ANY = _QUANTITIES | _NAMES
+_ANY = QUANTITIES | NAMES
 
 
 def same(a: str, b: str) -> bool:
@@ -69,8 +79,8 @@ def other_values(old: str, new: str) -> bool:
     Any word with a capital letter is taken for a name, the first of a sentence as well: a repeat that begins with
     another word is not seen as one, which costs less than to take two things for the same.
     """
-    sides = [[_bare(word) for word in words] for words in (_bare_words(old), _bare_words(new))]
-    named = [{_bare(word) for word in _bare_words(text) if _is_value(word)} for text in (old, new)]
+    sides = [[bared(word) for word in words] for words in (_bare_words(old), _bare_words(new))]
+    named = [{bared(word) for word in _bare_words(text) if _is_value(word)} for text in (old, new)]
     return bool(named[0].difference(sides[1]) and named[1].difference(sides[0]))
 
 
@@ -80,8 +90,8 @@ def _bare_words(text: str) -> list[str]:
 
 
 def _is_value(word: str) -> bool:
-    bare = _bare(word)
-    listed = bare in DATE_WORDS or bare in NUMBER_WORDS or bare in SWITCH_WORDS or bare in _MONTHS
+    bare = bared(word)
+    listed = bare in DATE_WORDS or bare in NUMBER_WORDS or bare in SWITCH_WORDS or bare in MONTHS
     return listed or word[0].isupper() or any(letter.isdigit() for letter in word)
 
 
@@ -107,12 +117,21 @@ def _overlap(a: Collection[object], b: Collection[object]) -> float:
 def _is_beside_others(said: Statement) -> bool:
     """Whether the statement may stand beside another: an addition, an ability, an event, one of many."""
     words = said.words
-    if not _BESIDE.isdisjoint(words) or words[0] in _ONE_OF_MANY or words[0] in _EVENTS:
+    if not _BESIDE.isdisjoint(words) or words[0] in _ONE_OF_MANY:
         return True
-    # "Fixed the parser: 12", "Moved the server to 10.0.0.1": a past participle first is a log entry
-    if words[0].endswith("ed") and len(words[0]) > 4:
+    # "Fixed the parser: 12", "The parser: Fixed 12": what was done, said first, is a log entry
+    firsts = [words[0]] + [
+        run[0].lower()
+        for run, at in zip(said.values, _places(words), strict=True)
+        if len(run) > 1 and _is_sign(words[at - 1 : at])
+    ]
+    if any(map(_is_event, firsts)):
         return True
     return any(not word.isascii() and _beside_cjk().search(word) for word in words)
+
+
+def _is_event(word: str) -> bool:
+    return word in _EVENTS or (word.endswith("ed") and len(word) > 4)
 
 
 # --- opposites ---
@@ -130,7 +149,7 @@ def _opposed(before: Statement, after: Statement, number: int) -> str | None:
     words = after.words
     if SCALES[new] in _ORDER:
         # "Before lunch we walk" and "We met before lunch" leave room for the other; so does what is past.
-        past = any(word in _EVENTS or word in _PAST or (word.endswith("ed") and len(word) > 4) for word in words)
+        past = any(word in _PAST or _is_event(word) for word in words)
         return None if at == 0 or past else f"opposites: {old} → {new}"
     verb = next((word for word in reversed(words[:at]) if word not in _ADVERBS), "")
     # "Public keys live there": one kind of keys is the subject, and says nothing of the other.
@@ -143,22 +162,27 @@ def _opposed(before: Statement, after: Statement, number: int) -> str | None:
 
 
 def _differ(old: tuple[str, ...], new: tuple[str, ...]) -> bool:
-    return [_bare(value) for value in old] != [_bare(value) for value in new]
+    return [bared(value) for value in old] != [bared(value) for value in new]
 
 
 def _changed_value(before: Statement, after: Statement, at: int) -> str | None:
     old, new = _trimmed(before.values[at], after.values[at])
-    if not old or not new or old[0][0] == "#" or _may_mean_the_same(old, new):
+    if not old or not new or old[0][0] == "#" or may_mean_the_same(old, new):
         return None  # #12 refers to one of many
-    place = _places(after.words)[at]
-    marker = _marker(after.words, place)
+    if needed := _needed(after, at, old, new):
+        return f"{needed}: {old[0]} → {new[0]}"
+    words, place = _with_verbs(after, at, shared=old[0] != before.values[at][0])
+    marker = _marker(words, place)
     if marker is None:
         return None
-    kind = _kind(old, new, after.words[marker])
-    if kind == "number" and any(_value_kind(value) == "date" for value in after.values[at]):
+    kind = common_kind(old, new, measured=words[marker] in _MEASURES)
+    if kind == "number" and any(value_kind(value) == "date" for value in after.values[at]):
         # 3 May → 5 May: what is left is a number, what is meant is a day
-        kind, old, new = "date", list(before.values[at]), list(after.values[at])
-    if kind is None or not _is_predicate(after.words, marker, place, kind):
+        verbs = int(words[place - 1] == after.values[at][0].lower())
+        kind, old, new = "date", list(before.values[at][verbs:]), list(after.values[at][verbs:])
+    if kind is None or not (
+        _is_predicate(words, marker, place, kind) or _runs_there(words[marker:place], words[place + 1 :], old, new)
+    ):
         return None
     return f"{kind}: {' '.join(old)} → {' '.join(new)}"
 
@@ -166,118 +190,11 @@ def _changed_value(before: Statement, after: Statement, at: int) -> str | None:
 def _trimmed(old: tuple[str, ...], new: tuple[str, ...]) -> tuple[list[str], list[str]]:
     """Two runs without what they share at both ends."""
     a, b = list(old), list(new)
-    while a and b and _bare(a[0]) == _bare(b[0]):
+    while a and b and bared(a[0]) == bared(b[0]):
         a, b = a[1:], b[1:]
-    while a and b and _bare(a[-1]) == _bare(b[-1]):
+    while a and b and bared(a[-1]) == bared(b[-1]):
         a, b = a[:-1], b[:-1]
     return a, b
-
-
-def _bare(value: str) -> str:
-    """A value without what is only style: quotes, case, a plural day, a leading zero, thousands' commas."""
-    bare = value.strip("\"'`“”‘’«»„「」『』").casefold().removesuffix("'s")
-    if bare.rstrip("s") in DATE_WORDS:
-        return bare.rstrip("s")
-    if bare[:1].isdigit():
-        bare = _thousands().sub("", bare)
-        if ":" in bare:
-            bare = bare.lstrip("0")
-    return bare
-
-
-def _may_mean_the_same(old: list[str], new: list[str]) -> bool:
-    """Whether one value may be the other in more detail or in another notation."""
-    a, b = [_bare(value) for value in old], [_bare(value) for value in new]
-    if set(a) <= set(b) or set(b) <= set(a):
-        return True
-    short, long = sorted(("".join(a).replace(",", "."), "".join(b).replace(",", ".")), key=len)  # 10,50 is 10.50
-    # 3.11 and 3.11.7, ~/a and ~/a/b: the longer says more, it does not say otherwise
-    return short == long or long.startswith((short + ".", short + "/", short + "-", short + ":"))
-
-
-# --- what kind of value ---
-
-
-def _kind(old: list[str], new: list[str], marker: str) -> str | None:
-    """The common kind of two values; None if they cannot be compared."""
-    a, b = _run_kind(old, marker), _run_kind(new, marker)
-    if a == b:
-        if a not in _QUANTITIES or _unit(old) == _unit(new):
-            return a
-        # 12345678A and 99999999X: that many digits and a letter are no amount and its unit
-        return "id" if all(_document_number().fullmatch(_bare(run[-1])) for run in (old, new)) else None
-    if {a, b} == {"number", "version"}:
-        return "version"
-    return "value" if a in _NAMES and b in _NAMES else None
-
-
-def _run_kind(run: list[str], marker: str) -> str:
-    kinds = [_value_kind(value) for value in run]
-    for kind in ("date", "time", "address", "path", "value", "id", "name", "version"):
-        if kind in kinds:
-            return "number" if kind == "version" and marker in _MEASURES else kind
-    return "number"
-
-
-def _value_kind(value: str) -> str:
-    bare = _bare(value)
-    if value[0] in "\"'`“‘«„「『" or bare in SWITCH_WORDS:
-        return "value"
-    if bare in DATE_WORDS or bare in _MONTHS:
-        return "date"
-    if bare in NUMBER_WORDS:
-        return "number"
-    for kind, pattern in _kinds():
-        if pattern.fullmatch(bare):
-            return kind
-    return "name" if bare.replace("-", "").isalpha() else "id"
-
-
-def _unit(run: list[str]) -> str:
-    """What is left of a quantity without its amount: 30s and 1m, 2pm and 14:00, two and 2 do not compare."""
-    letters = "".join(
-        "@" if bare in DATE_WORDS or bare in _MONTHS else "#" if bare in NUMBER_WORDS else bare
-        for bare in map(_bare, run)
-    )
-    return _amounts().sub("", letters).removeprefix("v")
-
-
-@functools.cache
-def _kinds() -> tuple[tuple[str, re.Pattern[str]], ...]:
-    """Kinds of values by form, the most special first."""
-    return tuple(
-        (kind, re.compile(pattern))
-        for kind, pattern in (
-            ("time", r"\d{1,2}[:h]\d{2}(?::\d{2})?(?:[ap]m|z)?|\d{1,2}(?:\.\d{2})?[ap]m"),
-            ("time", r"\d{1,2}[時时点](?:\d{1,2}分)?"),
-            (
-                "date",
-                r"\d{4}-\d{1,2}(?:-\d{1,2})?|\d{1,2}/\d{1,2}(?:/\d{2,4})?|\d{1,2}\.\d{1,2}\.(?:\d{2,4})?",
-            ),
-            ("date", r"(?:\d+[年月日号])+|\d{1,2}(?:st|nd|rd|th)"),
-            ("address", r"(?:\d{1,3}\.){3}\d{1,3}(?::\d+)?|\w[\w+.-]*://.*|.+@.+"),
-            ("address", r"localhost(?::\d+)?|[\w-]+(?:\.[\w-]*[a-z])+:\d+"),
-            ("path", r"[~.]{0,2}/.*|[a-z]:\\.*|.*/.*"),
-            ("version", r"v\d+(?:\.\d+)*|\d+(?:\.\d+)+(?:[-+]?(?:a|b|rc|alpha|beta|dev|post)[-.]?\d*)?"),
-            ("number", r"[~<>±+-]?[$€£¥#]?\d[\d,._]*(?:%|°|€|\$|£)?(?:[a-zµ°]{1,5}(?:/[a-z]{1,4})?)?"),
-            ("number", r"(?:utc|gmt)[+−-]?\d[\d:]*"),
-        )
-    )
-
-
-@functools.cache
-def _document_number() -> re.Pattern[str]:
-    return re.compile(r"\d{7,}[a-z]")
-
-
-@functools.cache
-def _amounts() -> re.Pattern[str]:
-    return re.compile(r"[\d.,:_/+−-]+")
-
-
-@functools.cache
-def _thousands() -> re.Pattern[str]:
-    return re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
 
 
 # --- where the value stands ---
@@ -285,6 +202,61 @@ def _thousands() -> re.Pattern[str]:
 
 def _places(words: tuple[str, ...]) -> list[int]:
     return [at for at, word in enumerate(words) if word == MASK]
+
+
+def _with_verbs(said: Statement, at: int, *, shared: bool) -> tuple[tuple[str, ...], int]:
+    """The words, with each verb that a capital behind a sign hid in a value, and where the changed value stands.
+
+    In "Harbor: Runs on port 80" the verb was taken for a name. Of the changed value, only what both have is a verb.
+    """
+    words: list[str] = []
+    runs = iter(enumerate(said.values))
+    place = 0
+    for word in said.words:
+        if word != MASK:
+            words.append(word)
+            continue
+        number, run = next(runs)
+        if _is_sign(words[-1:]) and run[0].lower() in _STATES and (shared or number != at):
+            words.append(run[0].lower())
+            run = run[1:]
+        if number == at:
+            place = len(words)
+        if run:
+            words.append(MASK)
+    return tuple(words), place
+
+
+def _is_sign(word: Sequence[str]) -> bool:
+    return bool(word) and word[0] != MASK and not word[0][-1].isalnum()
+
+
+def _needed(said: Statement, at: int, old: list[str], new: list[str]) -> str | None:
+    """The kind of a value before its verb, where only one can be needed: "Two approvals are required".
+
+    So is one version of what is named ("Node 20 is required"), but not one step of many ("Step 2 is required").
+    """
+    place = _places(said.words)[at]
+    before, run = said.words[:place], said.values[at]
+    behind = [word for word in said.words[place + 1 :] if word not in _ADVERBS]
+    if len(old) != 1 or len(new) != 1 or any(word in FAR for _, word in said.poles):
+        return None
+    if _AT_LEAST.issuperset(before) and len(run) == 1:
+        verb = next((number for number, word in enumerate(behind[:4]) if word in _ARE), 0)
+        counted = verb > 0 and behind[verb + 1 : verb + 2] and behind[verb + 1] in _NEEDED
+        return "number" if counted and is_count(old) and is_count(new) and common_kind(old, new) else None
+    if len(behind) > 1 and _NEWER.issuperset(behind[:2]):
+        behind = behind[2:]
+    one = len(behind) > 1 and behind[0] in _IS and (behind[1] in _NEEDED or set(behind[1:3]) <= _THE_ONE)
+    named = any(name.lower() in _VERSIONED for name in (*before[-1:], *run))
+    return "version" if one and named and is_other_version(old[0], new[0]) else None
+
+
+def _runs_there(said: tuple[str, ...], behind: tuple[str, ...], old: list[str], new: list[str]) -> bool:
+    """Whether one thing is said to run in another region: "runs in eu-west-1"."""
+    if said not in {("runs", "in"), ("läuft", "in")} or not _is_all(behind):
+        return False
+    return all(len(run) == 1 and is_region(run[0]) for run in (old, new))
 
 
 def _marker(words: tuple[str, ...], place: int) -> int | None:
@@ -299,30 +271,49 @@ def _holds(words: tuple[str, ...], at: int) -> frozenset[str] | None:
     """The kinds of which the verb at this place holds one value at a time; None if it is no such verb."""
     word = words[at]
     if word == "out":
-        return _QUANTITIES if words[at - 1 : at] in (("time",), ("times",)) else None
+        return QUANTITIES if words[at - 1 : at] in (("time",), ("times",)) else None
     if word == "set":
         return _ANY if words[at + 1 : at + 2] == ("to",) else None
+    if word in _SERVING:
+        return frozenset(("number",)) if _is_on_a_port(words[at + 1 :]) else None
     if not word.isascii() and word not in _STATES:
         return _ANY if _state_cjk().search(word) else None
     return _STATES.get(word)
 
 
+def _is_on_a_port(words: tuple[str, ...]) -> bool:
+    """Whether what is served is said, and then where: "metrics on 9123", but not "port 80"."""
+    clause = tuple(itertools.takewhile(lambda word: word not in _JOINING, words))
+    return any(
+        clause[at : at + 2] == ("on", MASK) or clause[at : at + 3] == ("on", "port", MASK)
+        for at in range(1, len(clause))
+    )
+
+
 def _is_predicate(words: tuple[str, ...], marker: int, place: int, kind: str) -> bool:
     """Whether the value is the one thing that the marker says of its subject."""
     verb, between = words[marker], words[marker + 1 : place]
-    listed = not _JOINING.isdisjoint(words[place - 1 : place + 2])
+    listed = words[place - 1] in _JOINING or _is_listed(words[place + 1 :])
     # "is tested on 3.11", "was fixed in 1.2": others may be, too
     shared = any(word in _MANY or (word.endswith("ed") and word not in _FIXED) for word in between)
     if listed or shared or _is_loose(words, marker, between) or kind not in (_holds(words, marker) or ()):
         return False
     if marker and words[marker - 1] == "there":
         return kind == "number" and not between
-    if kind in _NAMES:
+    if kind in NAMES:
         return _is_named(words, verb, place, between)
     if MASK in between:
         last = len(between) - between[::-1].index(MASK)
-        return _LINKS.issuperset(between[last:])
+        return _LINKS.issuperset(between[last:]) or (verb in _SERVING and _JOINING.isdisjoint(between))
     return True
+
+
+def _is_listed(behind: tuple[str, ...]) -> bool:
+    """Whether one more of a list follows: "and 443", "and on port 443", but not "and serves metrics on 443"."""
+    if not behind or behind[0] not in _JOINING:
+        return False
+    joined = next((word for word in behind[1:] if word not in _LINKS and word not in _AGAIN), MASK)
+    return joined == MASK
 
 
 def _is_loose(words: tuple[str, ...], marker: int, between: tuple[str, ...]) -> bool:
@@ -341,7 +332,11 @@ def _is_named(words: tuple[str, ...], verb: str, place: int, between: tuple[str,
         return False
     if not verb.isascii() and verb not in _STATES and not _state_at_end().search(verb):
         return False
-    behind = words[place + 1 :]
+    return _is_all(words[place + 1 :])
+
+
+def _is_all(behind: tuple[str, ...]) -> bool:
+    """Whether what stands behind a name leaves it all that is said."""
     return not behind or behind[0] in _TRAILING or behind[0].startswith(("です", "だ", "である", "でした"))
 
 
@@ -388,6 +383,7 @@ _TOOLED = _words("""
 _DONE = _words("runs run läuft laufen corre")
 _EMPLOYED = _words("works work arbeitet trabaja")
 _SPEAKING = _words("speaks speak")  # gRPC beside HTTP, but on one port
+_SERVING = _words("exposes expose serves serve")  # one thing on one port
 _HELD_TOGETHER = _words("""
     supports support includes include contains contain accepts accept allows allow depends depend knows know
     likes like loves love offers offer provides provide unterstützt enthält soporta admite incluye
@@ -399,7 +395,7 @@ _HELD_TOGETHER = _words("""
 # rules out 10:00; "we support 3.11" rules out nothing.
 _STATES: dict[str, frozenset[str]] = {
     **dict.fromkeys(_BE | _ONE, _ANY),
-    **dict.fromkeys(_MEASURES | _TIMED | _BOUND, _QUANTITIES),
+    **dict.fromkeys(_MEASURES | _TIMED | _BOUND, QUANTITIES),
     **dict.fromkeys(_COUNTED | _SPEAKING, frozenset(("number",))),
     **dict.fromkeys(_TOOLED, frozenset(("number", "version"))),
     **dict.fromkeys(_DONE, frozenset(("number", "time", "date"))),
@@ -410,7 +406,6 @@ _PAST = _words("was were war waren era était")
 _PERSONS = _words("i he she we they you it ich er sie wir es yo él ella je il elle nous")
 _INDEFINITE = _words("a an")
 _PLURAL = _words("are were sind waren son están sont são")
-_MONTHS = _words("march may jan feb mar apr jun jul aug sep oct nov dec")
 
 # Words that make a statement stand beside others: additions, examples, habits, days that move.
 _BESIDE = _words("""
@@ -423,6 +418,7 @@ _ABLE = _words("can could may might kann können puede pueden peut peuvent pode"
 _ONE_OF_MANY = _words("a an one some many several another ein eine un una une um uma")
 _EVENTS = _words("met sent wrote made did saw got found went gave took paid bought sold spoke said told")
 _JOINING = _words("and or und oder y o et ou e")
+_AGAIN = _words("again then every each in the auf im")  # what may stand before the next of a list
 _MANY = _words("""
     compatible available known seen written interested aware fluent good similar relevant visible found built
     part one among between about like
@@ -445,3 +441,14 @@ _ADVERBS = _words("now currently still always strictly explicitly generally usua
 _STAYS = _words("stays stay remains remain defaults bleibt bleiben turned switched left kept")
 _ORDER = _words("after nach")
 _LINKS = _words("at on port to until till from version um bis a las à hasta")
+# What is needed once: so many of something, or one version of what is named here.
+_IS, _ARE = _words("is ist"), _words("are sind")
+_NEEDED = _words("required needed necessary enough nötig notwendig")
+_AT_LEAST = _words("at least exactly only mindestens genau")
+_NEWER = _words("or newer later higher above oder neuer höher")
+_THE_ONE = _words("the our minimum default baseline")
+_VERSIONED = _words("""
+    angular ansible cmake debian deno django docker dotnet elixir erlang gcc go golang gradle java jdk kotlin
+    kubernetes laravel mariadb maven mongodb mysql nginx node node.js nodejs npm php pnpm postgres postgresql python
+    rails react redis ruby rust scala sqlite terraform typescript ubuntu vue xcode yarn
+""")
