@@ -366,6 +366,10 @@ def _plain_words() -> re.Pattern[str]:
     return re.compile(r"\w+")
 
 
+HEARD = ("tool:", "harness:")
+"""How the sources begin through which agents save."""
+
+
 def speaker(memory: Memory, reader: str) -> str:
     """The name of whoever a memory comes from; "" where that is the owner `reader` who reads it.
 
@@ -375,11 +379,15 @@ def speaker(memory: Memory, reader: str) -> str:
 
 
 def voice(memory: Memory, reader: str) -> str:
-    """Whose word a memory is: its origin, with the name behind it where it is not the reader's own."""
+    """Whose word a memory is: its origin, with the name behind it where it is not the reader's own.
+
+    What an agent saved as somebody's word is only said to an agent, until a person approves it.
+    """
     name = speaker(memory, reader)
-    if not name:
-        return memory.origin
-    return f"said by {name}" if memory.origin == "said" else f"inferred for {name}"
+    heard = memory.source.startswith(HEARD) and not memory.approved_by
+    if memory.origin == "inferred":
+        return f"inferred for {name}" if name else "inferred"
+    return f"said {'to an agent ' if heard else ''}{f'by {name}' if name else ''}".rstrip()
 
 
 def standing(memory: Memory, now: datetime, view: str = "") -> Standing:  # noqa: PLR0911 - one line a standing
