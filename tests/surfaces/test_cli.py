@@ -1023,6 +1023,23 @@ class TestTerminal:
         assert "engram: There is no" in shown
         assert "\x1b" not in shown
 
+    def test_what_is_wider_than_the_terminal_goes_on_below_in_whole_words(self, tmp_path: Path):
+        text = f"{DEPLOY} after the release meeting, never before ten o'clock in the morning"
+        child(tmp_path, "remember", text, "--kind", "convention")
+        for number, kind in enumerate(("infra", "gotcha", "pattern", "decision", "tooling")):
+            child(tmp_path, "remember", f"Thing {number} of the shelf", "--kind", kind)
+        narrow = {"columns": 60, "NO_COLOR": "1", "ENGRAM_EMBEDDER": "none"}
+
+        found = at_terminal(tmp_path, "recall", "deploy meeting", **narrow)[1].splitlines()
+        nothing = at_terminal(tmp_path, "recall", "zebra", **narrow)[1].splitlines()
+        stats = at_terminal(tmp_path, "stats", **narrow)[1]
+        assert " ".join(line.removeprefix("1. mem-0001").strip() for line in found[:2]) == text
+        assert found[1].startswith(" " * len("1. mem-0001  "))
+        assert nothing == ["Nothing is known about that here. Try other words, or", "--everywhere."]
+        assert "\n               " in stats
+        assert max(map(len, (*found, *nothing, *stats.splitlines()[1:]))) <= 60
+        assert text in child(tmp_path, "recall", "deploy meeting", ENGRAM_EMBEDDER="none").out
+
     def test_a_long_text_is_cut_to_the_width_of_the_terminal(self, tmp_path: Path):
         child(tmp_path, "remember", f"{DEPLOY}, {'and so on ' * 30}")
         _, shown = at_terminal(tmp_path, "list", columns=60, NO_COLOR="1")

@@ -18,6 +18,7 @@ from engram.surfaces.render.paper import (
     counts,
     cut,
     few,
+    hanging,
     moment,
     plain,
     rows,
@@ -125,7 +126,7 @@ def _remembered(answer: a.Remembered, paper: Paper) -> Iterator[str]:
 def _echoed(memory: Memory, paper: Paper, room: int, start: str) -> Iterator[str]:
     """What a memory says as far as there is room, and where there is not, how to see all of it."""
     line = cut(memory.gist, room)
-    yield start + line
+    yield from hanging(start, line, paper)
     if line.endswith("…") and not memory.gist.rstrip().endswith("…"):
         yield paper.way(f"   All of it: engram get {memory.handle}")
 
@@ -145,8 +146,8 @@ def _recalled(answer: a.Recalled, paper: Paper) -> Iterator[str]:
             yield from (paper.dim(f"   {line}") for line in _why(hit))
     if answer.relaxed and answer.hits and not answer.by_meaning:
         yield paper.dim("No memory has all of these words; these have some of them.")
-    if answer.hint:
-        yield answer.hint
+    for line in answer.hint.splitlines():
+        yield from hanging("", line, paper)
     if answer.held_back:
         held = {HELD_BACK.get(name, name): "100+" if n >= 100 else n for name, n in answer.held_back.items()}
         waits = paper.says(" Decide what is pending: engram review.") if answer.held_back.get("pending") else ""

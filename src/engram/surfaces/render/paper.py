@@ -31,6 +31,7 @@ class Paper(NamedTuple):
     explain: bool = False
     says: Callable[[str], str] = str  # puts the commands of a hint into the words of whoever reads it
     reader: str = ""  # the owner who reads it
+    folds: bool = False  # what is wider goes on below: a terminal would break it within a word
 
     def voice(self, memory: Memory) -> str:
         """Whose word a memory is, for whoever reads this."""
@@ -75,7 +76,8 @@ class Paper(NamedTuple):
 
 def at_hand(*, explain: bool = False) -> Paper:
     """The paper that standard output is: colour and a width only where a person looks at a terminal."""
-    return Paper(_columns(), is_colourful(sys.stdout), explain)
+    columns = _columns()
+    return Paper(columns, is_colourful(sys.stdout), explain, folds=columns < UNCUT)
 
 
 def _columns() -> int:
@@ -170,9 +172,31 @@ def _stacked(rows: list[list[str]], paper: Paper) -> Iterator[str]:
     """Rows on narrow paper: what stands in the last column comes below the rest, as far as there is room."""
     for first, *more, text in rows:
         words = [paper.bold(first), *(paper.dim(cell) for cell in more if cell)]
-        yield " ".join(words)
+        yield "  ".join(words)
         if text:
             yield f"  {cut(text, paper.width - 2)}"
+
+
+def hanging(head: str, text: str, paper: Paper) -> Iterator[str]:
+    """Text after a head. Where the paper folds, its lines begin below one another, and no command is broken."""
+    hang = width_of("".join(_colours().split(head)[::2]))
+    if not paper.folds or hang + width_of(text) <= paper.width:
+        yield head + text
+        return
+    for line in folded(_with_whole_commands(text), paper.width - hang):
+        yield head + line.replace("\xa0", " ")
+        head = " " * hang
+
+
+def _with_whole_commands(text: str) -> str:
+    """Text whose commands and options hold together: they are there to be copied."""
+    if "engram " not in text and "--" not in text:
+        return text
+    from engram.surfaces.mentions import mentioned  # noqa: PLC0415 - few lines are too wide
+
+    for one in mentioned(text):
+        text = text[: one.start] + text[one.start : one.end].replace(" ", "\xa0") + text[one.end :]
+    return text
 
 
 def folded(prose: str, width: int) -> list[str]:

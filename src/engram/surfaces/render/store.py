@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from engram.model import answers_store as a
-from engram.surfaces.render.paper import WIDEST_ROW, Paper, count, counts, table
+from engram.surfaces.render.paper import WIDEST_ROW, Paper, count, counts, hanging, table
 
 
 def _receipt(answer: a.Receipt, paper: Paper) -> Iterator[str]:
@@ -81,9 +81,9 @@ def _scrubbed_what(answer: a.Scrubbed) -> str:
 def _stats(answer: a.Stats, paper: Paper) -> Iterator[str]:
     memories, events = count(answer.memories, "memory", "memories"), count(answer.events, "event")
     yield f"{paper.bold(memories)} in {answer.store}, {events}"
-    yield f"  by standing  {counts(answer.standings) or 'none'}"
-    yield f"  live kinds   {counts(answer.kinds) or 'none'}"
-    yield f"  live scopes  {counts(answer.scopes) or 'none'}"
+    yield from hanging("  by standing  ", counts(answer.standings) or "none", paper)
+    yield from hanging("  live kinds   ", counts(answer.kinds) or "none", paper)
+    yield from hanging("  live scopes  ", counts(answer.scopes) or "none", paper)
     yield f"  live text    {answer.tokens:,} tokens (estimate)"
     if answer.insights:
         yield f"  beside them  {count(answer.insights, 'insight')}"
