@@ -38,6 +38,7 @@ def test_the_command_prints_a_script_for(engram: Driver, shell: str):
 
     assert done.code == 0
     assert done.out == script(shell, EXTRA) + "\n"
+    assert engram("completion", shell, "--json").json == {"shell": shell, "script": script(shell, EXTRA)}
     for name in (*COMMANDS, *EXTRA):
         assert name.partition(" ")[0] in done.out
 

@@ -671,6 +671,7 @@ def test_a_program_that_lies_in_a_checkout_is_said_with_what_makes_it_last(
     (checkout / "pyproject.toml").touch()
     assert f"install it first (pipx install {checkout})" in setup("setup", "zed").out
     assert "goes with it" in setup("setup", "zed", "--json").json["remark"]
+    assert f"Agents start {program}" in setup("setup", "zed", "--yes").out
 
 
 def test_a_store_that_only_this_shell_knows_is_said(setup: Driver):

@@ -1,6 +1,7 @@
 """`engram completion`: a script for a shell, made from the operations: commands, options, and known values."""
 
 from collections.abc import Iterable, Mapping
+from json import dumps
 
 from engram.errors import EngramError, Invalid
 from engram.service import listed
@@ -12,19 +13,22 @@ SHELLS = ("bash", "zsh", "fish")
 
 
 def run(words: list[str], *, json: bool = False) -> int:
-    """Usage: engram completion bash|zsh|fish
+    """Usage: engram completion bash|zsh|fish [--json]
 
     Print a completion script for a shell: commands, their options, what each is for, and values where they are
     known: words to choose from, kinds (those of your settings too), forms, agents, profiles, files.
+
+    Options:
+      --json  Answer in JSON, for machines.
 
     Examples:
       eval "$(engram completion bash)"      # in ~/.bashrc; with zsh in ~/.zshrc
       engram completion fish | source       # in ~/.config/fish/config.fish
     """  # noqa: D415 - it is the command's help
-    del json  # a script is none
     if len(words) != 1:
         raise Invalid("engram completion needs the name of a shell.", "Use bash, zsh or fish.")
-    print(script(words[0], EXTRA))
+    written = script(words[0], EXTRA)
+    print(dumps({"shell": words[0], "script": written}, ensure_ascii=False, indent=2) if json else written)
     return 0
 
 

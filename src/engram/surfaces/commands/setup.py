@@ -95,7 +95,7 @@ def run(words: list[str], *, json: bool) -> int:
 
 
 def _place_remark() -> str:
-    """What to know where agents would start a program that lies in a checkout: it goes when the checkout does."""
+    """What to know where agents start a program that lies in a checkout: it goes when the checkout does."""
     program = launch().program
     environment = os.path.dirname(os.path.dirname(program))
     checkout = os.path.dirname(environment)
@@ -104,7 +104,7 @@ def _place_remark() -> str:
     if not any(os.path.exists(os.path.join(checkout, name)) for name in (".git", "pyproject.toml")):
         return ""
     return (
-        f"Agents would start {program}, which lies in a checkout and goes with it.\n"
+        f"Agents start {program}, which lies in a checkout and goes with it.\n"
         f"To let them start one that stays, install it first (pipx install {checkout}), and run its engram setup."
     )
 
