@@ -384,6 +384,19 @@ def test_without_scripts_a_pair_is_judged_too(here: Site):
     assert known(here, old, new)[0] == "open"
 
 
+def test_without_scripts_too_a_verdict_says_what_waits_then(here: Site):
+    with here.memory() as memory:
+        rule = memory.remember("Never merge on a Sunday", kind="rule", scope=PLACE, confirm=True).memory
+        late = memory.remember("Merges happen whenever somebody has read them", scope=PLACE).memory
+    page = here.enter(f"/web/conflicts/{late.id}~{rule.id}", java_script_enabled=False)
+    page.get_by_role("button", name="They contradict").click()
+    told = page.get_by_role("status").first
+
+    expect(told).to_contain_text(f"{rule.handle} and {late.handle} contradict each other. {late.handle} waits for")
+    told.get_by_role("link", name="the inbox").click()
+    expect(page.get_by_role("article", name=late.handle)).to_be_visible()
+
+
 def test_pictures_of_conflicts(here: Site, tmp_path: Path):
     two(
         here, "The staging database is Postgres 14", "We upgraded the staging database to Postgres 16", kind="infra"

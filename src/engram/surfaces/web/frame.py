@@ -163,8 +163,8 @@ class Asked(NamedTuple):
         A browser without scripts is sent `back` to a page instead, which says it there.
         """
         if not self.part:
-            told = f"{message} {hint}".strip()
-            return RedirectResponse(address(back or "/inbox", done=told, event=event or ""), 303, HEADERS)
+            there = address(back or "/inbox", done=message, hint=hint, event=event or "")
+            return RedirectResponse(there, 303, HEADERS)
         offer = "Do it again" if again else ""
         toast = self.word(message, event, again=offer, took_back=took_back, now=now, came=came, hint=hint)
         return HTMLResponse(body + toast, headers={**HEADERS, "HX-Trigger": DONE})
