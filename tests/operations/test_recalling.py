@@ -191,6 +191,16 @@ def test_a_question_for_a_kind_that_nothing_is_of_is_told_so(world):
     assert "kind" not in world.agent.recall("harbour", kind=["decision"]).hint
 
 
+def test_a_slip_of_a_kind_is_asked_about_even_where_it_was_saved_under(world):
+    world.agent.remember("The database listens on port 5433", kind="infra")
+    world.agent.remember("The cache listens on port 6379", kind="infr")
+
+    asked = "The kind infr is none of the table. Did you mean infra?"
+    assert world.agent.recall("harbour", kind=["infr"]).hint == asked
+    assert world.person.search("harbour", kind=["infr"]).hint == asked
+    assert world.agent.recall("cache port", kind=["infr"]).hint == ""
+
+
 def test_a_list_and_a_search_say_it_in_the_same_words(world):
     waiting = world.agent.remember("The page says so", kind="recipe", source="web:https://example.com").memory
 

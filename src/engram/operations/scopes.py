@@ -78,14 +78,20 @@ def namesake(call: Call, scope: str | Scope = "", *, everywhere: bool = False) -
 
 
 def strange_kinds(call: Call, where: Filter) -> str:
-    """That nothing is of a kind that was asked for, where it is none of the table: other words would not help."""
+    """That a kind was asked for that is none of the table, where nothing surely fits: other words may not help.
+
+    One that something is of here is asked about only where it is nearly one of the table.
+    """
     table = call.policy.kinds
     for kind in where.kinds:
         of_kind = where._replace(kinds=(kind,), standings=())
-        if kind in table or call.engine.scan("memory", of_kind, call.access, limit=1).records:
+        if kind in table:
             continue
         near = meant(kind, table)
-        return f"Nothing is of the kind {kind} here. {f'Did you mean {near}?' if near else 'See engram kinds.'}"
+        if not call.engine.scan("memory", of_kind, call.access, limit=1).records:
+            return f"Nothing is of the kind {kind} here. {f'Did you mean {near}?' if near else 'See engram kinds.'}"
+        if near:
+            return f"The kind {kind} is none of the table. Did you mean {near}?"
     return ""
 
 
