@@ -35,7 +35,7 @@ _JOINED = r"^[./~]*[A-Za-z0-9]+(?:[-_./:\\]+[A-Za-z0-9]+)+/?$"
 # A piece of a joined word that ends in a number, as passwords do; and those that a sentence may well hold.
 _NUMBERED = r"[a-z]{4,}[0-9]+[a-z]*"
 _KNOWN_NUMBERED = (
-    rf"{_METHOD}|blake[23][a-z]?|chacha20|poly1305|curve25519|keccak256|hmac\d+|http[123]|saml2|imap4"
+    rf"{_METHOD}|auth0|fido2|kerberos5|blake[23][a-z]?|chacha20|poly1305|curve25519|keccak256|hmac\d+|http[123]|saml2|imap4"
     r"|(?:alpine|debian|django|fedora|java|mariadb|mysql|node|postgres(?:ql)?|python|rails|redis|ubuntu|windows"
     r"|bcrypt|scrypt|cluster|cost|host|prod|server|vault|item|level|line|page|part|phase|section|sprint|stage|step|team|tier"
     r"|ticket|version|week|year)v?\d+"
@@ -115,6 +115,18 @@ def is_secret_phrase(value: str) -> bool:
     words = value.lower().replace("-", " ").split()
     binding = compiled(_BINDING)
     return all(len(word) > 2 and not binding.fullmatch(word) for word in words) and is_secret_word(words[0])
+
+
+def is_told_password(value: str) -> bool:
+    """For a password behind nothing but its name: a digit or a sign among letters, or longer than words are."""
+    if compiled(_LONG_WORD).fullmatch(value):
+        return is_secret_word(value)
+    return is_spoken_password(value) and not compiled(_KNOWN_NUMBERED).fullmatch(value.lower())
+
+
+def is_aws_secret(value: str) -> bool:
+    """For forty signs where AWS is named: both cases and digits, which neither a hash nor a path in words has."""
+    return all(compiled(one).search(value) for one in ("[a-z]", "[A-Z]", "[0-9]"))
 
 
 def is_spoken_in_pieces(value: str) -> bool:
@@ -223,6 +235,9 @@ def is_seed(value: str) -> bool:
     binding = compiled(_BINDING)
     return sum(bool(binding.fullmatch(word)) for word in compiled(r"[a-z]+").findall(value.lower())) <= 2
 
+
+# Longer than what is said of a password in one word: several words, written as one.
+_LONG_WORD = r"[a-z]{18,64}"
 
 # What a password may be said to be, without telling it.
 _STATES = (

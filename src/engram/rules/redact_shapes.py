@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from engram.rules.redact_judging import (
     any_value,
+    is_aws_secret,
     is_basic,
     is_credential,
     is_header_value,
@@ -24,6 +25,7 @@ from engram.rules.redact_judging import (
     is_spoken_credential,
     is_spoken_in_pieces,
     is_spoken_password,
+    is_told_password,
     is_url_password,
     is_value,
     is_vault_token,
@@ -266,34 +268,31 @@ _SAID_SHORT = _L + r"(?:pw|secret)" + _SPOKEN_OF  # words with other uses: only 
 _OF_ONES_OWN = _L + r"(?:my|our|his|her|their|wi-?fi|meine?|unser|mi|nuestra) (?:[\w-]{1,20} ){0,2}?"
 _CLAUSE_ENDS = r"(?=[ \t]{0,3}(?:[.,;!?)\n]|\Z|[ \t](?:and|but|for|on|so|und|aber|für|y|pero|para)(?![\w])))"
 
+# A name of the environment, up to its last word; what is public, or finds something, is called a key too.
+_ENV_NAME = (
+    r"(?<![A-Z0-9])(?:[A-Z0-9]{1,24}_){1,5}(?<!PUBLIC_)(?<!PUB_)(?<!PUBLISHABLE_)(?<!ANON_)(?<!CACHE_)"
+    r"(?<!PRIMARY_)(?<!FOREIGN_)(?<!PARTITION_)(?<!SORT_)(?<!HOST_)(?<!GPG_)(?<!IDEMPOTENCY_)"
+)
+
 # Anchors of shapes that need neither `=` nor `:` in the text.
 SPOKEN = (
-    "curl ",
-    "wget ",
-    "mysql",
-    "mariadb",
-    "sshpass",
-    "phrase ",
-    "mnemonic ",
-    "('",
-    '("',
-    "', '",
-    '", "',
-    "bearer ",
-    "password ",
-    "passwort ",
-    "passphrase ",
-    "passcode ",
-    "kennwort ",
-    "contraseña ",
-    "pw ",
-    "secret ",
-    "pin ",
-    "--",
-    "<pass",
-    " key ",
-    " token ",
-    "0x",
+    *(
+        "curl ",
+        "wget ",
+        "mysql",
+        "mariadb",
+        "sshpass",
+        "phrase ",
+        "mnemonic ",
+        "('",
+        '("',
+        "', '",
+        '", "',
+        "bearer ",
+    ),
+    *("password ", "passwort ", "passphrase ", "passcode ", "kennwort ", "contraseña ", "pw ", "secret ", "pin "),
+    *("--", "<pass", " key ", " token ", "0x", "_passwd ", "_pwd ", "_pass ", "_token ", "_key "),
+    *("login ", "log in ", "sign in ", "credentials ", "creds "),
 )
 _SAID_ANCHORS = ("password", "passwort", "passphrase", "passcode", "kennwort", "contraseña")
 # A private key of a chain, in the clause that calls it one. Public keys, hashes and transactions are as long, and
@@ -313,6 +312,13 @@ CONTEXTS = (
         r"(?:aws[A-Za-z_ -]{0,24}|secret[_ -]?access[_ -]?)key"
         + _EITHER
         + r"[\"'`]?([A-Za-z0-9/+]{40})(?![A-Za-z0-9/+])",
+    ),
+    Shape(
+        "aws-secret-key",
+        ("aws", "secret"),
+        r"(?:aws[A-Za-z_ -]{0,24}(?:key|secret)|secret[_ -]?access[_ -]?key)(?: (?:is|was))?[ ]{1,3}[\"'`]?"
+        r"([A-Za-z0-9/+]{40})(?![A-Za-z0-9/+=])",
+        is_aws_secret,
     ),
     Shape("aws-session-token", ("session",), r"aws_?session_?token" + _EITHER + r"[\"'`]?([A-Za-z0-9/+=]{50,})"),
     Shape(
@@ -351,14 +357,7 @@ CONTEXTS = (
     Shape(
         "credential",
         ("_key",),
-        # A name of the environment; what is public, or finds something, is called so too.
-        r"(?-i:(?<![A-Z0-9])(?:[A-Z0-9]{1,24}_){1,5}(?<!PUBLIC_)(?<!PUB_)(?<!PUBLISHABLE_)(?<!ANON_)(?<!CACHE_)"
-        r"(?<!PRIMARY_)(?<!FOREIGN_)(?<!PARTITION_)(?<!SORT_)(?<!HOST_)(?<!GPG_)(?<!IDEMPOTENCY_)KEY)"
-        + _EITHER
-        + r"[\"'`]?([A-Za-z0-9]{24,128}|"
-        + _UUID
-        + r")"
-        + _R,
+        rf"(?-i:{_ENV_NAME}KEY)" + _EITHER + r"[\"'`]?([A-Za-z0-9]{24,128}|" + _UUID + r")" + _R,
         is_run,
     ),
     Shape("authorization", ("bearer ",), _L + r"bearer[ \t]{1,3}([A-Za-z0-9._~+/-]{20,}={0,2})", is_credential),
@@ -396,6 +395,35 @@ CONTEXTS = (
     Shape("password", ("pw ", "secret "), _SAID_SHORT + _PIECES, is_spoken_in_pieces, _END),
     Shape("password", _SAID_ANCHORS, _SAID + r"[\"'`]([^\"'`\s]{4,128})[\"'`]", is_secret_word),
     Shape("password", _SAID_ANCHORS, _SAID + r"(\d{4,64})" + _CLAUSE_ENDS),
+    Shape(
+        "password",
+        ("password ", "passphrase ", "passcode "),
+        r"(?:password|passphrase|passcode)" + _SPOKEN_OF + r"(?-i:([a-z]{18,64}))" + _CLAUSE_ENDS,
+        is_secret_word,
+    ),
+    Shape(
+        "password",
+        ("_password ", "_passwd ", "_pass ", "_pwd "),
+        rf"(?-i:{_ENV_NAME}(?:PASSWORD|PASSWD|PASS|PWD))[ ]{{1,3}}" + _VALUE,
+        is_told_password,
+        _END,
+    ),
+    Shape(
+        "credential",
+        ("_secret ", "_token ", "_key "),
+        rf"(?-i:{_ENV_NAME}(?:SECRET|TOKEN|KEY))[ ]{{1,3}}" + _VALUE,
+        is_credential,
+    ),
+    Shape(
+        "password",
+        ("login ", "log in ", "sign in ", "credentials ", "creds "),
+        _L
+        + r"(?:log[ -]?in|sign in|credentials|creds)(?: (?:with|using|are))? (?-i:[a-z][a-z0-9._@+-]{0,62}[a-z]) / "
+        r"([^\s\"'`<>$/]{5,64}(?<![.,:;)\]!?]))(?=[.,:;)\]!?\"'`]{0,3}(?:\s|\Z))(?! /)",
+        is_told_password,
+        _END,
+        "/",
+    ),
     Shape("password", _SAID_ANCHORS, _OF_ONES_OWN + _SAID + r"([a-z]{4,64})" + _CLAUSE_ENDS, is_secret_word),
     Shape(
         "password",
