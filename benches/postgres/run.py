@@ -61,6 +61,10 @@ class Fixed:
         """Nothing."""
         return None
 
+    def knows(self, word: str) -> bool:  # noqa: ARG002 - any may be a slip
+        """Nothing."""
+        return False
+
     def documents(self, texts: Sequence[str]) -> list[bytes]:
         """Nothing lacks a vector here."""
         raise NotImplementedError

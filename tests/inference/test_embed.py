@@ -86,6 +86,11 @@ def test_any_text_has_a_vector_of_unit_length(arctic: Local, text: str):
         assert float(np.linalg.norm(numbers)) == pytest.approx(1, abs=1e-5)
 
 
+def test_it_tells_words_from_what_was_mistyped(arctic: Local):
+    assert all(map(arctic.knows, ("sport", "Sport", "colour", "port")))
+    assert not any(map(arctic.knows, ("databse", "kubernets", "sprot", "", "two words", "\ud800")))
+
+
 def test_no_texts_have_no_vectors(arctic: Local):
     assert arctic.documents([]) == []
 

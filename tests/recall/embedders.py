@@ -51,6 +51,9 @@ class Concepts:
     def begin(self, text: str) -> Callable[[], bytes] | None:  # noqa: ARG002 - nothing is begun
         return None
 
+    def knows(self, word: str) -> bool:
+        return word in self.meanings
+
     def documents(self, texts: Sequence[str]) -> list[bytes]:
         self.embedded += texts
         return [self._vector(text) for text in texts]

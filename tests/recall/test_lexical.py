@@ -19,8 +19,9 @@ from engram.model.query import Census
 from engram.model.text import query_terms
 from engram.recall.lexical import COMMON, LARGE, MOST_TERMS, read
 from engram.recall.pipeline import Asked, recall
+from engram.rules.access import access_of
 from recall.embedders import Concepts
-from rules.world import World
+from rules.world import PERSON, World
 
 MIB = 1024 * 1024
 
@@ -280,6 +281,18 @@ def test_one_typing_error_is_forgiven(world: World, kind: str, typed: str):
 
     assert found(world, f"{typed} cluster in Oslo")[:1] == ["The kubernetes cluster is in Riga"], kind
     assert found(world, f"where is {typed}?") == ["The kubernetes cluster is in Riga"], kind
+
+
+def test_words_that_are_known_by_another_spelling_alone_are_told_as_they_were_typed(world: World):
+    world.person.remember("The harbour stays short of berths")
+
+    def guessed(question: str) -> tuple[str, ...]:
+        return read(world.engine, question, access_of(PERSON)).guessed
+
+    assert guessed("any Sports?") == ("Sports",)
+    assert guessed("shirt, sports") == ("shirt", "sports")
+    assert guessed("sports in the harbour") == ()  # one of its words is known
+    assert guessed("harbours") == guessed("harb") == guessed("zeppelin") == guessed("?!") == ()
 
 
 def test_two_typing_errors_in_one_word_are_another_word(world: World):

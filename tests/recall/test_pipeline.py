@@ -278,6 +278,7 @@ def knowing(arctic: Embedder) -> World:
         "How tall is the Eiffel tower?",
         "Who won the football match last night?",
         "zeppelin umbrella",
+        "sport",  # a word of its own, and one letter from another
     ],
 )
 def test_a_question_about_something_else_is_declined(knowing: World, question: str):

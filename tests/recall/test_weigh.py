@@ -553,6 +553,12 @@ def test_relevance_is_on_the_curve_that_was_measured(words, meaning, german, tol
     assert relevance(words, meaning, german=german) == told
 
 
+def test_a_word_that_is_only_spelt_alike_is_worth_little_and_its_meaning_as_much_as_ever():
+    assert relevance(0.6, 0.1) > 0.9
+    assert relevance(0.6, 0.1, guessed=True) < 0.2
+    assert relevance(0.0, 0.6, guessed=True) == relevance(0.0, 0.6)
+
+
 def test_a_question_that_names_what_nobody_knows_needs_a_very_good_fit():
     assert relevance(0.3, 0.3, strange=True) < 0.1
     assert relevance(0.3, 0.3) > 0.9

@@ -83,6 +83,13 @@ class Local:
         with ThreadPoolExecutor(WORKERS) as pool:
             return list(pool.map(self._vector, texts))
 
+    def knows(self, word: str) -> bool:
+        """Whether this is one token that begins a word; tokens of some models carry the blank before them."""
+        lower = word.lower()
+        return lower.isalpha() and any(
+            self._tokenizer.token_to_id(token) is not None for token in (lower, f"\u2581{lower}")
+        )
+
     def _vector(self, text: str, longest: int = LONGEST) -> bytes:
         # What UTF-8 cannot carry (half a surrogate pair) would be refused by the tokenizer.
         readable = text[:CUT].encode("utf-8", "replace").decode()

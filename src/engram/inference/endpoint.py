@@ -78,6 +78,10 @@ class Endpoint:
         """
         return self._batch([_sendable(self._query + text)])[0]
 
+    def knows(self, word: str) -> bool:  # noqa: ARG002 - what a model elsewhere learned is not known here
+        """Nothing: any word may be mistyped."""
+        return False
+
     def documents(self, texts: Sequence[str]) -> list[bytes]:
         """The vectors of texts that may answer one, in order. The space's prefix stands before them already.
 

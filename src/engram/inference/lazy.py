@@ -31,6 +31,10 @@ class Loaded(Protocol):
         """The vectors of texts."""
         ...
 
+    def knows(self, word: str) -> bool:
+        """Whether this is a word."""
+        ...
+
 
 class LazyEmbedder:
     """Stands for an embedder from the start of a process, and becomes it on first need."""
@@ -81,6 +85,10 @@ class LazyEmbedder:
     def documents(self, texts: Sequence[str]) -> list[bytes]:
         """See `ports.Embedder.documents`."""
         return self._embedder().documents(texts)
+
+    def knows(self, word: str) -> bool:
+        """See `ports.Embedder.knows`."""
+        return self._loaded is not None and self._loaded.knows(word)
 
     def _embedder(self) -> Loaded:
         with self._lock:

@@ -50,6 +50,10 @@ class Embedder(Protocol):
         """The vectors of texts that may answer one, in order."""
         ...
 
+    def knows(self, word: str) -> bool:
+        """Whether it learned this as a word, so that it is none that was mistyped. Nothing is loaded to tell."""
+        ...
+
 
 class Extractor(Protocol):
     """A model that finds what is worth remembering. It never raises, and is given texts without secrets."""

@@ -68,6 +68,7 @@ class Words(NamedTuple):
     phrases: tuple[str, ...] = ()  # what stands in quotation marks
     required: tuple[str, ...] = ()  # the phrases that must be said; in a full question they only count more
     strange: str = ""  # the name the question begins with, where no memory carries it, however spelt
+    guessed: tuple[str, ...] = ()  # the words as they were typed, where none is known but by another spelling
     apart: bool = False  # no memory can carry all the terms, since one of them is carried by none
 
 
@@ -94,7 +95,10 @@ def read(engine: Engine, question: str, access: Access) -> Words:
     # A question is about whom it names first: where James went in Canada is asked of James.
     first = next(iter(names(question)), "")
     strange = first if lost.issuperset(query_terms(first)) else ""
-    return Words(tuple(asked), variants, phrases, required, strange, any(term not in variants for term in unknown))
+    known = [term for term in asked if term in variants or term not in unknown]
+    guessed = _typed(question, known) if all(_is_guessed(term, variants.get(term, ())) for term in known) else ()
+    apart = any(term not in variants for term in unknown)
+    return Words(tuple(asked), variants, phrases, required, strange, guessed, apart)
 
 
 def quoted(question: str) -> tuple[str, ...]:
@@ -164,12 +168,27 @@ def otherwise(count: Count, term: str, *, begun: bool) -> tuple[str, ...]:
     census = count(forms)
     found = [form for form in forms if census.carriers[form]]
     if long and term.isascii():
-        near = _spellings(term, _ASCII)
-        stems = {stem(one) for one in near if one[-1] in "sgde"}  # a stem leaves out -s, -ing, -ed and -e
-        found += _known(count, near | stems, MOST_SPELLINGS) or _parts(count, plain)
+        found += _known(count, _slips(term), MOST_SPELLINGS) or _parts(count, plain)
     elif long:
         found += _known(count, _spellings(term, _letters_beside(term)), MOST_SPELLINGS)
     return tuple(found)
+
+
+def _slips(term: str) -> set[str]:
+    """The terms of the words that one typing error could have turned into this one."""
+    near = _spellings(term, _ASCII)
+    return near | {stem(one) for one in near if one[-1] in "sgde"}  # a stem leaves out -s, -ing, -ed and -e
+
+
+def _is_guessed(term: str, variants: tuple[str, ...]) -> bool:
+    """Whether a term is carried by no memory, and all that is looked for instead are other spellings."""
+    return bool(variants) and term.isascii() and _slips(term).issuperset(variants)
+
+
+def _typed(question: str, asked: Sequence[str]) -> tuple[str, ...]:
+    """The words of a question that these terms come from."""
+    words: list[str] = _plain_words().findall(question)
+    return tuple(word for word in words if not set(asked).isdisjoint(query_terms(word)))
 
 
 def _without_e(word: str) -> str:

@@ -96,6 +96,8 @@ def recall(engine: Engine, ask: Asked) -> Recalled:
     pool = _gather(engine, ask, words, awaited)
     if words.strange and ask.moment and _knew(pool, words.strange):
         words, asking = words._replace(strange=""), asking._replace(strange=False)
+    if words.guessed and ask.embedder and all(map(ask.embedder.knows, words.guessed)):
+        asking = asking._replace(guessed=True)
     hits = weigh(pool, asking)
     first = list(islice(hits, LOOKED_AT))
     declined = not ask.weak and all(hit.relevance < RELEVANT for hit in first)

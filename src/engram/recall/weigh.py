@@ -70,6 +70,9 @@ _LABELS = """
 LABELS = frozenset(_LABELS.split())
 """What often stands before a colon and is nobody's name, beside the kinds of memories."""
 
+GUESSED = 0.3
+"""What a word is worth that is only spelt like the one that was asked for, which is a word too."""
+
 FULL = WORDS + MEANING
 """The sum that counts as a score of one; company may lift one beyond, which is then cut."""
 
@@ -91,6 +94,7 @@ class Asking(NamedTuple):
     time: Asked
     strange: bool = False  # whether whom or what it names first is in no memory
     phrases: tuple[str, ...] = ()  # what it says in quotation marks
+    guessed: bool = False  # whether its words are known by other spellings only, and no slips of the pen
 
 
 PARTS = ("words", "meaning", "phrase", "speaker", "question", "substance", "time", "neighbours", "session", "age")
@@ -121,14 +125,18 @@ def weigh(pool: Sequence[Candidate], asking: Asking) -> Iterator[Recollection]:
         yield _recollection(pool[at], -score, reasons, asking)
 
 
-def relevance(words: float, meaning: float | None, *, strange: bool = False, german: bool = False) -> float:
+def relevance(
+    words: float, meaning: float | None, *, strange: bool = False, german: bool = False, guessed: bool = False
+) -> float:
     """How likely it is that something that fits so well has to do with the question at all.
 
     A logistic curve, set on questions that have an answer, questions asked of the wrong conversation, and our own
     cases. `strange` says that whom or what the question names first is in no memory: then only a very good fit
     counts. To a model that learned English, all that is German looks related: where the
-    question is `german`, words count twice, and what has none of them must mean very much the same.
+    question is `german`, words count twice, and what has none of them must mean very much the same. Words that are
+    spelt like others (`guessed`) count for less: sport is no port.
     """
+    words *= GUESSED if guessed else 1.0
     if meaning is None:
         height = 20 * words - 2.4
     elif german:
@@ -231,7 +239,13 @@ def _recollection(
     return Recollection(
         memory=one.memory,
         score=round(max(min(score, 1.0), 0.0), 4),
-        relevance=relevance(one.words, one.meaning, strange=asking.strange, german=is_german(asking.question)),
+        relevance=relevance(
+            one.words,
+            one.meaning,
+            strange=asking.strange,
+            german=is_german(asking.question),
+            guessed=asking.guessed,
+        ),
         reasons={name: rounded for name, value in reasons if value and (rounded := round(value, 3))},
         tokens=tokens(one.memory.gist),
         ranks=one.ranks,
