@@ -21,11 +21,12 @@ from engines.samples import MINE
 from engines.servers import database_url
 from engram.engines.ram import RamEngine
 from engram.engines.sqlite import SqliteEngine
-from engram.errors import Corrupt, Invalid, Unavailable
+from engram.errors import Corrupt, Invalid, NotFound, Unavailable
 from engram.inference.models import DEFAULT, MODELS
 from engram.model.caller import Caller
 from engram.model.query import Space
 from engram.model.scope import GLOBAL
+from engram.ports import Copies, ManyOrgs, able
 from engram.wiring import open as open_memory
 from engram.wiring.clock import new_id, now
 from engram.wiring.extras import how_to_install
@@ -174,6 +175,39 @@ class TestStores:
         folder = f"{tmp_path}{name}".rstrip("/")
         assert f"{folder}/engram.db; or keep plain files in it: files:{folder}" in refused.value.hint
         assert not (tmp_path / "new").exists()
+
+
+class TestUnmadeStores:
+    @pytest.mark.parametrize("form", ["", "files:"])
+    def test_what_is_made_later_is_made_by_what_is_kept_and_seen_by_whoever_asked_before(
+        self, tmp_path: Path, form: str
+    ):
+        place = tmp_path / "store"
+
+        def later():
+            settings = {"HOME": str(tmp_path), "ENGRAM_EMBEDDER": "none", "ENGRAM_STAGING": "off"}
+            return open_memory(f"{form}{place}", folder=tmp_path, environment=settings, making="later")
+
+        with later() as one, later() as other:
+            assert one.list().memories == one.history().events == one.recall("port").hits == ()
+            assert able(one.engine, Copies)
+            assert able(one.engine, ManyOrgs) is None
+            assert one.notices() == ()
+            with pytest.raises(NotFound):
+                one.forget("mem-0001")
+            assert not place.exists()
+            assert other.remember("The port is 80").memory.handle == "mem-0001"
+            assert place.exists()
+            assert [each.text for each in one.list().memories] == ["The port is 80"]
+            assert one.remember("The host is small").memory.handle == "mem-0002"
+            assert one.doctor().healthy
+
+    def test_a_place_where_none_can_be_made_is_told_when_something_is_kept(self, tmp_path: Path):
+        (tmp_path / "file").touch()
+        memory = open_memory(tmp_path / "file" / "store.db", folder=tmp_path, making="later")
+
+        with memory, pytest.raises(Unavailable, match="A store cannot be made"):
+            memory.remember("The port is 80")
 
 
 class TestDefaultPlace:

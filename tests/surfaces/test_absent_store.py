@@ -80,3 +80,29 @@ def test_a_file_that_is_no_store_is_called_that_before_its_modes_are(engram: Dri
 
     assert "is no Engram store" in done.err
     assert "chmod" not in done.err
+
+
+@pytest.mark.parametrize("form", ["", "files:"])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("remember", "The api is in src/api.py", "--kind", "map"),
+        ("remember", "ghp_aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"),
+        ("remember", "x" * 70_000),
+        ("remember", "The port is 80", "--importance", "11"),
+        ("revise", "mem-0001", "--text", "The port is 81"),
+        ("forget", "mem-0001"),
+        ("promote", "mem-0001"),
+        ("import", "nowhere.jsonl"),
+    ],
+    ids=lambda words: " ".join(words)[:40],
+)
+def test_what_is_refused_makes_no_store(engram: Driver, words: tuple[str, ...], form: str, tmp_path: Path):
+    place = tmp_path / "no" / "such" / "store"
+    before = everything(tmp_path)
+    assert engram(*words, "--store", f"{form}{place}").code in (2, 3)
+    assert everything(tmp_path) == before
+    assert engram("remember", "The port is 80", "--store", f"{form}{place}").code == 0
+    done = engram("list", "--store", f"{form}{place}")
+    assert "mem-0001" in done.out
+    assert "The port is 80" in done.out

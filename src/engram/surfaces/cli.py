@@ -5,7 +5,7 @@ import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from engram.drafts import MORE_FILES, is_out_of_files, private_folder
 from engram.errors import EngramError, Invalid, Unavailable
@@ -262,10 +262,11 @@ def _at_a_terminal() -> bool:
     return all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stdout))
 
 
-def _open(store: str, *, lenient: bool, apart: bool = False, making: bool = True) -> "Engram":
+def _open(store: str, *, lenient: bool, apart: bool, making: bool) -> "Engram":
     from engram.wiring import open  # noqa: PLC0415 - start-up
 
-    return open(store, channel="flag", lenient=lenient, apart=apart, making=making)
+    when: Literal["later", "never"] = "later" if making else "never"  # what is refused leaves none behind either
+    return open(store, channel="flag", lenient=lenient, apart=apart, making=when)
 
 
 READS = {"import": "path", "attach": "file"}

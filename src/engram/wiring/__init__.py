@@ -6,6 +6,7 @@
 import functools
 import os
 from collections.abc import Callable, Mapping
+from typing import Literal
 
 from engram import config
 from engram.errors import Invalid
@@ -53,7 +54,7 @@ def open(
     agent: str = "",
     lenient: bool = False,
     apart: bool = False,
-    making: bool = True,
+    making: Literal["now", "later", "never"] = "now",
     environment: Mapping[str, str] | None = None,
     clock: Clock | None = None,
 ) -> Engram:
@@ -61,8 +62,9 @@ def open(
 
     A store is a path, `sqlite:PATH`, `files:PATH`, `postgres://…` or `ram:`. `folder` tells the current project;
     unless given, the working directory. `home` is where memories land when no folder shall tell it. `lenient` opens
-    what others may read, to mend it; `apart` opens none; without `making` none is made (`stores.answering`).
-    `agent` is who speaks where no setting names one, else a person. `clock` is the wall clock unless given.
+    what others may read, to mend it; `apart` opens none. A store that is not there is made now, later (when there
+    is something to keep) or never (see `stores.answering`), as `making` says. `agent` is who speaks where no
+    setting names one, else a person. `clock` is the wall clock unless given.
 
     Raises:
         Invalid, Corrupt, Unavailable: when the settings or the store cannot be used.
@@ -72,10 +74,9 @@ def open(
     settings = config.read(variables, place)
     agent, policy, shelf = settings.get("agent") or agent, _policy(settings), Shelf(config.data_folder(variables))
     embedder = embedder_of(settings, variables, shelf.folders)
-    # Last, so that whatever is wrong with the settings leaves no store behind.
-    name = os.fspath(store) or settings.get("store")
-    used = "ram:" if apart else answering(name, variables, settings, given=bool(store), making=making)
-    engine, shown = engine_of(used, variables, settings, policy, lenient=lenient)
+    name = os.fspath(store) or settings.get("store")  # last: settings that are wrong leave no store behind
+    used = "ram:" if apart else answering(name, variables, settings, given=bool(store), making=making != "never")
+    engine, shown = engine_of(used, variables, settings, policy, lenient=lenient, later=making == "later")
     engine = indexed(engine, settings, variables, embedder) if used == name else engine
     vault = StoreVault(place_of(name, variables), variables, settings, policy)
     speaker = caller or Caller(org=settings.get("org"), agent=agent, human=not agent)

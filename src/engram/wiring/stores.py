@@ -115,9 +115,15 @@ def answering(
 
 
 def engine_of(
-    name: str, environment: Mapping[str, str], settings: config.Settings, policy: Policy, *, lenient: bool
+    name: str,
+    environment: Mapping[str, str],
+    settings: config.Settings,
+    policy: Policy,
+    *,
+    lenient: bool,
+    later: bool = False,
 ) -> tuple[Engine, str]:
-    """The engine of a store, opened, and what answers call the store.
+    """The engine of a store, opened, and what answers call the store; one that is not there may be made `later`.
 
     Raises:
         Invalid, Corrupt, Unavailable: when it cannot be used.
@@ -129,6 +135,8 @@ def engine_of(
         return RamEngine(new_id()), "ram:"
     if sys.platform == "win32":  # neither its modes nor its folders are what a private store rests on
         raise Unavailable("Engram does not run on Windows itself.", "Run it in WSL, the Linux inside Windows.")
+    if later and not settings.get("index") and not is_made(form, path):
+        return _unmade(form, path, lambda: engine_of(name, environment, settings, policy, lenient=lenient)[0])
     if form == "files":
         return _plain_files(path, environment, settings, policy, lenient=lenient), f"files:{path}"
     if form == "postgres":
@@ -143,6 +151,22 @@ def engine_of(
         lenient=lenient,
     )
     return engine, path
+
+
+def _unmade(form: str, path: str, make: Callable[[], Engine]) -> tuple[Engine, str]:
+    """What stands for a store that is not there."""
+    from engram.wiring.unmade import Unmade  # noqa: PLC0415 - at first use alone
+
+    def is_there() -> bool:
+        return is_made(form, path)
+
+    if form == "files":
+        from engram.engines.files.engine import FilesEngine  # noqa: PLC0415 - only the engine in use is loaded
+
+        return cast("Engine", Unmade(FilesEngine, make, is_there)), f"files:{path}"
+    from engram.engines.sqlite import SqliteEngine  # noqa: PLC0415 - the same
+
+    return cast("Engine", Unmade(SqliteEngine, make, is_there)), path
 
 
 def _plain_files(

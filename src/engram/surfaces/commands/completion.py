@@ -47,7 +47,7 @@ def script(shell: str, extra: Mapping[str, str]) -> str:
 def _tables() -> dict[str, list[str]]:
     """The kinds and the models there are, those of the settings among them; none where the settings are broken."""
     try:
-        with open(apart=True, making=False) as memory:
+        with open(apart=True, making="never") as memory:
             kinds, models = memory.kinds().kinds, memory.models().models
     except EngramError:
         return {}
