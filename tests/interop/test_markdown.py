@@ -265,6 +265,20 @@ def test_a_trusted_note_replaces_nothing_that_is_live(world: World, tmp_path: Pa
     assert world.stands(here.id) == "live"
 
 
+def test_of_two_trusted_notes_that_contradict_each_other_the_second_waits(world: World, tmp_path: Path):
+    path = tmp_path / "ports.md"
+    path.write_text("- Harbor runs on port 9000\n- Harbor runs on port 9001\n", encoding="utf-8")
+    assert world.person.import_(str(path), trust=True, dry_run=True).outcomes == {"new": 1, "held": 1}
+    assert world.person.import_(str(path), trust=True).outcomes == {"new": 1, "held": 1}
+    assert [one.text for one in world.person.list().memories] == ["Harbor runs on port 9000"]
+
+
+def test_what_notes_say_under_another_heading_is_said_of_another_thing(world: World, tmp_path: Path):
+    path = tmp_path / "ports.md"
+    path.write_text("## Harbor\n\n- Runs on port 9000\n\n## Dock\n\n- Runs on port 9001\n", encoding="utf-8")
+    assert world.person.import_(str(path), trust=True).outcomes == {"new": 2}
+
+
 @pytest.mark.parametrize("trust", [True, False])
 def test_taking_notes_in_twice_changes_nothing_the_second_time(world: World, notes: str, trust: bool):
     world.person.import_(notes, trust=trust)

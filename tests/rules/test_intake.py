@@ -10,9 +10,10 @@ from engram.model.limits import LIMITS, size
 from engram.model.memory import Memory
 from engram.model.record import replace
 from engram.model.relation import Relation
+from engram.model.scope import Scope
 from engram.model.session import Session
 from engram.rules.admission import Known
-from engram.rules.intake import Here, Intake, edition, owned, take_in, take_in_relation, take_in_session
+from engram.rules.intake import Here, Intake, Together, edition, owned, take_in, take_in_relation, take_in_session
 from engram.rules.proposals import Policy
 from engram.rules.relations import pair_id
 from rules.world import OTHER, PERSON, START, memory, request
@@ -89,6 +90,31 @@ def test_what_is_curated_and_live_there_is_approved_by_who_vouches():
     assert put(taken(memory(kind="identity", approved_by="robin"))).approved_by == "robin"
     assert put(taken(memory())).approved_by == ""
     assert put(taken(memory(kind="identity", status="pending", held_for="curated_kind"))).approved_by == ""
+
+
+def test_rivals_of_one_import_are_live_and_say_the_same_at_one_place_under_one_heading():
+    together = Together()
+    said = [
+        memory("a", "The api port is 8080", tags=("net",)),
+        memory("b", "The api port is 8081", tags=("net",), status="pending"),
+        memory("c", "The api port is 8082"),
+        memory("d", "The api port is 8083", tags=("net",), scope=Scope.parse("agent:x")),
+        memory("e", "Ports", tags=("net",)),
+    ]
+    for each in said:
+        together.add(each)
+
+    assert list(together.rivals(memory("new", "The api port is 9090", tags=("net",)))) == [said[0]]
+    assert list(together.rivals(memory("new", "Hosts", tags=("net",)))) == []
+
+
+def test_the_newest_rivals_of_one_import_are_compared():
+    together = Together()
+    said = [memory(f"m{port}", f"The api port is {port}") for port in range(8000, 8009)]
+    for each in said:
+        together.add(each)
+
+    assert list(together.rivals(memory("new", "The api port is 9090"))) == said[1:]
 
 
 def test_what_says_nothing_of_its_status_is_vouched_for_unless_it_is_against_what_is_here():

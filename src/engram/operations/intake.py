@@ -25,7 +25,7 @@ from engram.recall.meaning import CATCH_UP
 from engram.rules import intake
 from engram.rules.admission import Known
 from engram.rules.changes import claims_of, compose, join
-from engram.rules.intake import Here, Intake
+from engram.rules.intake import Here, Intake, Together
 from engram.rules.redact import redact
 from engram.rules.relations import pair_id
 
@@ -73,6 +73,7 @@ class Taking:
         self.groups: dict[type[Traveller], list[Foreign]] = {}
         self.aliases: dict[str, str] = {}
         self.coming: dict[str, Memory] = {}
+        self.together = Together()
         self.came: set[str] = set()  # the memories that this import made
         self.foreseen: set[str] = set()
         self.outcomes: Counter[str] = Counter()
@@ -218,7 +219,7 @@ class Taking:
 
     def _decide(self, group: Sequence[Foreign]) -> list[_Outcome]:
         if not self.dry_run or len(self.coming) > MOST_FORESEEN:
-            self.coming = {}
+            self.coming, self.together = {}, Together()
         first = group[0].record
         if isinstance(first, Session):
             return self._decide_sessions(group)
@@ -268,6 +269,7 @@ class Taking:
             put = cast("Memory", done.change.puts[0])
             self.came.add(put.id)
             self.coming |= {put.id: put, **dict.fromkeys(claims_of(put), put)}
+            self.together.add(put)
         return _Outcome(name, memory, done, done.change)
 
     def _known(self, memory: Memory, *, own: bool) -> Known:
@@ -280,8 +282,10 @@ class Taking:
         keyed = (coming or holder_of(call, memory.key, memory.scope)) if memory.key else None
         unsure = not own and memory.status == "pending" and not memory.held_for
         # What comes in together was so in one store: only what was here before is held against it.
-        found = rivals_of(call, mine) if self.trust and (unsure or memory.in_use) else ()
-        rivals = [one for one in found if unsure or one.id not in self.came]
+        found = rivals_of(call, mine) if self.trust and (unsure or memory.in_use) else []
+        rivals = (
+            [*found, *self.together.rivals(mine)] if unsure else [one for one in found if one.id not in self.came]
+        )
         return Known(keyed, (*claimed, *twins), tuple(rivals))
 
     def _kindred(self, memory: Memory) -> Callable[[Memory], bool]:

@@ -5,13 +5,15 @@ waits, and no verdict of theirs counts. What their store keeps as two records st
 what was here before is never changed by the way.
 """
 
-from collections.abc import Callable
+from collections import defaultdict
+from collections.abc import Callable, Sequence
 from typing import Any, Literal, NamedTuple
 
 from engram.errors import Invalid
 from engram.model.change import Change, Request
 from engram.model.limits import LIMITS, cut
 from engram.model.memory import CURATED, HeldFor, Memory, Status
+from engram.model.outline import outline
 from engram.model.record import replace
 from engram.model.refs import handle_number
 from engram.model.relation import Relation
@@ -22,6 +24,7 @@ from engram.rules.likeness import contradiction, same
 from engram.rules.proposals import Policy, require_cited, require_left, require_public, scrubbed, unrecalled
 from engram.rules.redact import redact
 from engram.rules.relations import pair_id
+from engram.rules.routing import MOST_RIVALS
 from engram.rules.sessions import called, public
 
 STANDARD_DECAY = "180d"
@@ -45,6 +48,22 @@ class Here(NamedTuple):
     proposed: bool = False  # a record with that id is here
     kindred: Callable[[Memory], bool] = lambda _: False  # whether a memory is another record of that very store
     ages: bool = False  # that store says itself how long a memory holds, and when it was last checked
+
+
+class Together:
+    """What an import has let go live so far, of which the store does not know yet."""
+
+    def __init__(self) -> None:
+        self._said: dict[tuple[str, tuple[str, ...], str], list[Memory]] = defaultdict(list)
+
+    def add(self, memory: Memory) -> None:
+        """Count a memory as live from here on."""
+        if memory.in_use and (told := outline(memory.text)):
+            self._said[str(memory.scope), memory.tags, told].append(memory)
+
+    def rivals(self, memory: Memory) -> Sequence[Memory]:
+        """What may contradict it: of another heading, and so of other tags, the same is said of another thing."""
+        return self._said.get((str(memory.scope), memory.tags, outline(memory.text)), ())[-MOST_RIVALS:]
 
 
 class Intake(NamedTuple):
