@@ -106,3 +106,21 @@ def test_what_is_refused_makes_no_store(engram: Driver, words: tuple[str, ...], 
     done = engram("list", "--store", f"{form}{place}")
     assert "mem-0001" in done.out
     assert "The port is 80" in done.out
+
+
+@pytest.mark.parametrize("form", ["", "files:"])
+def test_an_import_that_takes_in_nothing_makes_no_store(engram: Driver, form: str, tmp_path: Path):
+    engram.remember("We deploy on Fridays")
+    engram("export", "changed.jsonl")
+    changed = tmp_path / "changed.jsonl"
+    changed.write_text(changed.read_text().replace("Fridays", "Mondays"))
+    (tmp_path / "notes.md").write_text("- We use tabs\n")
+    (tmp_path / "broken.json").write_text('{"a":')
+    place, before = f"{form}{tmp_path / 'new'}", everything(tmp_path)
+
+    assert engram("import", "changed.jsonl", "--store", place).code == 8
+    assert engram("import", "broken.json", "--store", place).code == 2
+    assert "Would take in notes.md" in engram("import", "notes.md", "--dry-run", "--store", place).out
+    assert everything(tmp_path) == before
+    assert engram("import", "notes.md", "--store", place).code == 0
+    assert "We use tabs" in engram("queue", "--store", place).out
