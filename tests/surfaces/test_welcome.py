@@ -7,7 +7,7 @@ import pytest
 from engram.service import OPERATIONS
 from engram.surfaces.cli import EXTRA
 from engram.surfaces.synonyms import OURS
-from surfaces.driving import Driver
+from surfaces.driving import Driver, at_terminal
 
 
 def next_steps(out: str) -> list[str]:
@@ -61,6 +61,9 @@ def test_a_folder_of_several_repositories_is_told_of_and_is_no_error(
     assert done.code == 0
     assert "In use: 1 memory\n" in done.out
     assert nowhere in done.out
+    shown = at_terminal(work, columns=60, HOME=str(engram.folder))[1].partition("Next:")[0]
+    assert max(map(len, shown.replace(str(work), "").splitlines())) <= 60
+    assert "ENGRAM_PROJECT=api." in shown
     told = engram("--json").json
     assert (told["scope"], told["live"]) == ("", 1)
     assert told["unplaced"].startswith(f"{work} holds several projects")

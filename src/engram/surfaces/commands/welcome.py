@@ -8,7 +8,7 @@ from engram import config
 from engram.errors import Conflict
 from engram.model.scope import Scope
 from engram.surfaces.commands.journal import Journal
-from engram.surfaces.render.paper import at_hand, count, plain, table
+from engram.surfaces.render.paper import at_hand, count, hanging, plain, table
 from engram.wiring import open
 from engram.wiring.embedders import way_to_model
 from engram.wiring.places import home_scope, working_folder
@@ -81,10 +81,11 @@ def run(*, json: bool = False) -> int:
         steps = [{"command": f"engram {command}", "about": about} for command, about in here.steps()]
         print(dumps({**here._asdict(), "next": steps}, ensure_ascii=False, indent=2))
         return 0
+    paper = at_hand()
     print("engram: one trustworthy memory for every agent you run.\n")
-    print("\n".join(here.lines()))
+    print("\n".join(part for line in here.lines() for part in hanging("", line, paper)))
     print("\nNext:")
-    print("\n".join(table([[f"  engram {command}", about] for command, about in here.steps()], at_hand())))
+    print("\n".join(table([[f"  engram {command}", about] for command, about in here.steps()], paper)))
     return 0
 
 
