@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from engram.errors import Forbidden, Invalid
 from engram.interop.markdown import Note, read
+from engram.operations.intake import GROUP
 from engram.projects import protocol, views
 from rules.world import World
 
@@ -277,6 +278,19 @@ def test_what_notes_say_under_another_heading_is_said_of_another_thing(world: Wo
     path = tmp_path / "ports.md"
     path.write_text("## Harbor\n\n- Runs on port 9000\n\n## Dock\n\n- Runs on port 9001\n", encoding="utf-8")
     assert world.person.import_(str(path), trust=True).outcomes == {"new": 2}
+
+
+@pytest.mark.parametrize(
+    ("heading", "outcomes"), [("Dock", {"new": GROUP + 1}), ("Harbor", {"new": GROUP, "held": 1})]
+)
+def test_notes_far_from_each_other_are_compared_as_near_ones_are(
+    world: World, tmp_path: Path, heading: str, outcomes: dict[str, int]
+):
+    between = "".join(f"- Ada wrote page {number}\n" for number in range(GROUP - 1))
+    said = f"## Harbor\n\n- Runs on port 9000\n\n## Pages\n\n{between}\n## {heading}\n\n- Runs on port 9001\n"
+    path = tmp_path / "ports.md"
+    path.write_text(said, encoding="utf-8")
+    assert world.person.import_(str(path), trust=True).outcomes == outcomes
 
 
 @pytest.mark.parametrize("trust", [True, False])

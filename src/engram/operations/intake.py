@@ -25,7 +25,7 @@ from engram.recall.meaning import CATCH_UP
 from engram.rules import intake
 from engram.rules.admission import Known
 from engram.rules.changes import claims_of, compose, join
-from engram.rules.intake import Here, Intake, Together
+from engram.rules.intake import Here, Intake, Together, is_of_one_heading
 from engram.rules.redact import redact
 from engram.rules.relations import pair_id
 
@@ -281,11 +281,11 @@ class Taking:
         coming = next((one for one in claimed if one.status != "rejected" and not one.apart), None)
         keyed = (coming or holder_of(call, memory.key, memory.scope)) if memory.key else None
         unsure = not own and memory.status == "pending" and not memory.held_for
-        # What comes in together was so in one store: only what was here before is held against it.
         found = rivals_of(call, mine) if self.trust and (unsure or memory.in_use) else []
-        rivals = (
-            [*found, *self.together.rivals(mine)] if unsure else [one for one in found if one.id not in self.came]
-        )
+        # What comes in together was so in one store: only what was here before is held against it, unless that
+        # store says nothing of what counts.
+        rivals = [one for one in found if one.id not in self.came or (unsure and is_of_one_heading(one, mine))]
+        rivals += self.together.rivals(mine) if unsure else ()
         return Known(keyed, (*claimed, *twins), tuple(rivals))
 
     def _kindred(self, memory: Memory) -> Callable[[Memory], bool]:

@@ -50,20 +50,26 @@ class Here(NamedTuple):
     ages: bool = False  # that store says itself how long a memory holds, and when it was last checked
 
 
+def is_of_one_heading(one: Memory, other: Memory) -> bool:
+    """Whether two notes stood under one heading, which their tags tell: under another, another thing is meant."""
+    return one.tags == other.tags
+
+
 class Together:
     """What an import has let go live so far, of which the store does not know yet."""
 
     def __init__(self) -> None:
-        self._said: dict[tuple[str, tuple[str, ...], str], list[Memory]] = defaultdict(list)
+        self._said: dict[tuple[str, str], list[Memory]] = defaultdict(list)
 
     def add(self, memory: Memory) -> None:
         """Count a memory as live from here on."""
         if memory.in_use and (told := outline(memory.text)):
-            self._said[str(memory.scope), memory.tags, told].append(memory)
+            self._said[str(memory.scope), told].append(memory)
 
     def rivals(self, memory: Memory) -> Sequence[Memory]:
-        """What may contradict it: of another heading, and so of other tags, the same is said of another thing."""
-        return self._said.get((str(memory.scope), memory.tags, outline(memory.text)), ())[-MOST_RIVALS:]
+        """What may contradict it."""
+        said = self._said.get((str(memory.scope), outline(memory.text)), ())
+        return [one for one in said if is_of_one_heading(one, memory)][-MOST_RIVALS:]
 
 
 class Intake(NamedTuple):
