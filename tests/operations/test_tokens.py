@@ -198,7 +198,7 @@ def test_a_retried_remember_tells_the_same_outcome(world, outcome):
         world.person.remember("My name is Alex", kind="identity", key="k", confirm=True)
         said["key"] = "k"
     elif outcome == "restored":
-        world.person.forget(world.person.remember("The first text").memory.id)
+        world.agent.forget(world.agent.remember("The first text").memory.id)
     told = [world.agent.remember(**said, token="t") for _ in range(2)]
     assert [one.outcome for one in told] == [outcome, outcome]
     assert [one.replayed for one in told] == [False, True]

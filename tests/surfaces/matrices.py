@@ -142,6 +142,7 @@ class Deed(NamedTuple):
     forgotten: int = 0  # for j and o where it is forgotten
     spares: str = ""  # letters for which it is not asked here, because it would change the row
     firm: int = 0  # for an agent of the owner, where a person wrote the row and it is not forgotten
+    away: int = 0  # for an agent of the owner, where a person forgot the row
 
     @property
     def writes(self) -> bool:
@@ -153,6 +154,8 @@ class Deed(NamedTuple):
         if (self.human and caller in AGENTS) or (self.writes and caller in ONLY_READING):
             return 403
         known = row not in FORGOTTEN
+        if letter == OWNS and caller in AGENTS and not known and self.away:
+            return self.away
         if self.firm and letter == OWNS and known and caller in AGENTS and ROWS[row].owner not in AGENTS:
             return self.firm
         told = self.statuses[".rjo".index(letter)]
@@ -194,7 +197,7 @@ DEEDS: Mapping[str, Deed] = {
     ),
     "purge": Deed("DELETE", MEMORY, None, (404, 403, 403, 428), human=True),
     "forget": Deed("POST", f"{MEMORY}/forget", {}, (404, 403, 403, 200), forgotten=409, firm=403),
-    "restore": Deed("POST", f"{MEMORY}/restore", {}, (404, 403, 403, 200), firm=409),
+    "restore": Deed("POST", f"{MEMORY}/restore", {}, (404, 403, 403, 200), firm=409, away=403),
 }
 """Every operation that names a memory. An owner forgets and restores, one after the other; who may not forget has
 nothing to restore."""

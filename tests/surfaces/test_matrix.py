@@ -1,5 +1,6 @@
 """The permission matrix: every caller, row and operation over HTTP and MCP, held against a grid written by hand."""
 
+import itertools
 import re
 import uuid
 from collections.abc import Iterator
@@ -75,16 +76,26 @@ admin = ["gus"]
 """
 
 
+DOORS = {"http": "The anchor of {} holds", "mcp": "A rope is coiled up beside {}"}
+
+
 class Matrix(NamedTuple):
-    """The rows as they were saved, one of its own for each owner, and a connection for each caller."""
+    """The rows as they were saved, one of its own for each caller at each door, and a connection for each caller.
+
+    What a person judged at one door, no agent of theirs judges anew at another: so each has a pair of its own.
+    """
 
     ids: dict[str, str]
     events: dict[str, int]
-    own: dict[str, str]
+    own: dict[tuple[str, str], str]
     wires: dict[str, Wire]
 
-    def names(self, caller: str, row: str) -> dict[str, str]:
-        return {"row": self.ids[row], "own": self.own[OWNER.get(caller, caller)]}
+    def names(self, caller: str, id: str, door: str) -> dict[str, str]:
+        return {"row": id, "own": self.own[caller, door]}
+
+    def owned(self, caller: str) -> int:
+        """How many of these belong to whom this caller speaks for."""
+        return sum(OWNER.get(one, one) == OWNER.get(caller, caller) for one, _ in self.own)
 
     def told_whole(self, reply: Reply, rows: set[str]) -> bool:
         """Whether the text of one of these rows is told, and not only what was asked."""
@@ -130,7 +141,7 @@ def matrix(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Matrix]:
 
 
 def laid_out(wires: dict[str, Wire]) -> Matrix:
-    """Every row saved by its owner, and one row of its own for each owner."""
+    """Every row saved by its owner, and one row of its own for each caller at each door."""
     ids, events = {}, {}
     for name, row in ROWS.items():
         if name.startswith("unowned"):
@@ -141,9 +152,10 @@ def laid_out(wires: dict[str, Wire]) -> Matrix:
         ids[name], events[name] = saved.body["memory"]["id"], saved.body["event"]
     assert wires["ada"].ask("POST", f"/v1/memories/{ids['forgotten']}/forget", {}).status == 200
     own = {}
-    for owner in dict.fromkeys(OWNER.get(caller, caller) for caller in CALLERS):
-        body = {"text": f"The anchor of {owner} holds", "scope": "project:anchors"}
-        own[owner] = wires[owner].ask("POST", "/v1/memories", body).body["memory"]["id"]
+    for caller, door in itertools.product(CALLERS, DOORS):
+        body = {"text": DOORS[door].format(caller), "scope": "project:anchors"}
+        saved = wires[OWNER.get(caller, caller)].ask("POST", "/v1/memories", body)
+        own[caller, door] = saved.body["memory"]["id"]
     return Matrix(ids, events, own, wires)
 
 
@@ -193,8 +205,7 @@ def test_every_cell_of_the_grid_holds_over_http(matrix: Matrix, caller: str):
 
 
 def asked(matrix: Matrix, caller: str, deed: str, id: str) -> Reply:
-    names = {"row": id, "own": matrix.own[OWNER.get(caller, caller)]}
-    how = DEEDS[deed]
+    names, how = matrix.names(caller, id, "http"), DEEDS[deed]
     return matrix.wires[caller].ask(how.method, filled(how.path, **names), filled(how.body, **names))
 
 
@@ -214,7 +225,9 @@ def test_every_cell_of_the_grid_holds_over_mcp(matrix: Matrix, caller: str):
         for name, (tool, arguments) in TOOLS.items():
             if letter in DEEDS[name].spares or (name == "forget" and letter == OWNS):
                 continue
-            reply = matrix.wires[caller].tool(tool, filled(arguments, **matrix.names(caller, row)))
+            reply = matrix.wires[caller].tool(
+                tool, filled(arguments, **matrix.names(caller, matrix.ids[row], "mcp"))
+            )
             if letter == ABSENT:
                 tried(ANOTHERS, "MCP", told(reply))
             if (expected := DEEDS[name].status(caller, row, letter)) != reply.status:
@@ -267,7 +280,6 @@ SAID_THEMSELVES = {"suggest_key": {"private"}, "history": {"shared agent"}}
 def test_what_is_absent_is_in_no_answer_and_in_no_count(matrix: Matrix, caller: str):
     readable = {row for row, letter in letters(caller).items() if letter != ABSENT}
     replies = {name: matrix.wires[caller].ask("GET", path) for name, path in LISTS.items()}
-    own = sum(1 for _ in [OWNER.get(caller, caller)])
 
     for name, reply in replies.items():
         assert reply.status == (403 if name == "search" and caller in AGENTS else 200), (name, reply)
@@ -276,7 +288,7 @@ def test_what_is_absent_is_in_no_answer_and_in_no_count(matrix: Matrix, caller: 
     assert matrix.words_in(replies["list"]) == readable
     live = {row for row in readable if row not in PENDING | {"forgotten"}}
     assert matrix.words_in(replies["recall"]) == live
-    assert replies["stats"].body["memories"] - made_by(matrix, caller) == len(readable) + own
+    assert replies["stats"].body["memories"] - made_by(matrix, caller) == len(readable) + matrix.owned(caller)
     judged = {row for row in PENDING if CELLS[caller, row] in (JUDGES, OWNS)}
     assert matrix.words_in(replies["review"]) == judged
     assert matrix.words_in(replies["queue"]) == judged
