@@ -329,6 +329,14 @@ def related(
     return kept, [one for one in moved if isinstance(one, Memory)]
 
 
+def test_whose_verdict_it_was_counts_where_a_person_vouches_for_it():
+    theirs = verdict(approved_by="robin")
+
+    assert related(theirs)[0].approved_by == "robin"
+    assert related(theirs, trusted=False)[0].approved_by == ""
+    assert related(replace(theirs, status="proposed"))[0].approved_by == "robin"
+
+
 def test_a_verdict_that_a_person_vouches_for_hides_what_is_superseded():
     kept, [moved] = related(verdict(revision=6))
 

@@ -431,6 +431,7 @@ def test_a_purge_says_what_it_would_erase_and_erases_it():
     assert both.erase == ("memory-1", "memory-9")
     assert both.draft is not None
     assert both.draft.subjects == ("memory-1", "memory-9")
+    assert both.draft.payload.edits == (), "an erasure told what it erased"
     with pytest.raises(Forbidden):
         lifecycle.purge_all((), request(AGENT, confirmed="flag"), remains=("memory-9",))
 

@@ -283,7 +283,7 @@ def take_in_relation(
         reason=cut(redact(relation.reason).text, LIMITS["reason"]),
         evidence=redact(relation.evidence).text,
         actor=redact(relation.actor).text,
-        approved_by=redact(relation.approved_by).text if counts == "judged" else "",
+        approved_by=redact(relation.approved_by).text if request.confirmed else "",
         model=redact(relation.model).text,
         session=called(relation.session),
         theirs=redact(relation.theirs).text,
