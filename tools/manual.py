@@ -28,7 +28,7 @@ def _head() -> Iterator[str]:
     )
     yield ".PP"
     yield from _prose(
-        "Every command takes --help, with examples, and --json; those about memories take --store PATH."
+        "Every command takes --help, with examples, and, but for tui, --json; those about memories --store PATH."
     )
 
 

@@ -14,6 +14,7 @@ OURS: Mapping[str, str] = {
     **dict.fromkeys(("audit", "log"), "engram history"),
     **dict.fromkeys(("revert", "rollback"), "engram undo"),
     **dict.fromkeys(("clean", "gc", "prune"), "engram doctor --hygiene"),
+    "ignore": "engram conflicts --ignore FIRST~SECOND",
     "gen-context": "engram views AGENTS.md",
     "obsidian-export": "engram export FOLDER --form obsidian",
     **dict.fromkeys(("install", "connect"), "engram setup"),
