@@ -418,6 +418,23 @@ def test_a_card_tells_origin_trust_confidence_and_evidence(here: Site):
     expect(evidence.nth(1).locator("pre")).to_contain_text("return MOST")
 
 
+def test_a_card_calls_what_an_agent_says_somebody_said_no_persons_word(here: Site):
+    with here.memory() as memory:
+        typed = waits(memory, "The user likes tea")
+    done = child(
+        here.folder, "remember", "The user likes coffee", "--kind", "rule", "--origin", "said", "--json",
+        ENGRAM_AGENT="codex", ENGRAM_PROJECT="acme",
+    )  # fmt: skip
+    heard = done.json["memory"]["handle"]
+    page = here.enter("/web/inbox")
+
+    expect(card(page, typed)).to_contain_text("said by a person")
+    expect(card(page, typed)).to_contain_text("a person's word")
+    expect(card(page, heard)).to_contain_text("said to an agent: codex")
+    expect(card(page, heard)).to_contain_text("an agent's word")
+    expect(card(page, heard)).not_to_contain_text("a person's word")
+
+
 def test_what_it_would_replace_stands_beside_it_word_by_word(here: Site):
     with here.memory() as memory:
         known = memory.remember("The mirror listens on port 8080", kind="infra", scope=PLACE).memory.handle

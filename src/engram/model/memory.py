@@ -379,15 +379,16 @@ def speaker(memory: Memory, reader: str) -> str:
 
 
 def voice(memory: Memory, reader: str) -> str:
-    """Whose word a memory is: its origin, with the name behind it where it is not the reader's own.
-
-    What an agent saved as somebody's word is only said to an agent, until a person approves it.
-    """
+    """Whose word a memory is: its origin, with the name behind it where it is not the reader's own."""
     name = speaker(memory, reader)
-    heard = memory.source.startswith(HEARD) and not memory.approved_by
     if memory.origin == "inferred":
         return f"inferred for {name}" if name else "inferred"
-    return f"said {'to an agent ' if heard else ''}{f'by {name}' if name else ''}".rstrip()
+    return f"said {'to an agent ' if is_hearsay(memory) else ''}{f'by {name}' if name else ''}".rstrip()
+
+
+def is_hearsay(memory: Memory) -> bool:
+    """Whether an agent alone says that somebody said it: no person has approved it."""
+    return memory.origin == "said" and memory.source.startswith(HEARD) and not memory.approved_by
 
 
 def standing(memory: Memory, now: datetime, view: str = "") -> Standing:  # noqa: PLR0911 - one line a standing

@@ -12,7 +12,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from engram.errors import EngramError, Invalid
-from engram.model.memory import Memory, standing, voice
+from engram.model.memory import Memory, is_hearsay, standing, voice
 from engram.model.scope import LEVELS
 from engram.service import Engram
 from engram.surfaces.render.assets import assets_edited, bytes_in_words, moved
@@ -234,6 +234,7 @@ def templates() -> Environment:
         field_named=field_named,
         count=count,
         standing=standing,
+        is_hearsay=is_hearsay,
         BASE=BASE,
         moved=moved,
         assets_edited=assets_edited,
