@@ -189,7 +189,7 @@ def test_an_archive_that_unfolds_without_end_is_refused(engram: Driver):
     done = engram("import", str(bomb), "--json")
 
     assert done.code != 0 or done.json["new"] == 0
-    assert engram("stats", "--json").json["memories"] == 0
+    assert not engram.store.exists() or engram("stats", "--json").json["memories"] == 0
     tried("An archive that unfolds without end", "import", "nothing of it is kept")
 
 
@@ -243,7 +243,7 @@ def test_a_database_that_makes_what_is_read_is_not_waited_for(engram: Driver, tr
     done = engram("import", str(path), "--form", "claude-mem")
 
     assert "cannot be read" in done.out + done.err
-    assert engram("stats", "--json").json["memories"] == 0
+    assert not engram.store.exists() or engram("stats", "--json").json["memories"] == 0
     tried("A database that makes rows or values without end", "import", "not read")
 
 

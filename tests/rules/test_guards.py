@@ -40,10 +40,28 @@ def test_what_a_person_forgot_comes_back_by_no_way_of_an_agent(world):
         assert (held.status, held.held_for) == ("pending", "forgotten_before")
     world.agent.forget(gone.id)
     assert world.agent.remember("The cache is flushed by hand").memory.held_for == "forgotten_before"
+    assert world.agent.remember("The cache is flushed by hand", key="cache").memory.status == "pending"
     world.person.sync(apply=True)
     assert not world.person.recall("cache", words=True).hits
     world.person.promote(gone.id)
     assert [hit.memory.id for hit in world.agent.recall("cache", words=True).hits] == [gone.id]
+
+
+def test_what_a_person_forgot_comes_back_as_other_words_of_nothing(world):
+    gone = world.agent.remember("The cache is flushed by hand", key="flushing").memory
+    other = world.agent.remember("The cache is small", key="small").memory
+    world.person.forget(gone.id)
+
+    with pytest.raises(Conflict, match="A person forgot this text before"):
+        world.agent.revise(other.id, text="The cache is flushed by hand")
+    with pytest.raises(Conflict, match="A person forgot this text before"):
+        world.agent.remember("The cache is flushed by hand", key="small")
+    held = world.agent.remember("The cache is flushed by hand", key="third").memory
+    assert [world.agent.remember("The cache is flushed by hand", key="third").memory.status for _ in range(2)] == [
+        "pending"
+    ] * 2
+    assert held.forgotten_by
+    assert world.person.remember("The cache is flushed by hand", key="third").memory.status == "promoted"
 
 
 def test_untrusted_words_ride_on_no_known_text(world):

@@ -612,3 +612,16 @@ def test_a_memory_that_waits_for_a_conflict_is_approved_by_nobody():
     waits = joining.held_for_conflict(late(status="promoted", approved_by="alex"))
 
     assert (waits.status, waits.held_for, waits.approved_by) == ("pending", "conflict", "")
+
+
+def test_what_a_person_put_away_is_in_the_way_of_what_an_agent_said_and_not_of_a_person():
+    away = memory("b", forgotten_at=START, forgotten_by="alex")
+    agents = memory("a", origin="inferred", source="tool:remember")
+    persons = memory("c", origin="said", source="manual")
+
+    def led(*several: Memory) -> dict[str, str]:
+        return {id: one.replaced_by for id, one in joining.aliases(several).moved.items()}
+
+    assert led(away, agents) == {"a": "b"}
+    assert led(away, persons) == {"b": "c"}
+    assert led(replace(away, forgotten_by=""), agents) == {"b": "a"}

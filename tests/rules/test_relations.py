@@ -464,6 +464,17 @@ def test_an_agent_cannot_bring_back_what_a_persons_verdict_put_out_of_use(world)
     assert set(live(world)) == {old.text, new.text}
 
 
+def test_what_a_person_let_replace_their_word_no_agent_rewords_or_takes_back(world):
+    mine = world.person.remember("Only Robin may push to production").memory
+    new = world.agent.remember("The release team pushes to production").memory
+    world.person.relate(new.id, mine.id, "supersedes")
+
+    assert world.agent.revise(new.id, text="Anybody may push to production").outcome == "proposed"
+    with pytest.raises(Forbidden):
+        world.agent.forget(new.id)
+    assert live(world) == [new.text]
+
+
 def test_an_agent_sends_nothing_to_review_that_a_person_wrote(world):
     rule = world.person.remember("Never log coordinates", kind="rule", confirm=True).memory
     mine = world.person.remember("Staging is reached through the bastion").memory
@@ -587,12 +598,65 @@ def test_a_proposal_gives_way_to_another_that_waits_and_a_judgement_does_not():
 def test_what_a_person_judged_no_agent_judges_anew_and_a_person_does():
     theirs = known(approved_by="alex")
 
-    for kind in ("compatible", "conflicts"):
-        with pytest.raises(Conflict, match="first~second was judged already: conflicts") as told:
-            judged(SECOND, FIRST, kind=kind, before=theirs, caller=AGENT)
-        assert "A person judges it anew: engram judge first~second" in told.value.hint
+    with pytest.raises(Conflict, match="first~second was judged already: conflicts") as told:
+        judged(SECOND, FIRST, kind="compatible", before=theirs, caller=AGENT)
+    assert "A person judges it anew: engram judge first~second" in told.value.hint
     assert judged(kind="compatible", before=theirs)[0].kind == "compatible"
     assert judged(kind="compatible", before=known(), caller=AGENT)[0].kind == "compatible"
+
+
+def test_an_agent_that_says_what_a_person_judged_leaves_it_as_it_is():
+    for theirs, first, second in (
+        (known(approved_by="alex"), SECOND, FIRST),
+        (known("supersedes", approved_by="alex"), FIRST, replace(SECOND, replaced_by="first")),
+    ):
+        kept, moved = judged(first, second, kind=theirs.kind, before=theirs, caller=AGENT, reason="I say so")
+        assert (kept, moved) == (replace(theirs, revision=5), {})
+    with pytest.raises(Conflict, match="judged already: supersedes"):
+        judged(SECOND, FIRST, kind="supersedes", before=known("supersedes", approved_by="alex"), caller=AGENT)
+
+
+def test_what_a_person_set_aside_no_agent_judges():
+    aside = relations.ignore(FIRST, SECOND, None, request()).puts[0]
+
+    for kind in ("conflicts", "unrelated"):
+        with pytest.raises(Conflict, match="first~second was set aside by a person"):
+            judged(kind=kind, before=aside, caller=AGENT)
+    assert judged(kind="conflicts", before=aside)[0].status == "judged"
+    assert relations.ignore(FIRST, SECOND, None, request(AGENT)).puts[0].approved_by == ""
+
+
+def test_a_person_who_lets_a_memory_supersede_another_approves_its_words():
+    agents = memory("first", origin="inferred", source="tool:remember")
+
+    assert judged(agents, kind="supersedes")[1]["first"].approved_by == PERSON.name
+    assert judged(agents, kind="compatible")[1] == {}
+    assert "first" not in judged(agents, kind="supersedes", caller=AGENT)[1]
+    assert "first" not in judged(memory("first", approved_by="kim"), kind="supersedes")[1]
+    back = judged(replace(agents, replaced_by="second"), kind="supersedes")[1]["first"]
+    assert (back.replaced_by, back.approved_by) == ("", PERSON.name)
+
+
+def test_what_was_done_to_a_memory_since_a_person_spoke_of_it_is_not_their_word():
+    verdict = known("supersedes", status="proposed", approved_by="alex")  # of LATER
+    theirs = memory("second", origin="said", source="manual")
+    new = memory("first", updated_at=LATER)
+
+    assert relations.taking_effect(new, [(verdict, theirs)], request(AGENT, now=LATER))
+    reworded = replace(new, updated_at=LATER + timedelta(seconds=1))
+    assert not relations.taking_effect(reworded, [(verdict, theirs)], request(AGENT, now=LATER))
+    assert relations.taking_effect(reworded, [(verdict, theirs)], request(PERSON, now=LATER))
+
+
+def test_an_agent_hides_nothing_that_a_person_staged():
+    staged = memory(
+        "second", origin="said", source="manual", status="pending", held_for="unmerged_branch", branch="b"
+    )
+
+    proposed, moved = judged(FIRST, staged, kind="supersedes", caller=AGENT)
+    assert (proposed.status, moved) == ("proposed", {})
+    own = replace(staged, origin="inferred", source="tool:remember")
+    assert judged(FIRST, own, kind="supersedes", caller=AGENT)[0].status == "judged"
 
 
 def test_a_verdict_is_a_persons_where_a_person_gave_it_also_while_it_waits():

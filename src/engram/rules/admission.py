@@ -88,13 +88,15 @@ def revise(
     A memory that waits goes on waiting, unless the text was said `anew`, under its key: then it is judged again.
 
     Raises:
-        Conflict: when it was rejected or forgotten, or its new text was rejected or is known already.
+        Conflict: when it was rejected or forgotten, or its new text was rejected, forgotten by a person or is known
+            already.
         Forbidden: when it belongs to someone else.
     """
     require_owner(request.caller, old)
     if not anew:
         _require_revisable(old)
     require_free_text(old, proposal.text, known)
+    _require_not_put_away(old, proposal, known, request)
     if proposal.text != old.text or (proposal.summary or old.summary) != old.summary:
         require_person_for(old, request, "change the words of")
     proposal = vouched(proposal, known.twins, known.doubted, request, old)
@@ -228,9 +230,12 @@ def _new(proposal: Proposal, known: Known, policy: Policy, request: Request) -> 
     rivals = _contradicted(proposal.text, known, request.fresh)
     kind = policy.kind(proposal.kind or "fact")
     status, held_for = _verdict(kind.tier, rivals, proposal, policy, request)
-    if proposal.trusted and not kind.apart and any(_is_put_away(each, proposal, request) for each in known.twins):
+    away = None if kind.apart else _put_away(known, proposal, request)
+    if away and proposal.trusted:
         status, held_for = "pending", "forgotten_before"
     memory = fresh(proposal, policy, request, status=status, held_for=held_for)
+    if away:
+        memory = replace(memory, forgotten_by=away.forgotten_by)
     steps = [Step(None, memory), *_replacing(memory, rivals, request)]
     outcome: Outcome = "new" if status == "promoted" else "staged" if memory.branch else "held"
     change = compose("remember", request, steps, note=_note(proposal, outcome, rivals))
@@ -326,6 +331,25 @@ def _readmit(old: Memory, proposal: Proposal, known: Known, policy: Policy, requ
     outcome: Outcome = "restored" if status == "promoted" else "held"
     change = compose("remember", request, steps, note=_note(proposal, outcome, rivals))
     return Admission(change, back, outcome, tuple(each.id for each in rivals), _why(proposal.text, rivals))
+
+
+def _require_not_put_away(old: Memory, proposal: Proposal, known: Known, request: Request) -> None:
+    """What a person forgot does not come back as other words of something else.
+
+    Raises:
+        Conflict: when it would.
+    """
+    away = None if same(old.text, proposal.text) else _put_away(known, proposal, request)
+    if away and away.id != old.id and away.forgotten_at is not None:
+        raise Conflict(
+            f"A person forgot this text before: {away.called}.",
+            f"A person restores it: engram restore {away.called}.",
+        )
+
+
+def _put_away(known: Known, proposal: Proposal, request: Request) -> Memory | None:
+    """One that says the same and that a person forgot, where it is not a person who says it again."""
+    return next((each for each in known.twins if _is_put_away(each, proposal, request)), None)
 
 
 def _is_put_away(old: Memory, proposal: Proposal, request: Request) -> bool:

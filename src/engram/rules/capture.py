@@ -167,7 +167,9 @@ def _recalled() -> re.Pattern[str]:
 @functools.cache
 def _told() -> re.Pattern[str]:
     """What `recall.brief` puts after a line: handle, kind, whose word it is (`model.memory.voice`) and age."""
-    return re.compile(r"\[mem-\d+, [\w-]+, (?:said(?: by [^],]+)?|inferred(?: for [^],]+)?), [^]]+\]$")
+    return re.compile(
+        r"\[mem-\d+, [\w-]+, (?:said(?: to an agent)?(?: by [^],]+)?|inferred(?: for [^],]+)?), [^]]+\]$"
+    )
 
 
 @functools.cache

@@ -19,20 +19,12 @@ AHEAD = timedelta(days=1)
 """How far the time of an event may lie ahead of our clock before it has to wait."""
 
 GUARDED = frozenset(
-    {
-        "status",
-        "held_for",
-        "approved_by",
-        "owner",
-        "visibility",
-        "scope",
-        "replaced_by",
-        "verified_at",
-        "tier",
-        "forgotten_by",
-    }
+    {"status", "held_for", "approved_by", "owner", "visibility", "scope", "replaced_by", "verified_at", "tier"}
 )
 """The fields that only a replica that was accepted may change: a stranger's word about them waits."""
+
+UNHEARD = frozenset({"status", "held_for", "approved_by", "forgotten_by"})
+"""What a stranger says of what it made itself, and nobody here takes up: it says who decided."""
 
 
 class Trust(NamedTuple):
@@ -102,7 +94,7 @@ def heard(event: Event, trust: Trust) -> Event:
     if trust.counts(event) or event.payload is None:
         return event
     said = {edit.id for edit in event.payload.edits if edit.type == "memory" and edit.field == "id"}
-    edits = [each for each in event.payload.edits if each.field not in ("status", "held_for", "approved_by")]
+    edits = [each for each in event.payload.edits if each.field not in UNHEARD]
     edits = [each._replace(new=trust.owner) if each.field == "owner" else each for each in edits]
     for id in sorted(said):
         edits += [Edit("memory", id, "held_for", None, UNVOUCHED)]
@@ -164,7 +156,7 @@ def _renamed(told: object, names: Mapping[str, str]) -> object:
 def _held(told: Mapping[str, Any], trust: Trust) -> dict[str, Any]:
     if told.get("type") != "memory":
         return dict(told)
-    fields = {n: v for n, v in told["fields"].items() if n not in ("status", "approved_by", "held_for")}
+    fields = {n: v for n, v in told["fields"].items() if n not in UNHEARD}
     fields["held_for"] = [*told["fields"]["id"][:3], UNVOUCHED]
     fields["owner"] = [*told["fields"]["id"][:3], trust.owner]
     return {**told, "fields": fields}

@@ -165,9 +165,10 @@ class Settling(NamedTuple):
 def aliases(memories: Iterable[Memory]) -> Settling:
     """Two memories in one place: the lower id stays, and the other leads to it from now on.
 
-    A rejected text keeps its place, so that it cannot return; what waits gives way to what is in use, and what an
-    agent said to what a person did. Where the later of two texts under one key is in the one that gives way, it
-    becomes the wording of the one that stays; but a person's word is reworded by a person alone.
+    A rejected text keeps its place, so that it cannot return, and so does what a person forgot, unless a person
+    says it; what waits gives way to what is in use, and what an agent said to what a person did. Where the later of
+    two texts under one key is in the one that gives way, it becomes the wording of the one that stays; but a
+    person's word is reworded by a person alone.
     """
     places: dict[str, list[Memory]] = {}
     for memory in memories:
@@ -225,9 +226,12 @@ def _is_twin(one: Memory, other: Memory) -> bool:
     return same_place and (one.digest == other.digest or bool(one.key and one.key == other.key))
 
 
-def _rank(memory: Memory) -> tuple[bool, bool, bool, bool, str]:
-    waits = memory.status != "promoted"
-    return memory.status != "rejected", memory.held_for == UNVOUCHED, waits, not is_a_persons(memory), memory.id
+def _rank(memory: Memory) -> tuple[int, bool, bool, bool, str]:
+    waits, theirs = memory.status != "promoted", is_a_persons(memory)
+    put_away = bool(memory.forgotten_by) and memory.forgotten_at is not None
+    # What a person put away is in the way of all but what a person says.
+    firm = 0 if memory.status == "rejected" else 1 if theirs and memory.in_use else 2 if put_away else 3
+    return firm, memory.held_for == UNVOUCHED, waits, not theirs, memory.id
 
 
 def _later_wording(stays: Memory, others: Sequence[Memory]) -> Memory | None:

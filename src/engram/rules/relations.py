@@ -16,7 +16,7 @@ from engram.model.limits import check_choice
 from engram.model.memory import CURATED, Memory
 from engram.model.record import replace
 from engram.model.relation import Relation, RelationKind, RelationStatus
-from engram.rules.access import is_firm
+from engram.rules.access import is_a_persons, is_firm
 from engram.rules.changes import Step, compose, step
 from engram.rules.redact import redact
 
@@ -59,8 +59,9 @@ def relate(
     A verdict waits, as proposed, where it may not do what it says yet: an agent's word cannot put a curated memory
     out of use or bring it back, nor put out of use or to review what a person wrote or approved, and a memory that
     itself waits, for review or for its branch, replaces nothing. A verdict that waits never takes the place of one
-    that was given, nor does an agent's the place of a person's. What a waiting memory would replace moves it one
-    revision on: whoever decides about it by the revision they looked at has not seen that.
+    that was given, nor does an agent's the place of a person's, which it leaves as it is where it says the same.
+    What a waiting memory would replace moves it one revision on: whoever decides about it by the revision they
+    looked at has not seen that. A person who says that a memory supersedes another approves its words.
 
     Raises:
         Conflict: when a person judged the pair and this is an agent's word, when it was judged and this word would
@@ -75,7 +76,9 @@ def relate(
     waits = _waits(first, second, verdict, effects, request) or _moves_what_is_firm(held, request)
     if known is not None:
         if known.approved_by and not request.caller.human:
-            raise _judged_already(first, second, known)
+            if not _says_the_same(first, verdict, known):
+                raise _judged_already(first, second, known)
+            return compose("relate", request, [Step(known, replace(known, revision=known.revision + 1))])
         if known.status == "judged" and waits:
             raise _must_wait(first, second, known, request)
     by = request.caller.name if request.caller.human else ""
@@ -124,7 +127,8 @@ def ignore(first: Memory, second: Memory, known: Relation | None, request: Reque
     if known is not None and (known.status == "judged" or (known.approved_by and not request.caller.human)):
         raise _judged_already(first, second, known)
     verdict = Verdict(known.kind, known.reason, known.evidence, known.confidence) if known else Verdict("unrelated")
-    relation = _relation(first, second, verdict, known, request, status="ignored")
+    by = request.caller.name if request.caller.human else ""
+    relation = _relation(first, second, verdict, known, request, status="ignored", by=by)
     return compose("ignore", request, [Step(known, relation)])
 
 
@@ -147,11 +151,13 @@ def suspected(other: Memory) -> str:
 def taking_effect(replacer: Memory, pairs: Sequence[tuple[Relation, Memory]], request: Request) -> list[Step]:
     """What verdicts that a memory supersedes others do once it is in use; what stands firm waits for a person.
 
-    A verdict that a person gave is that person's word, whoever brings the memory into use.
+    A verdict that a person gave is that person's word, whoever brings the memory into use, as long as it is the
+    memory that they spoke of: what was done to it since they have not seen.
     """
     steps: list[Step] = []
     for relation, other in pairs:
-        by = request.caller.name if request.caller.human else relation.approved_by
+        seen = replacer.updated_at <= relation.updated_at
+        by = request.caller.name if request.caller.human else relation.approved_by if seen else ""
         firm = is_firm(other, request.caller._replace(human=bool(by)))
         if other.replaced_by or firm or other.owner != request.caller.owner:
             continue
@@ -209,9 +215,13 @@ def _relation(
 
 def _judged_already(first: Memory, second: Memory, known: Relation) -> Conflict:
     pair = f"{first.called}~{second.called}" if known.from_id == first.id else f"{second.called}~{first.called}"
-    return Conflict(
-        f"{pair} was judged already: {known.kind}.", f"A person judges it anew: engram judge {pair} KIND."
-    )
+    said = "set aside by a person" if known.status == "ignored" else f"judged already: {known.kind}"
+    return Conflict(f"{pair} was {said}.", f"A person judges it anew: engram judge {pair} KIND.")
+
+
+def _says_the_same(first: Memory, verdict: Verdict, known: Relation) -> bool:
+    turned = verdict.kind == "supersedes" and known.from_id != first.id
+    return known.status != "ignored" and known.kind == verdict.kind and not turned
 
 
 def _must_wait(first: Memory, second: Memory, known: Relation, request: Request) -> Conflict:
@@ -237,15 +247,19 @@ def _waits(first: Memory, second: Memory, verdict: Verdict, effects: Sequence[St
     if not effects or request.caller.human:
         return False
     curated = any(one.tier == CURATED and one.status == "promoted" for one in (first, second))
-    hidden = verdict.kind == "supersedes" and second.status == "promoted"
+    hidden = verdict.kind == "supersedes" and (second.status == "promoted" or is_a_persons(second))
     return curated or (hidden and is_firm(second, request.caller))
 
 
 def _effects(first: Memory, second: Memory, verdict: Verdict, request: Request) -> list[Step]:
     """`supersedes` hides the second; any other verdict, or the other direction, ends what the pair did before."""
     steps: list[Step] = []
+    approves = request.caller.human and verdict.kind == "supersedes" and first.owner == request.caller.owner
+    by = {"approved_by": request.caller.name} if approves and not is_a_persons(first) else {}
     if first.replaced_by == second.id:
-        steps.append(_moved(first, request, replaced_by=""))
+        steps.append(_moved(first, request, replaced_by="", **by))
+    elif by:
+        steps.append(step(first, request, **by))
     if verdict.kind == "supersedes":
         _require_in_use(first, second)
         if second.owner != request.caller.owner:
@@ -296,10 +310,10 @@ def _require_in_use(first: Memory, second: Memory) -> None:
         raise Conflict(f"{name} is out of use itself.", f"Name what is in use: engram related {name}.")
 
 
-def _moved(memory: Memory, request: Request, *, replaced_by: str) -> Step:
+def _moved(memory: Memory, request: Request, **changes: str) -> Step:
     if memory.owner != request.caller.owner:
         raise Forbidden("Only its owner brings a memory back into use.", "Ask its owner.")
-    return step(memory, request, replaced_by=replaced_by)
+    return step(memory, request, **changes)
 
 
 def turned(relation: Relation, verdict: Verdict) -> Verdict:

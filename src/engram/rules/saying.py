@@ -10,7 +10,19 @@ TALKS = ("session", "message")
 """What a citation may be of that programs give names to, at random."""
 
 UNSAID = frozenset(
-    {"id", "owner", "actor", "approved_by", "from_id", "to_id", "replaced_by", "amends", "sha256", "media_type"}
+    {
+        "id",
+        "owner",
+        "actor",
+        "approved_by",
+        "from_id",
+        "to_id",
+        "replaced_by",
+        "forgotten_by",
+        "amends",
+        "sha256",
+        "media_type",
+    }
 )
 """Fields that nobody words: they are made here, or by whoever vouches for a name."""
 
