@@ -186,7 +186,7 @@ def test_a_backup_that_lies_is_not_restored(engram: Driver, trick: str):
 
 def test_an_archive_that_unfolds_without_end_is_refused(engram: Driver):
     bomb = archive(engram.folder / "export.zip", **{"conversations.json": b"[" + b" " * (256 << 20) + b"]"})
-    done = engram("import", str(bomb), "--json")
+    done = engram.made()("import", str(bomb), "--json")
 
     assert done.code != 0 or done.json["new"] == 0
     assert not engram.store.exists() or engram("stats", "--json").json["memories"] == 0
@@ -240,7 +240,7 @@ def test_a_database_that_makes_what_is_read_is_not_waited_for(engram: Driver, tr
     path = engram.folder / "theirs.db"
     with closing(sqlite3.connect(path)) as database:
         database.executescript(SESSIONS + DATABASES[trick])
-    done = engram("import", str(path), "--form", "claude-mem")
+    done = engram.made()("import", str(path), "--form", "claude-mem")
 
     assert "cannot be read" in done.out + done.err
     assert not engram.store.exists() or engram("stats", "--json").json["memories"] == 0

@@ -10,7 +10,37 @@ from surfaces.driving import Driver
 ASKING = [
     *(("list",), ("search", "port"), ("recall", "port"), ("context",), ("stats",), ("history",), ("doctor",)),
     *(("get", "mem-0001"), ("export", "-"), ("review",), ("doctor", "--fix"), ("models",)),
+    *(("views",), ("views", "AGENTS.md", "--yes")),
 ]
+OF_WHAT_IS_THERE = {
+    "attach": ("mem-0001", "notes.txt"),
+    "detach": ("mem-0001", "notes.txt"),
+    "relate": ("mem-0001", "mem-0002", "related"),
+    "judge": ("mem-0001~mem-0002", "related"),
+    "revise": ("mem-0001", "--text", "The port is 81"),
+    "verify": ("mem-0001",),
+    "forget": ("mem-0001",),
+    "restore": ("mem-0001",),
+    "conflicts": ("--scan",),
+    "purge": ("mem-0001", "--confirm"),
+    "promote": ("mem-0001",),
+    "reject": ("mem-0001",),
+    "sync": ("--apply",),
+    "settle": (),
+    "undo": (),
+    "scrub": ("--confirm",),
+    "insights_purge": ("--confirm",),
+    "keys_revoke": ("key-0001",),
+    "reembed": (),
+    "reindex": (),
+    "owners_assign": ("ada", "--apply"),
+    "workspaces_assign": ("team-x", "ada", "--apply"),
+    "projects_merge": ("api", "github.com/acme/api", "--apply"),
+    "projects_rename": ("api", "github.com/acme/api", "--apply"),
+    "replicas_accept": ("4f1a", "--confirm"),
+    "replicas_drop": ("4f1a", "--confirm"),
+}
+"""What writes only where something is there already, each with what is said to it."""
 EXIT = 7
 
 
@@ -34,6 +64,22 @@ def test_who_only_asks_a_store_that_is_not_there_is_told_so_and_leaves_nothing(
     assert everything(tmp_path) == before
 
 
+@pytest.mark.parametrize("name", OF_WHAT_IS_THERE)
+def test_what_changes_only_what_is_there_is_told_that_no_store_is(engram: Driver, name: str, tmp_path: Path):
+    place = tmp_path / "typo.db"
+    before = everything(tmp_path)
+    done = engram(*OPERATIONS[name].command.split(), *OF_WHAT_IS_THERE[name], "--store", str(place))
+
+    assert (done.code, done.out) == (EXIT, "")
+    assert f"There is no store at {place}, and none was made." in done.err
+    assert everything(tmp_path) == before
+
+
+def test_whatever_else_writes_may_be_the_first_to_keep_something():
+    apart = {"backup_restore"}  # it puts a store in place of this one
+    assert {name for name, one in OPERATIONS.items() if one.writes and not one.adds} == {*OF_WHAT_IS_THERE, *apart}
+
+
 def test_a_store_that_settings_name_and_is_not_there_is_told_too(engram: Driver, tmp_path: Path):
     engram.set(ENGRAM_STORE=str(tmp_path / "typo.db"))
 
@@ -50,7 +96,7 @@ def test_a_folder_without_a_store_is_none_and_stays_as_it_is(engram: Driver, tmp
 
 
 @pytest.mark.parametrize(
-    "words", [("list",), ("recall", "port"), ("context",), ("stats",), ("doctor",)], ids=" ".join
+    "words", [("list",), ("recall", "port"), ("context",), ("stats",), ("doctor",), ("views",)], ids=" ".join
 )
 def test_first_use_at_the_default_place_is_an_empty_memory_and_makes_nothing(
     engram: Driver, words: tuple[str, ...], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
@@ -90,9 +136,6 @@ def test_a_file_that_is_no_store_is_called_that_before_its_modes_are(engram: Dri
         ("remember", "ghp_aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"),
         ("remember", "x" * 70_000),
         ("remember", "The port is 80", "--importance", "11"),
-        ("revise", "mem-0001", "--text", "The port is 81"),
-        ("forget", "mem-0001"),
-        ("promote", "mem-0001"),
         ("import", "nowhere.jsonl"),
     ],
     ids=lambda words: " ".join(words)[:40],

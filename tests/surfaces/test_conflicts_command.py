@@ -152,7 +152,7 @@ def test_every_hint_of_an_undo_works_as_it_is_printed(engram: Driver):
 
 
 def test_nothing_to_undo_is_said_without_a_number(engram: Driver):
-    refused = engram("undo")
+    refused = engram.made()("undo")
 
     assert refused.code == 5
     assert "There is nothing to undo." in refused.err

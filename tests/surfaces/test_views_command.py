@@ -81,7 +81,7 @@ def test_without_any_file_it_says_how_to_begin(engram: Driver):
 def test_where_nothing_is_remembered_no_empty_block_is_put(engram: Driver):
     path = engram.folder / "AGENTS.md"
     path.write_text("# Agents\n", encoding="utf-8")
-    assert "Nothing is remembered for it yet." in engram("views", "--yes").out
+    assert "Nothing is remembered for it yet." in engram.made()("views", "--yes").out
     assert path.read_text(encoding="utf-8") == "# Agents\n"
 
 

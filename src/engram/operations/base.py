@@ -306,6 +306,7 @@ class Operation(NamedTuple):
     examples: tuple[str, ...]
     local: bool = False  # about files of the machine it runs on: for its commands, never for whoever asks from afar
     said: str = ""
+    adds: bool = False  # may be the first to keep something: it makes the store where there is none
 
     @property
     def group(self) -> str:
@@ -333,6 +334,7 @@ def operation(
     name: str = "",
     said: str = "",
     writes: bool = False,
+    adds: bool = False,
     destructive: bool = False,
     human: bool = False,
     local: bool = False,
@@ -365,7 +367,7 @@ def operation(
                     raise
                 return function(call, *args, **kwargs)  # a twin of this request was faster: its answer is ours
 
-        OPERATIONS[called] = Operation(called, run, route, writes, destructive, human, examples, local, said)
+        OPERATIONS[called] = Operation(called, run, route, writes, destructive, human, examples, local, said, adds)
         return run
 
     return mark

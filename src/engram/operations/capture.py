@@ -20,7 +20,7 @@ from engram.rules.proposals import MOST_READ, Proposal
 SOURCE = "capture"
 
 
-@operation("POST /v1/capture", "engram capture - --session 8f2c", writes=True)
+@operation("POST /v1/capture", "engram capture - --session 8f2c", writes=True, adds=True)
 def capture(
     call: Call,
     text: p.Transcript,

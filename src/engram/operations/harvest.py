@@ -14,6 +14,7 @@ MOST_PROPOSED = 5_000
     "engram harvest ~/.claude/projects --dry-run",
     "engram harvest rollout.jsonl --project acme-api",
     writes=True,
+    adds=True,
     human=True,
     local=True,
 )

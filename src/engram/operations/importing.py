@@ -19,6 +19,7 @@ from engram.operations.base import Call, operation
     "engram import MEMORY.md --dry-run",
     name="import",
     writes=True,
+    adds=True,
     human=True,
     local=True,
 )

@@ -27,6 +27,7 @@ OFF = "Insights are switched off: nothing new is kept. Switch them on: insights 
     "POST /v1/insights",
     'engram insights save "Reads diffs before descriptions" --category workflow',
     writes=True,
+    adds=True,
 )
 def insights_save(
     call: Call,

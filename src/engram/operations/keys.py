@@ -29,6 +29,7 @@ MOST_LISTED = 1000
     "engram keys create ci --can write --days 30",
     "engram keys create ci --owner 248289761001 --workspace team-x",
     writes=True,
+    adds=True,
     human=True,
 )
 def keys_create(

@@ -49,6 +49,7 @@ MOST_LISTED = 1000
     'engram remember "handler() rejects bad requests" --kind finding --cite src/api.py:handler',
     "git log -1 --format=%B | engram remember - --kind decision --tag release",
     writes=True,
+    adds=True,
 )
 def remember(
     call: Call,

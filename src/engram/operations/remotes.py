@@ -26,7 +26,12 @@ if TYPE_CHECKING:
 
 
 @operation(
-    "POST /v1/remotes", "engram remote add team https://memory.example.com", writes=True, human=True, local=True
+    "POST /v1/remotes",
+    "engram remote add team https://memory.example.com",
+    writes=True,
+    adds=True,
+    human=True,
+    local=True,
 )
 def remote_add(call: Call, name: p.RemoteName, url: p.RemoteUrl) -> RemoteList:
     """Name a server that keeps chunks for several machines.
@@ -77,6 +82,7 @@ def remote_list(call: Call) -> RemoteList:
     "POST /v1/remotes/{name}/scopes",
     "engram remote enrol team project:github.com/acme/api",
     writes=True,
+    adds=True,
     human=True,
     local=True,
 )
@@ -107,6 +113,7 @@ def remote_enrol(
     "POST /v1/remotes/{name}/unenrol",
     "engram remote unenrol team project:github.com/acme/api",
     writes=True,
+    adds=True,
     human=True,
     local=True,
 )
@@ -124,7 +131,7 @@ def remote_unenrol(call: Call, name: p.RemoteName, scope: p.RemoteScope) -> Remo
     return _listed(call)
 
 
-@operation("DELETE /v1/remotes/{name}", "engram remote remove team", writes=True, human=True, local=True)
+@operation("DELETE /v1/remotes/{name}", "engram remote remove team", writes=True, adds=True, human=True, local=True)
 def remote_remove(call: Call, name: p.RemoteName) -> RemoteList:
     """Exchange with a server no longer.
 
@@ -157,7 +164,9 @@ def _place_name(name: str, apart: str) -> str:
     return f"remote:{name}/{apart}"
 
 
-@operation("POST /v1/remotes/{name}/push", "engram remote push team", writes=True, human=True, local=True)
+@operation(
+    "POST /v1/remotes/{name}/push", "engram remote push team", writes=True, adds=True, human=True, local=True
+)
 def remote_push(call: Call, name: p.RemoteName) -> Synced:
     """Send what is new here to a server.
 
@@ -169,7 +178,9 @@ def remote_push(call: Call, name: p.RemoteName) -> Synced:
     return done._replace(hint=done.hint or (private if done.stayed.get("private") else ""))
 
 
-@operation("POST /v1/remotes/{name}/pull", "engram remote pull team", writes=True, human=True, local=True)
+@operation(
+    "POST /v1/remotes/{name}/pull", "engram remote pull team", writes=True, adds=True, human=True, local=True
+)
 def remote_pull(call: Call, name: p.RemoteName) -> Synced:
     """Take in what others sent to a server since the last pull."""
     with call.syncing.ledger().locked():

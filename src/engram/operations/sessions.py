@@ -34,6 +34,7 @@ MOST_AROUND = 50
     "engram session begin --agent claude-code",
     "engram session begin 8f2c --folder .",
     writes=True,
+    adds=True,
 )
 def session_begin(
     call: Call,
@@ -103,6 +104,7 @@ def _settle(call: Call) -> None:
     'engram session end --summary "Goal: …"',
     "engram session end 8f2c",
     writes=True,
+    adds=True,
 )
 def session_end(
     call: Call,

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     "engram sync --git --private",
     said="sync --git",
     writes=True,
+    adds=True,
     human=True,
     local=True,
 )

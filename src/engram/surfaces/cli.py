@@ -204,7 +204,7 @@ def _operate(words: list[str], screen: Screen) -> int:
     # These must work where the store does not, or need none: another's is looked at.
     alone = name in ("backup_verify", "backup_restore", "rescue", "kinds")
     apart = alone or (name == "hygiene" and bool(asked.get("path")))
-    making = OPERATIONS[name].writes or asked.get("action") == "install"  # whoever only asks leaves no store behind
+    making = OPERATIONS[name].adds or asked.get("action") == "install"  # who asks of what is there leaves no store
     with _open(asked.pop("store"), lenient=name == "doctor", apart=apart, making=making) as engram:
         if name == "review" and not (screen.json or listing) and _at_a_terminal():
             from engram.surfaces.review import walk  # noqa: PLC0415 - start-up

@@ -169,7 +169,7 @@ def _told(store: str) -> "Brief":
     from engram.operations.routing import agent_view  # noqa: PLC0415 - start-up
     from engram.wiring import open  # noqa: PLC0415 - start-up
 
-    with open(store, channel="flag") as engram:
+    with open(store, channel="flag", making="never") as engram:
         return agent_view(engram.call())
 
 
