@@ -222,6 +222,9 @@ def test_credentials_for_reading_change_nothing(world: World):
     reader = world.as_(world.person.caller._replace(writes=False))
     with pytest.raises(Forbidden, match="reading only"):
         reader.remember("Something")
+    with pytest.raises(Forbidden, match="reading only"):
+        reader.doctor(fix=True)
+    assert reader.doctor().healthy
     assert reader.list().memories == ()
 
 

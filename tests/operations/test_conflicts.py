@@ -163,6 +163,18 @@ def test_the_list_shows_what_saves_named_until_it_is_judged_or_set_aside(world):
     assert world.person.conflicts(scan=True).proposed == 0
 
 
+def test_credentials_for_reading_see_the_pairs_and_do_nothing_about_them(world):
+    first = world.person.remember("The port is 80").memory.id
+    second = world.person.remember("The port is 81").memory.id
+    reader = world.as_(world.person.caller._replace(writes=False))
+
+    assert len(reader.conflicts().pairs) == 1
+    assert len(reader.conflicts(pair=f"{first}~{second}").pairs) == 1
+    for said in ({"scan": True}, {"ask": True}, {"ignore": f"{first}~{second}"}):
+        with pytest.raises(Forbidden, match="reading only"):
+            reader.conflicts(**said)
+
+
 def test_a_scan_proposes_each_pair_once_and_one_undo_takes_it_back(world):
     for text in (
         OLD,

@@ -33,6 +33,7 @@ from engram.ports import (
     Usage,
     Vault,
 )
+from engram.rules.access import require_writing
 from engram.rules.proposals import Policy
 
 P = ParamSpec("P")
@@ -300,7 +301,7 @@ class Operation(NamedTuple):
     name: str
     function: Callable[..., Any]
     route: str
-    writes: bool
+    writes: bool  # always, or by some of its parameters
     destructive: bool
     human: bool
     examples: tuple[str, ...]
@@ -333,7 +334,7 @@ def operation(
     *examples: str,
     name: str = "",
     said: str = "",
-    writes: bool = False,
+    writes: bool | tuple[str, ...] = False,
     adds: bool = False,
     destructive: bool = False,
     human: bool = False,
@@ -341,6 +342,7 @@ def operation(
 ) -> Callable[[Callable[Concatenate[Call, P], R]], Callable[Concatenate[Call, P], R]]:
     """Mark a function as an operation. Its signature is the whole interface; surfaces read nothing else.
 
+    It `writes` always, or by the parameters named alone: without them, whoever may only read may ask it too.
     A `token` parameter makes the operation idempotent: the function sees it as `call.token`.
     """
 
@@ -352,8 +354,8 @@ def operation(
             if human and not call.caller.human:
                 act = " ".join(reversed(called.split("_")))  # keys_create: to create keys
                 raise Forbidden(f"Only a person may {act}.", "Ask the person to do it.")
-            if writes and not call.caller.writes:
-                raise Forbidden("These credentials are for reading only.", "Use some that may write.")
+            if writes is True or (writes and any(kwargs.get(one) for one in writes)):
+                require_writing(call.caller)
             token = kwargs.get("token")
             if token:
                 call = call._replace(token=_token(call, called, function, args, kwargs))
@@ -367,7 +369,9 @@ def operation(
                     raise
                 return function(call, *args, **kwargs)  # a twin of this request was faster: its answer is ours
 
-        OPERATIONS[called] = Operation(called, run, route, writes, destructive, human, examples, local, said, adds)
+        OPERATIONS[called] = Operation(
+            called, run, route, bool(writes), destructive, human, examples, local, said, adds
+        )
         return run
 
     return mark

@@ -17,7 +17,7 @@ MOST_TOKENS = 10_000_000
     "engram conflicts --ask --budget 20000 --dry-run",
     "engram conflicts --pair mem-0007~mem-0003",
     "engram conflicts --ignore mem-0007~mem-0003",
-    writes=True,
+    writes=("scan", "ask", "ignore"),
 )
 def conflicts(
     call: Call,

@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator
 
-from engram.errors import Corrupt, Forbidden, Invalid, TooLarge
+from engram.errors import Corrupt, Invalid, TooLarge
 from engram.model.hashing import sha256
 from engram.model.memory import Asset, Memory
 from engram.operations.base import Call
 from engram.rules import assets as rules
-from engram.rules.access import require_owner, require_place
+from engram.rules.access import require_owner, require_place, require_writing
 from engram.rules.media import Look, settled
 
 BLOCK = 256 * 1024
@@ -81,8 +81,7 @@ def receive(call: Call, memory: str) -> Incoming:
         Forbidden: when it is not the caller's to write to.
         Unavailable: when there is no place for attachments, or no room.
     """
-    if not call.caller.writes:
-        raise Forbidden("These credentials are for reading only.", "Use some that may write.")
+    require_writing(call.caller)
     one = call.memory(memory)
     require_owner(call.caller, one)
     require_place(call.caller, one.scope)

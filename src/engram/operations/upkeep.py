@@ -15,7 +15,7 @@ from engram.operations.blobs import looked_at
 from engram.operations.conflicts import MOST_LISTED
 from engram.operations.history import how_many
 from engram.ports import Noticing, able
-from engram.rules.access import is_keeper, require_keeper, require_person
+from engram.rules.access import is_keeper, require_keeper, require_person, require_writing
 from engram.rules.kinds import own_lists
 from engram.rules.naming import Misnamed, put_right
 
@@ -62,6 +62,7 @@ def doctor(call: Call, *, fix: p.Fix = False) -> Report:
     """
     require_keeper(call.caller, "check the store")
     if fix:
+        require_writing(call.caller)
         require_person(call.request(), "mend the store")
     try:
         return _looked_through(call, fix=fix)

@@ -48,6 +48,16 @@ def require_place(caller: Caller, scope: Scope) -> None:
         )
 
 
+def require_writing(caller: Caller) -> None:
+    """Credentials for reading only change nothing.
+
+    Raises:
+        Forbidden: for a caller that has no others.
+    """
+    if not caller.writes:
+        raise Forbidden("These credentials are for reading only.", "Use some that may write.")
+
+
 def require_reader(caller: Caller, scope: Scope) -> None:
     """What is shared in a place is for whoever has it in reach.
 
