@@ -242,6 +242,17 @@ def test_a_confirmed_edit_of_a_curated_memory_is_made_in_place(world):
     assert world.now(live.id).text == "My name is Alexandra"
 
 
+@pytest.mark.parametrize(
+    ("before", "now", "after"),
+    [("manual", "remember", "remember"), ("harvest", "manual", "manual"), ("harvest", "remember", "harvest")],
+)
+def test_other_words_are_learned_as_they_were_said_where_a_person_typed_these_or_the_old_ones(before, now, after):
+    old = memory(key="k", learned_by=before)
+    said = Proposal(text="Quite other words", key="k", learned_by=now)
+
+    assert decided(said, Known(keyed=old)).memory.learned_by == after
+
+
 def test_a_revision_of_a_live_memory_that_contradicts_another_is_a_proposal(world):
     world.agent.remember("The api port is 8080")
     live = world.agent.remember("The web server has a port", key="web").memory

@@ -61,7 +61,9 @@ def test_what_a_person_forgot_comes_back_as_other_words_of_nothing(world):
         "pending"
     ] * 2
     assert held.forgotten_by
-    assert world.person.remember("The cache is flushed by hand", key="third").memory.status == "promoted"
+    third = world.person.remember("The cache is flushed by hand", key="third").memory
+    assert third.status == "promoted"
+    assert world.agent.revise(third.id, importance=3).memory.text == "The cache is flushed by hand"
 
 
 def test_untrusted_words_ride_on_no_known_text(world):

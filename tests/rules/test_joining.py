@@ -212,11 +212,16 @@ def test_of_two_memories_in_one_place_the_lower_id_stays_and_the_other_leads_to_
     assert joining.aliases([memory("a"), memory("b", "Lint with ruff")]) == joining.Settling({})
 
 
+TYPED = {"origin": "said", "source": "manual"}
+
+
 @pytest.mark.parametrize(
     ("stays", "goes"),
     [
         ({"status": "rejected"}, {}),
+        ({"status": "rejected"}, TYPED),
         ({}, {"status": "pending"}),
+        ({"status": "pending", **TYPED}, {"status": "pending"}),
         ({"status": "pending"}, {"status": "pending", "held_for": "untrusted_origin"}),
         ({}, {"held_for": "untrusted_origin"}),
     ],
@@ -256,9 +261,6 @@ def test_no_wording_is_taken_over_that_is_older_or_out_of_use_or_needs_a_persons
     other = keyed("b", WORDING, **({"updated_at": later(hours=1)} | goes))
 
     assert set(joining.aliases([one, other]).moved) == {"b"}
-
-
-TYPED = {"origin": "said", "source": "manual"}
 
 
 @pytest.mark.parametrize("ids", ["ab", "ba"])
@@ -617,11 +619,12 @@ def test_a_memory_that_waits_for_a_conflict_is_approved_by_nobody():
 def test_what_a_person_put_away_is_in_the_way_of_what_an_agent_said_and_not_of_a_person():
     away = memory("b", forgotten_at=START, forgotten_by="alex")
     agents = memory("a", origin="inferred", source="tool:remember")
-    persons = memory("c", origin="said", source="manual")
+    persons = memory("c", **TYPED)
 
     def led(*several: Memory) -> dict[str, str]:
         return {id: one.replaced_by for id, one in joining.aliases(several).moved.items()}
 
     assert led(away, agents) == {"a": "b"}
     assert led(away, persons) == {"b": "c"}
+    assert led(replace(away, **TYPED), persons) == {"b": "c"}
     assert led(replace(away, forgotten_by=""), agents) == {"b": "a"}

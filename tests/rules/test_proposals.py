@@ -83,6 +83,7 @@ def test_what_was_recalled_is_left_out_and_alone_it_is_no_news():
     block = "<engram-memory>\n- We deploy on Fridays\n</engram-memory>\n"
 
     assert unrecalled(f"{block}And lint with ruff").strip() == "And lint with ruff"
+    assert prepared(f"{block}And lint with ruff").text.strip() == "And lint with ruff"
     assert unrecalled(" ") == " "
     with pytest.raises(Invalid, match="recalled from here"):
         prepared(block)

@@ -236,7 +236,7 @@ def other_word(old: str, new: str) -> str:
 
 def _without_we(words: list[str]) -> list[str]:
     """What is to be done, said as what we do."""
-    return words[1:] if words[:1] and words[0].casefold() == "we" else words
+    return words[1:] if [word.casefold() for word in words[:1]] == ["we"] else words
 
 
 def _says(terms: Sequence[str], word: str) -> bool:

@@ -243,11 +243,11 @@ def _needed(said: Statement, at: int, old: list[str], new: list[str]) -> str | N
         return None
     if _AT_LEAST.issuperset(before) and len(run) == 1:
         verb = next((number for number, word in enumerate(behind[:4]) if word in _ARE), 0)
-        counted = verb > 0 and behind[verb + 1 : verb + 2] and behind[verb + 1] in _NEEDED
+        counted = verb > 0 and not _NEEDED.isdisjoint(behind[verb + 1 : verb + 2])
         return "number" if counted and is_count(old) and is_count(new) and common_kind(old, new) else None
-    if len(behind) > 1 and _NEWER.issuperset(behind[:2]):
+    if _NEWER.issuperset(behind[:2]):
         behind = behind[2:]
-    one = len(behind) > 1 and behind[0] in _IS and (behind[1] in _NEEDED or set(behind[1:3]) <= _THE_ONE)
+    one = len(behind) > 1 and behind[0] in _IS and (behind[1] in _NEEDED or _THE_ONE.issuperset(behind[1:3]))
     named = any(name.lower() in _VERSIONED for name in (*before[-1:], *run))
     return "version" if one and named and is_other_version(old[0], new[0]) else None
 
