@@ -52,6 +52,8 @@ TOLD = [
     ("login with bob / hunter2", "hunter2"),
     ("Log in with bob@example.com / hunter2, then open the board", "hunter2"),
     ("(credentials are admin / Passw0rd!)", "Passw0rd!"),
+    ("login as admin / Passw0rd1", "Passw0rd1"),
+    ("log in as qa@example.com / test1234, then open the board", "test1234"),
 ]
 
 NOT_TOLD = [
@@ -160,6 +162,11 @@ NOT_TOLD = [
     "sign in with Google / GitHub",
     "credentials are in 1Password / Vault2",
     "credentials are rotated every 90 days",
+    "log in as admin / user1",
+    "log in as admin / editor2, then compare the menus",
+    "sign in as alice / qa-user12.",
+    "log in as admin / viewer2 / editor2",
+    "login as root / sudo",
     "login takes 2 steps / 30 seconds",
     "the login page / oauth2 flow is slow",
 ]  # fmt: skip

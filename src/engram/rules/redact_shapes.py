@@ -418,7 +418,10 @@ CONTEXTS = (
         "password",
         ("login ", "log in ", "sign in ", "credentials ", "creds "),
         _L
-        + r"(?:log[ -]?in|sign in|credentials|creds)(?: (?:with|using|are))? (?-i:[a-z][a-z0-9._@+-]{0,62}[a-z]) / "
+        # Behind "as", another account may stand behind the stroke: a word and its number.
+        + r"(?:log[ -]?in|sign in|credentials|creds)"
+        r"(?: (?:with|using|are)| as(?! \S{1,64} / [a-z._-]{1,64}[0-9]{1,2}(?:\W|\Z)))? "
+        r"(?-i:[a-z][a-z0-9._@+-]{0,62}[a-z]) / "
         r"([^\s\"'`<>$/]{5,64}(?<![.,:;)\]!?]))(?=[.,:;)\]!?\"'`]{0,3}(?:\s|\Z))(?! /)",
         is_told_password,
         _END,
