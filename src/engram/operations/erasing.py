@@ -42,18 +42,16 @@ def purge(call: Call, memory: p.Refs, *, confirm: p.Confirm = False, token: p.To
     undone = {ref: _undone_id(call, ref) for ref in each(memory)}
     if not undone:
         raise Invalid("No memory was named.", "Name one or more: engram list.")
-    meant = {call.memory(ref).id for ref, gone in undone.items() if gone is None}
-    remains = sorted({gone for gone in undone.values() if gone})
+    meant = {call.memory(ref).id for ref, id in undone.items() if id is None}
+    gone = sorted({id for id in undone.values() if id})
     request = call.request(confirm=confirm)
-    return erase(call, request, lambda: [call.memory(id) for id in sorted(meant)], remains)
+    return erase(call, request, lambda: [call.memory(id) for id in sorted(meant)], gone)
 
 
-def erase(
-    call: Call, request: Request, which: Callable[[], Sequence[Memory]], remains: Sequence[str] = ()
-) -> Receipt:
+def erase(call: Call, request: Request, which: Callable[[], Sequence[Memory]], gone: Sequence[str] = ()) -> Receipt:
     """Erase memories for good, all of them or none: text, index, vectors, attachments and history's copies.
 
-    `remains` are ids of memories of which history alone still tells.
+    `gone` are ids of memories of which history alone still tells.
 
     Raises:
         Unconfirmed: without a person's confirmation.
@@ -73,7 +71,7 @@ def erase(
             proposals=proposals,
             replaced=[other for one in chosen for other in replaced_by(call, one)],
             relations=[verdict for one in chosen for verdict in relations_of(call, one.id)],
-            remains=remains,
+            remains=gone,
         )
         return change, None
 

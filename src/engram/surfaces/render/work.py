@@ -146,7 +146,7 @@ BEARS = {
 """How one memory bears on another, as it was judged and as it is suspected."""
 
 
-def of_a_pair(pair: a.Pair) -> str:
+def _of_a_pair(pair: a.Pair) -> str:
     """What is said of a pair, as a sentence."""
     first, second = pair.first.handle, pair.second.handle
     judged, suspected = BEARS[pair.kind]
@@ -174,7 +174,7 @@ def _conflicts(answer: a.Conflicts, paper: Paper) -> Iterator[str]:
     for each in answer.pairs:
         model = f", says {each.model}" if each.model else ""
         sure = f" ({each.confidence:.2f})" if each.confidence else ""
-        said = f"{of_a_pair(each)}{model}{sure}"
+        said = f"{_of_a_pair(each)}{model}{sure}"
         yield f"{paper.bold(each.pair)}  {paper.dim(said)}  {cut(each.why, max(paper.width - 70, 20))}"
         for one in (each.first, each.second):
             yield f"  {one.handle}  {cut(one.gist, paper.width - 14)}"
