@@ -12,8 +12,8 @@ from engram.model.relation import Relation
 from engram.operations.base import Call, pages
 from engram.operations.bearing import relation_between, rivals_of
 from engram.operations.candidates import MOST, gathering, is_compared, ready, unjudged
-from engram.operations.pins import as_seen
 from engram.operations.relations import pair_named
+from engram.operations.revisions import as_seen
 from engram.operations.scopes import in_view
 from engram.ports import Embedder, Judge
 from engram.recall.meaning import catch_up, require_same
@@ -65,16 +65,16 @@ class Run:
             Conflict: when it was judged.
             NotFound: when there is no such pair.
         """
-        pins, _ = pair_named(self.call, pair)
+        ends, _ = pair_named(self.call, pair)
         request = self.call.request(batch=self.batch)
 
         def decide() -> tuple[Change, None]:
-            one, other = as_seen(self.call, pins)
+            one, other = as_seen(self.call, ends)
             return relations.ignore(one, other, relation_between(self.call, one.id, other.id), request), None
 
         if not self.dry_run:
             self._settle(decide)
-        self.ignored = "~".join(one.handle or one.id for one in (self.call.memory(id) for id, _ in pins))
+        self.ignored = "~".join(one.handle or one.id for one in (self.call.memory(id) for id, _ in ends))
 
     def _settle(self, decide: Callable[[], tuple[Change, Done]]) -> Done:
         commit, done = self.call.settle(decide)

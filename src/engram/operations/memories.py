@@ -24,8 +24,8 @@ from engram.operations.bearing import (
 from engram.operations.candidates import with_candidates
 from engram.operations.citing import checked, cite_else, filled, pinned_anew, staged
 from engram.operations.marks import marks
-from engram.operations.pins import as_seen, at_revision, pin
 from engram.operations.relations import why_proposed
+from engram.operations.revisions import as_seen, at_revision, by_id
 from engram.operations.scopes import in_view, scope_named, strange_kinds, unplaced
 from engram.operations.sessions import at_work, timeline
 from engram.recall.saying import saying as who_say
@@ -432,16 +432,16 @@ def change_each(
         asked = tuple(call.memory(at_revision(ref)[0]) for ref in each(refs))
         return Changed(at=call.now, action=action, memories=asked, event=event.seq, replayed=True)
     request = call.request(confirm=confirm)
-    pins = dict(pin(call, ref) for ref in each(refs))
-    if not pins:
+    named = dict(by_id(call, ref) for ref in each(refs))
+    if not named:
         raise Invalid("No memory was named.", "Name one or more: engram list.")
 
     def decide() -> tuple[Change, None]:
-        changes = [rule(one, request) for one in as_seen(call, pins.items())]
+        changes = [rule(one, request) for one in as_seen(call, named.items())]
         return changes[0] if len(changes) == 1 else join(changes), None
 
     commit, _ = call.settle(decide)
-    return Changed(at=call.now, action=action, memories=memories_by_id(call, list(pins)), event=commit.event.seq)
+    return Changed(at=call.now, action=action, memories=memories_by_id(call, list(named)), event=commit.event.seq)
 
 
 def remembered_before(call: Call, event: Event) -> Remembered:

@@ -13,7 +13,7 @@ from engram.model.relation import Relation
 from engram.operations import parameters as p
 from engram.operations.base import PAGE, Call, elsewhere, no_longer_there, operation, require_between
 from engram.operations.bearing import relation_between, replaced_by
-from engram.operations.pins import Pin, as_seen, pin
+from engram.operations.revisions import AtRevision, as_seen, by_id
 from engram.operations.sessions import timeline
 from engram.recall.pipeline import Asked
 from engram.recall.pipeline import recall as look_up
@@ -64,7 +64,7 @@ def relate(
     if (event := call.replayed()) is not None:
         return _related_before(call, event)
     verdict = Verdict(kind, reason, evidence, confidence, model, session)
-    return _settled(call, (pin(call, memory), pin(call, other)), verdict)
+    return _settled(call, (by_id(call, memory), by_id(call, other)), verdict)
 
 
 @operation(
@@ -89,8 +89,8 @@ def judge(
     if (event := call.replayed()) is not None:
         return _related_before(call, event)
     verdict = Verdict(kind, reason, evidence, confidence, model, session)
-    pins, known = pair_named(call, relation)
-    return _settled(call, pins, relations.turned(known, verdict) if known else verdict)
+    ends, known = pair_named(call, relation)
+    return _settled(call, ends, relations.turned(known, verdict) if known else verdict)
 
 
 @operation("GET /v1/memories/{memory}/related", "engram related mem-0007")
@@ -112,7 +112,7 @@ def related(call: Call, memory: p.Ref, *, limit: p.Limit = 8, judged: p.OnlyJudg
     return Relatives(at=call.now, memory=focus, relatives=relatives[:limit], truncated=len(relatives) > limit)
 
 
-def pair_named(call: Call, ref: str) -> tuple[tuple[Pin, Pin], Relation | None]:
+def pair_named(call: Call, ref: str) -> tuple[tuple[AtRevision, AtRevision], Relation | None]:
     """The two memories of a pair, and their relation where it is by that that they were named.
 
     Raises:
@@ -120,7 +120,7 @@ def pair_named(call: Call, ref: str) -> tuple[tuple[Pin, Pin], Relation | None]:
     """
     first, tilde, second = ref.strip().partition("~")
     if tilde:
-        return (pin(call, first), pin(call, second)), None
+        return (by_id(call, first), by_id(call, second)), None
     known = _the_relation(call, first)
     return ((known.from_id, None), (known.to_id, None)), known
 
@@ -133,11 +133,11 @@ def _the_relation(call: Call, ref: str) -> Relation:
     raise NotFound(f"There is no relation {ref!r}.", "Name the two memories instead: FIRST~SECOND.")
 
 
-def _settled(call: Call, pins: tuple[Pin, Pin], verdict: Verdict) -> Related:
+def _settled(call: Call, ends: tuple[AtRevision, AtRevision], verdict: Verdict) -> Related:
     request = call.request()
 
     def decide() -> tuple[Change, Relation]:
-        first, second = as_seen(call, pins)
+        first, second = as_seen(call, ends)
         change = relations.relate(
             first,
             second,
@@ -150,7 +150,7 @@ def _settled(call: Call, pins: tuple[Pin, Pin], verdict: Verdict) -> Related:
 
     commit, relation = call.settle(decide)
     pair = cast(
-        "tuple[Memory, ...]", tuple(call.engine.get("memory", [id for id, _ in pins], call.access).values())
+        "tuple[Memory, ...]", tuple(call.engine.get("memory", [id for id, _ in ends], call.access).values())
     )
     hint = why_proposed(call, relation, pair) if relation.status == "proposed" else ""
     touched = [edit.id for edit in (commit.event.payload.edits if commit.event.payload else ())]

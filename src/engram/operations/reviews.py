@@ -17,7 +17,7 @@ from engram.operations.base import Call, each, newest, operation, require_betwee
 from engram.operations.bearing import relations_of, rivals_of, superseded_by, superseding, touched_by, twins_of
 from engram.operations.citing import checked
 from engram.operations.memories import MOST_LISTED, change_each
-from engram.operations.pins import as_seen, pin
+from engram.operations.revisions import as_seen, by_id
 from engram.operations.scopes import in_view
 from engram.recall.pipeline import Asked
 from engram.recall.pipeline import recall as look_up
@@ -99,7 +99,7 @@ def promote(
     def rule(one: Memory, request: Request) -> Change:
         lifecycle.require_revision(one, revision)
         worded = lifecycle.reworded(one, text, request)
-        other = as_seen(call, [pin(call, into)])[0] if into else one
+        other = as_seen(call, [by_id(call, into)])[0] if into else one
         twins = twins_of(call, replace(other, text=worded.text))
         require_free_text(other, worded.text, Known(twins=tuple(each for each in twins if each.id != one.id)))
         if into:

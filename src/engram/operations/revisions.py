@@ -6,17 +6,17 @@ from engram.model.memory import Memory
 from engram.operations.base import Call
 from engram.rules.lifecycle import require_revision
 
-Pin = tuple[str, int | None]
+AtRevision = tuple[str, int | None]
 """The id of a memory, and the revision it is meant at, if it is meant at one."""
 
 
-def at_revision(ref: str) -> Pin:
+def at_revision(ref: str) -> AtRevision:
     """What a ref names, and the revision it means it at, if it says one: mem-0001@3."""
     name, at, number = ref.strip().rpartition("@")
     return (name, int(number)) if at and number.isascii() and number.isdigit() and len(number) < 16 else (ref, None)
 
 
-def pin(call: Call, ref: str) -> Pin:
+def by_id(call: Call, ref: str) -> AtRevision:
     """The memory that a ref means, by its id.
 
     Raises:
@@ -27,14 +27,14 @@ def pin(call: Call, ref: str) -> Pin:
     return call.memory(name).id, revision
 
 
-def as_seen(call: Call, pins: Iterable[Pin]) -> list[Memory]:
+def as_seen(call: Call, those: Iterable[AtRevision]) -> list[Memory]:
     """Memories as they stand now, which is as they were seen.
 
     Raises:
         Conflict: when one is at another revision than it was meant at.
     """
     found = []
-    for id, revision in pins:
+    for id, revision in those:
         found.append(call.memory(id))
         require_revision(found[-1], revision)
     return found
