@@ -240,13 +240,12 @@ def test_every_cell_of_the_grid_holds_over_mcp(matrix: Matrix, caller: str):
 @EVERY_CALLER
 def test_nobody_takes_back_what_another_did(matrix: Matrix, caller: str):
     for row, letter in letters(caller).items():
-        if row in matrix.events and letter != OWNS:
+        # Events are numbered by org: the number of another org's may be that of one's own, which may be undone.
+        if row in matrix.events and letter != OWNS and caller != "eve" and row != "other org":
             reply = matrix.wires[caller].ask("POST", "/v1/undo", {"event": str(matrix.events[row])})
-            # Events are numbered by org, and one of another org may have the same number: it is absent or another.
             refused = 403 if caller in AGENTS | ONLY_READING else 404 if letter == ABSENT else 403
-            if caller != "eve" and row != "other org":
-                assert reply.status == refused, (row, reply)
-                tried("Undoing what another did", "HTTP", told(reply))
+            assert reply.status == refused, (row, reply)
+            tried("Undoing what another did", "HTTP", told(reply))
 
 
 # What is asked about many
