@@ -167,3 +167,10 @@ def test_an_import_that_takes_in_nothing_makes_no_store(engram: Driver, form: st
     assert everything(tmp_path) == before
     assert engram("import", "notes.md", "--store", place).code == 0
     assert "We use tabs" in engram("queue", "--store", place).out
+
+
+def test_a_server_that_is_named_first_is_known_afterwards(engram: Driver):
+    refused = engram("remote", "add", "Team", "http://127.0.0.1:9")
+    assert (refused.code, engram.store.exists()) == (2, False)
+    assert engram("remote", "add", "team", "http://127.0.0.1:9").code == 0
+    assert "team" in engram("remote", "list").out

@@ -53,6 +53,7 @@ def remote_add(call: Call, name: p.RemoteName, url: p.RemoteUrl) -> RemoteList:
         token = call.syncing.secret(name, url)
         server = Server(url, "global", token, timeout=GREETING)
         hint = _greeting(server, name) if token else f"It has no token yet: engram login {url}, or see --help. "
+        call.engine.replica()  # what is noted beside a store is found with it alone: this makes one
         known.setdefault(name, {"url": url, "scopes": {}})
     return _listed(call, f"{hint}Say what goes there: engram remote enrol {name} SCOPE.")
 
