@@ -358,6 +358,16 @@ def test_the_newcomer_waits_whichever_of_the_two_is_named_first(world):
     assert world.stands(name.id) == "live"
 
 
+def test_a_conflict_of_a_pair_of_which_one_replaced_the_curated_other_is_undone_whole(world):
+    old = world.person.remember("My name is Alex", kind="identity", confirm=True).memory
+    new = world.person.remember("People call me Sandy").memory
+    world.person.judge(f"{new.handle}~{old.handle}", "supersedes")
+    event = world.person.judge(f"{new.handle}~{old.handle}", "conflicts").event
+    assert (world.stands(old.id), world.stands(new.id)) == ("live", "pending")
+    world.person.undo(str(event))
+    assert (world.stands(old.id), world.stands(new.id)) == ("replaced", "live")
+
+
 def test_a_conflict_between_others_holds_nothing(world):
     new, old = two(world)
     world.agent.relate(new.id, old.id, "conflicts")

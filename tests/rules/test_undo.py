@@ -284,6 +284,28 @@ def test_what_somebody_proposes_to_change_is_not_undone(world):
         world.person.undo(str(rule.event))
 
 
+def test_what_has_replaced_another_since_is_not_undone_alone(world):
+    old = world.person.remember("Sessions rest in Redis").memory
+    new = world.person.remember("All of it lives in memory").memory
+    world.person.judge(f"{new.handle}~{old.handle}", "supersedes")
+    with pytest.raises(Conflict, match=f"{new.handle} has replaced {old.handle} since"):
+        world.person.undo("2")
+    world.person.undo(last=2)
+    assert [one.id for one in world.person.list().memories] == [old.id]
+
+
+def test_the_approval_of_what_has_replaced_another_since_is_not_undone_alone(world):
+    old = world.person.remember("Sessions rest in Redis").memory
+    new = world.agent.remember("All of it lives in memory", source="web:example.org").memory
+    approved = world.person.promote(new.id).event
+    judged = world.person.judge(f"{new.handle}~{old.handle}", "supersedes").event
+    with pytest.raises(Conflict, match=f"{new.handle} has replaced {old.handle} since"):
+        world.person.undo(str(approved))
+    world.person.undo(str(judged))
+    world.person.undo(str(approved))
+    assert (world.stands(old.id), world.stands(new.id)) == ("live", "pending")
+
+
 def test_a_reviewer_takes_back_verdicts_of_their_own_and_nothing_else(world):
     one = world.person.remember("We deploy on Fridays", visibility="shared").memory
     world.clock.pass_by(days=1)

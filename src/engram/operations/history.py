@@ -2,7 +2,7 @@
 
 import functools
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from itertools import islice
+from itertools import islice, takewhile
 from typing import TYPE_CHECKING, cast
 
 from engram.errors import Conflict, EngramError, Invalid, Moved, NotFound, Unconfirmed
@@ -195,12 +195,12 @@ def undo(
     if len(steps := _in_steps(told)) == 1:
         done, told = _take_back(call, chosen, request)
         return _undone(call, told, done, done.subjects, again=_again(call, done))
+    ids = tuple(dict.fromkeys(id for one in told for id in one.subjects))
     for number, step in enumerate(steps, 1):
         # The token goes with the last step: a retry finds all of it done, or goes on.
         asking = call if number == len(steps) else call._replace(token=None)
-        done, _ = _take_back(asking, lambda: step, request)  # noqa: B023 - called at once
+        done, _ = _take_back(asking, lambda: step, request, frozenset(ids))  # noqa: B023 - called at once
         call.progress(number, len(steps), "taking back")
-    ids = tuple(dict.fromkeys(id for one in told for id in one.subjects))
     return _undone(call, told, done, ids, again=_again(call, done, batch=True))
 
 
@@ -239,13 +239,16 @@ def _in_steps(events: tuple[Event, ...]) -> list[tuple[Event, ...]]:
 
 
 def _take_back(
-    call: Call, chosen: Callable[[], tuple[Event, ...]], request: Request
+    call: Call, chosen: Callable[[], tuple[Event, ...]], request: Request, touched: Collection[str] = ()
 ) -> tuple[Event, tuple[Event, ...]]:
-    """Undo some events in one Change; where it was killed between two, undoing again goes on."""
+    """Undo some events in one Change; where it was killed between two, undoing again goes on.
+
+    `touched` are the records of all the steps that an undo takes, where it takes several.
+    """
 
     def decide() -> tuple[Change, tuple[Event, ...]]:
         events = tuple(_whole(call, one) for one in chosen())
-        return _reversal(call, events, request), events
+        return _reversal(call, events, request, touched), events
 
     try:
         commit, events = call.settle(decide)
@@ -257,21 +260,38 @@ def _take_back(
     return commit.event, events
 
 
-def _reversal(call: Call, events: tuple[Event, ...], request: Request) -> Change:
-    """The Change that takes some events back, as things stand."""
+def _reversal(call: Call, events: tuple[Event, ...], request: Request, touched: Collection[str] = ()) -> Change:
+    """The Change that takes some events back, as things stand; what is `touched` beside goes back by another."""
     ids = dict.fromkeys(id for one in events for id in one.subjects)
     current: dict[str, Record] = {}
     for type in RECORDS:
         current |= call.exactly(type, ids)
     edits = (edit for one in events for edit in (one.payload or Payload()).edits)
     made = [edit.id for edit in edits if edit.type == "memory" and edit.field == "id" and edit.old is None]
-    waiting = [each for id in made for each in every(call, Filter(amends=id)) if each.id not in ids]
+    waiting = [one for id in made for one in every(call, Filter(amends=id)) if one.id not in ids]
+
+    def replaced(id: str) -> list[Memory]:
+        others = (one for one in every(call, Filter(replaced_by=id, amends="")) if one.id not in touched)
+        return [one for one in others if _was_replaced_after(call, one.id, min(event.seq for event in events))]
 
     def removed_by(id: str) -> int:
         return next((event.seq for event in call.engine.events(subject=id, newest=True, limit=1)), 0)
 
-    told = _told_by_several(call)
-    return take_back(events, current, request, dependents=waiting, told=told, removed_by=removed_by)
+    return take_back(
+        events,
+        current,
+        request,
+        dependents=[one for one in waiting if one.id not in touched],
+        replaced=replaced,
+        told=_told_by_several(call),
+        removed_by=removed_by,
+    )
+
+
+def _was_replaced_after(call: Call, id: str, seq: int) -> bool:
+    later = takewhile(lambda event: event.seq > seq, newest(call, id))
+    edits = (edit for event in later for edit in (event.payload or Payload()).edits)
+    return any(edit.id == id and edit.field == "replaced_by" for edit in edits)
 
 
 def _told_by_several(call: Call) -> Callable[[str], Sequence[Event]]:

@@ -292,7 +292,8 @@ def _held(
         if late.status != "promoted" or late.replaced_by or late.forgotten_at is not None:
             return []
         waiting = step(late, request, status="pending", held_for="conflict", approved_by="")
-        return [waiting, *(step(each, request, replaced_by="") for each in replaced)]
+        freed = [each for each in replaced if each.id != older.id]  # the verdict itself brings that one back
+        return [waiting, *(step(each, request, replaced_by="") for each in freed)]
     if known is None or verdict.kind == "supersedes" or not request.caller.human:
         return []
     # It waits for this verdict and no other: it was in use before, and nothing has happened to it since.

@@ -28,6 +28,11 @@ def _nothing(_: str) -> Sequence[Event]:
     return ()
 
 
+def _none(_: str) -> Sequence[Memory]:
+    """What a memory has replaced since, where that is nothing."""
+    return ()
+
+
 def _nobody(_: str) -> int:
     """Which event removed a record, where nobody knows."""
     return 0
@@ -39,6 +44,7 @@ def undo(
     request: Request,
     *,
     dependents: Sequence[Memory] = (),
+    replaced: Callable[[str], Sequence[Memory]] = _none,
     told: Callable[[str], Sequence[Event]] = _nothing,
     removed_by: Callable[[str], int] = _nobody,
 ) -> Change:
@@ -46,7 +52,9 @@ def undo(
 
     All fields return to what they were, except revision and time of update. Where another store changed a field
     without knowing of these events, its word stays: `told` gives all that is known of a record, by its id.
-    `dependents` are proposals to amend what would be gone. `removed_by` gives the event that removed a record.
+    `dependents` are proposals to amend what would be gone. `replaced` gives what a memory has put out of use
+    since, which would be hidden by something that is not in use itself. `removed_by` gives the event that removed
+    a record.
 
     Raises:
         Conflict: when something later stands on one of them, it was purged, or it only took a store in as it was;
@@ -82,6 +90,7 @@ def undo(
                 raise _gone(event, id, removed_by(id))
             states[id] = _back(states.get(id), edits, event, without, _called(current.get(id), id))
     steps = [_step(types[id], current.get(id), states[id], request) for id in types]
+    _require_nothing_hidden(steps, types, replaced)
     return compose(
         "undo",
         request,
@@ -117,6 +126,24 @@ def _require_passing(events: Sequence[Event]) -> None:
                 f"Event {event.seq} (acknowledge) cannot be undone: it only took note of what is lost.",
                 "If a backup has the lost events, put its events.jsonl back.",
             )
+
+
+def _require_nothing_hidden(
+    steps: Sequence[Step], touched: Collection[str], replaced: Callable[[str], Sequence[Memory]]
+) -> None:
+    for before, after in steps:
+        if isinstance(before, Memory) and _counts(before) and not _counts(after):
+            for other in replaced(before.id):
+                if other.id not in touched:
+                    raise Conflict(
+                        f"Cannot undo that: {before.called} has replaced {other.called} since.",
+                        f"Undo that first: engram history {other.called}.",
+                    )
+
+
+def _counts(record: Record | None) -> bool:
+    """Whether a memory may stand in the place of another, as far as it is not replaced itself."""
+    return isinstance(record, Memory) and record.status == "promoted" and record.forgotten_at is None
 
 
 def reversed_by(events: Sequence[Event]) -> set[str]:
