@@ -39,6 +39,11 @@ OF_WHAT_IS_THERE = {
     "projects_rename": ("api", "github.com/acme/api", "--apply"),
     "replicas_accept": ("4f1a", "--confirm"),
     "replicas_drop": ("4f1a", "--confirm"),
+    "remote_enrol": ("team", "global"),
+    "remote_unenrol": ("team", "global"),
+    "remote_remove": ("team",),
+    "remote_push": ("team",),
+    "remote_pull": ("team",),
 }
 """What writes only where something is there already, each with what is said to it."""
 EXIT = 7
@@ -137,13 +142,15 @@ def test_a_file_that_is_no_store_is_called_that_before_its_modes_are(engram: Dri
         ("remember", "x" * 70_000),
         ("remember", "The port is 80", "--importance", "11"),
         ("import", "nowhere.jsonl"),
+        ("remote", "add", "team", "ftp://memory.example.com"),
+        ("sync", "--git"),
     ],
     ids=lambda words: " ".join(words)[:40],
 )
 def test_what_is_refused_makes_no_store(engram: Driver, words: tuple[str, ...], form: str, tmp_path: Path):
     place = tmp_path / "no" / "such" / "store"
     before = everything(tmp_path)
-    assert engram(*words, "--store", f"{form}{place}").code in (2, 3)
+    assert engram(*words, "--store", f"{form}{place}").code in (2, 3, 5)
     assert everything(tmp_path) == before
     assert engram("remember", "The port is 80", "--store", f"{form}{place}").code == 0
     done = engram("list", "--store", f"{form}{place}")

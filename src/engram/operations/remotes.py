@@ -83,7 +83,6 @@ def remote_list(call: Call) -> RemoteList:
     "POST /v1/remotes/{name}/scopes",
     "engram remote enrol team project:github.com/acme/api",
     writes=True,
-    adds=True,
     human=True,
     local=True,
 )
@@ -114,7 +113,6 @@ def remote_enrol(
     "POST /v1/remotes/{name}/unenrol",
     "engram remote unenrol team project:github.com/acme/api",
     writes=True,
-    adds=True,
     human=True,
     local=True,
 )
@@ -132,7 +130,7 @@ def remote_unenrol(call: Call, name: p.RemoteName, scope: p.RemoteScope) -> Remo
     return _listed(call)
 
 
-@operation("DELETE /v1/remotes/{name}", "engram remote remove team", writes=True, adds=True, human=True, local=True)
+@operation("DELETE /v1/remotes/{name}", "engram remote remove team", writes=True, human=True, local=True)
 def remote_remove(call: Call, name: p.RemoteName) -> RemoteList:
     """Exchange with a server no longer.
 
@@ -165,9 +163,7 @@ def _place_name(name: str, apart: str) -> str:
     return f"remote:{name}/{apart}"
 
 
-@operation(
-    "POST /v1/remotes/{name}/push", "engram remote push team", writes=True, adds=True, human=True, local=True
-)
+@operation("POST /v1/remotes/{name}/push", "engram remote push team", writes=True, human=True, local=True)
 def remote_push(call: Call, name: p.RemoteName) -> Synced:
     """Send what is new here to a server.
 
@@ -179,9 +175,7 @@ def remote_push(call: Call, name: p.RemoteName) -> Synced:
     return done._replace(hint=done.hint or (private if done.stayed.get("private") else ""))
 
 
-@operation(
-    "POST /v1/remotes/{name}/pull", "engram remote pull team", writes=True, adds=True, human=True, local=True
-)
+@operation("POST /v1/remotes/{name}/pull", "engram remote pull team", writes=True, human=True, local=True)
 def remote_pull(call: Call, name: p.RemoteName) -> Synced:
     """Take in what others sent to a server since the last pull."""
     with call.syncing.ledger().locked():

@@ -76,13 +76,13 @@ def repository_exchange(
         "private": facts.get("private", False) if private is None else private,
         "global": facts.get("global", False) if everywhere is None else everywhere,
     }
-    if keep:
-        known.setdefault(place.root, {}).update(wanted)
     scope = call.syncing.place(place.root)
     if scope == GLOBAL and not wanted["global"]:
         raise Invalid(
             f"{place.root} is no project.", "Name the folder of a repository, or give it a name: engram init."
         )
+    if keep:
+        known.setdefault(place.root, {}).update(wanted)
     return Exchange(call, ledger, place, place.root, Reach(scope, wanted["private"], wanted["global"]))
 
 

@@ -6,7 +6,7 @@ Losing it costs time and asks a person again whom to accept; it loses no memory.
 import json
 import os
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from engram.drafts import one_at_a_time, private_folder, whole_file
@@ -46,30 +46,46 @@ class Ledger:
     def locked(self) -> Iterator[None]:
         """One exchange at a time; what was learnt is kept in the end, however it ends.
 
+        A folder that was made for it and in which nothing came to be kept is taken away again.
+
         Raises:
             Unavailable: when another process is at it, or the folder cannot be written.
         """
         if not self._folder:
             yield
             return
-        with self._lock():
+        with self._lock() as made:
             self._load()
             try:
                 yield
             finally:
-                self.keep()
+                if made and not any(self.part(name) for name in self._facts if name != "schema"):
+                    self._leave(made)
+                else:
+                    self.keep()
+
+    def _leave(self, made: list[str]) -> None:
+        with suppress(OSError):  # something else is in there by now
+            os.unlink(self._lock_file)
+            for folder in reversed(made):
+                os.rmdir(folder)
+
+    @property
+    def _lock_file(self) -> str:
+        return os.path.join(self._folder, "lock")
 
     @contextmanager
-    def _lock(self) -> Iterator[None]:
+    def _lock(self) -> Iterator[list[str]]:
+        """The lock, and the folders that were made for it."""
         with ExitStack() as held:
             try:
-                private_folder(self._folder)
-                held.enter_context(one_at_a_time(os.path.join(self._folder, "lock"), 0.0))
+                made = private_folder(self._folder)
+                held.enter_context(one_at_a_time(self._lock_file, 0.0))
             except TimeoutError:
                 raise Unavailable("Another sync of this store is running.", "Wait for it to end.") from None
             except OSError as error:
                 raise Unavailable(f"{self._folder} cannot be written: {error.strerror}.", "Mend that.") from None
-            yield
+            yield made
 
     def keep(self) -> None:
         """Write the facts down, whole or not at all.
