@@ -218,3 +218,11 @@ def test_a_conflict_that_was_judged_stands_beside_it_and_is_not_said_to_be_repla
 
     assert ([one.id for one in found.conflicts], found.replaces) == ([rule.id], ())
     assert world.person.promote(late.id).replaced == ()
+
+
+def test_a_proposal_in_the_words_of_another_memory_is_refused_and_names_that(memory: Engram):
+    name = memory.remember("My name is Alex", kind="identity", confirm=True).memory
+    other = memory.remember("People call me Sandy").memory
+    proposal = memory.revise(name.id, text="My name is Sandy").memory
+    with pytest.raises(Conflict, match=f"{other.handle} says that already"):
+        memory.promote(proposal.id, text=other.text, confirm=True)

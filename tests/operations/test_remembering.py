@@ -8,7 +8,7 @@ import pytest
 import engram
 from engram.errors import Conflict, Forbidden, Invalid, NotFound
 from engram.model.scope import Scope
-from engram.operations.bearing import MOST_TWINS
+from engram.operations.bearing import MOST_NEAR, MOST_TWINS
 from rules.world import PERSON, World, texts
 
 
@@ -269,3 +269,21 @@ def test_a_key_revises_its_memory_however_many_stand_apart_under_it(world):
     again = world.person.remember("We deploy on Mondays now", key="deploy")
 
     assert (again.outcome, again.memory.id, again.memory.text) == ("revised", first.id, "We deploy on Mondays now")
+
+
+def test_a_contradiction_is_seen_behind_many_that_wait(world):
+    world.person.remember("The database listens on port 5432")
+    for port in range(6000, 6001 + MOST_NEAR):
+        world.clock.pass_by(minutes=1)
+        told = world.agent.remember(f"The database listens on port {port}")
+
+        assert (told.outcome, told.memory.held_for) == ("held", "conflict")
+
+
+def test_a_contradiction_is_seen_behind_the_same_said_of_other_things(world):
+    for number in range(1, 12):
+        world.clock.pass_by(minutes=1)
+        assert world.agent.remember(f"Service {number} listens on port {8000 + number}").outcome == "new"
+    told = world.agent.remember("Service 1 listens on port 9999")
+
+    assert (told.outcome, told.why) == ("held", "number: 8001 → 9999")

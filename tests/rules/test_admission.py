@@ -173,6 +173,30 @@ def test_a_replaced_text_said_again_waits_for_a_person(world):
     assert (world.stands(old.id), world.stands(new.id)) == ("live", "replaced")
 
 
+def test_other_words_under_a_key_whose_memory_was_replaced_wait_for_a_person(world):
+    old = world.agent.remember("The cache is Redis", key="cache").memory
+    new = world.agent.remember("Memcached holds what is cached", replaces=[old.id]).memory
+    said = world.agent.remember("Valkey is what we cache with", key="cache")
+    assert (said.outcome, said.memory.id, said.memory.held_for) == ("held", old.id, "conflict")
+    world.person.promote(old.id)
+    assert (world.stands(old.id), world.stands(new.id)) == ("live", "replaced")
+
+
+def test_other_words_under_a_key_whose_memory_was_replaced_are_live_when_confirmed(world):
+    old = world.agent.remember("The cache is Redis", key="cache").memory
+    world.agent.remember("Memcached holds what is cached", replaces=[old.id])
+    said = world.person.remember("Valkey is what we cache with", key="cache", confirm=True)
+    assert (said.outcome, world.stands(old.id)) == ("revised", "live")
+
+
+def test_a_replaced_memory_that_is_revised_does_not_hide_what_replaced_it(world):
+    old = world.agent.remember("The api port is 8080").memory
+    new = world.person.remember("The api port is 9090", confirm=True).memory
+    said = world.person.revise(old.id, text="The api port is 7070", confirm=True)
+    assert (world.stands(old.id), world.stands(new.id)) == ("replaced", "live")
+    assert said.hint == f"It is not in use: {new.handle} has replaced it."
+
+
 def test_a_forgotten_memory_said_again_keeps_the_decay_of_its_kind(world):
     first = world.person.remember("My name is Alex", kind="identity", confirm=True).memory
     world.person.forget(first.id)

@@ -16,6 +16,7 @@ from engram.rules.admission import Known
 from engram.rules.intake import Here, Intake, Together, edition, owned, take_in, take_in_relation, take_in_session
 from engram.rules.proposals import Policy
 from engram.rules.relations import pair_id
+from engram.rules.routing import MOST_RIVALS
 from rules.world import OTHER, PERSON, START, memory, request
 
 EMPTY = Here()
@@ -110,7 +111,7 @@ def test_rivals_of_one_import_are_live_and_say_the_same_at_one_place_under_one_h
 
 def test_the_newest_rivals_of_one_import_are_compared():
     together = Together()
-    said = [memory(f"m{port}", f"The api port is {port}") for port in range(8000, 8009)]
+    said = [memory(f"m{port}", f"The api port is {port}") for port in range(8000, 8001 + MOST_RIVALS)]
     for each in said:
         together.add(each)
 

@@ -36,11 +36,12 @@ def known(call: Call, proposal: Proposal) -> Known:
     near = _related(call, Filter(**place, near=proposal.text), MOST_NEAR)
     same = digest(proposal.text)
     twins = tuple(one for one in near if one.digest == same)
-    if len(near) == MOST_NEAR:  # so many are alike that the very same ones may be beyond the page
+    alike = [one for one in near if standing(one, call.now, call.caller.view) == "live"]
+    if len(near) == MOST_NEAR:  # so many are alike that what bears on it may be beyond the page
         twins = _twins(call, Filter(**place, digest=same), apart=proposal.apart)
-    others = (one for one in near if one.digest != same)
-    rivals = [one for one in others if standing(one, call.now, call.caller.view) == "live"]
-    return Known(keyed, twins, tuple(rivals[:MOST_RIVALS]), doubted(call, proposal))
+        alike = _live(call, Filter(**place, outline=outline(proposal.text), view=call.caller.view))
+    rivals = tuple(one for one in alike if one.digest != same)
+    return Known(keyed, twins, rivals, doubted(call, proposal))
 
 
 def holder_of(call: Call, key: str, scope: Scope) -> Memory | None:
@@ -76,10 +77,8 @@ def _twins(call: Call, where: Filter, *, apart: bool) -> tuple[Memory, ...]:
 
 def rivals_of(call: Call, memory: Memory) -> list[Memory]:
     """Live memories of the same owner and scope that may contradict it, and what replaced it, link by link."""
-    found: list[Memory] = []
-    if told := outline(memory.text):
-        where = Filter(owner=memory.owner, scopes=(memory.scope,), outline=told, standings=("live",), now=call.now)
-        found += cast("tuple[Memory, ...]", call.engine.scan("memory", where, call.access).records)
+    where = Filter(owner=memory.owner, scopes=(memory.scope,), outline=outline(memory.text))
+    found = _live(call, where)
     link = memory.replaced_by
     for _ in range(MOST_LINKS if link else 0):
         above = cast("list[Memory]", list(call.engine.get("memory", [link], call.access).values()))
@@ -117,6 +116,13 @@ def superseding(call: Call, memory: Memory, *, judged: bool = False) -> list[tup
     said = [one for one in said if one.status == "judged" or (one.status == "proposed" and not judged)]
     others = call.engine.get("memory", [one.to_id for one in said], call.access)
     return [(one, cast("Memory", others[one.to_id])) for one in said if one.to_id in others]
+
+
+def _live(call: Call, where: Filter) -> list[Memory]:
+    """The newest live memories of an outline; a text without one is like no other."""
+    if not where.outline:
+        return []
+    return list(_related(call, where._replace(standings=("live",), now=call.now), MOST_RIVALS))
 
 
 def _related(call: Call, where: Filter, limit: int = MOST_TWINS) -> tuple[Memory, ...]:

@@ -113,7 +113,7 @@ def remember(
 
 
 def _not_in_use(call: Call, memory: Memory) -> Iterator[str]:
-    """What is to be said of a memory that was saved and is not live at once, for its dates."""
+    """What is to be said of a memory that was saved and is not live, for its dates or for what replaced it."""
     stands = standing(memory, call.now, call.caller.view)
     if stands == "scheduled":
         yield f"It is not in use yet: it holds from {memory.valid_from:%Y-%m-%d %H:%M} UTC on."
@@ -121,6 +121,10 @@ def _not_in_use(call: Call, memory: Memory) -> Iterator[str]:
         yield (
             f"It is not in use: it held until {memory.valid_until:%Y-%m-%d %H:%M} UTC."
             f" Without an end: engram revise {memory.called} --clear valid_until"
+        )
+    elif stands == "replaced":
+        yield from (
+            f"It is not in use: {by.called} has replaced it." for by in memories_by_id(call, [memory.replaced_by])
         )
 
 

@@ -99,12 +99,13 @@ def promote(
     def rule(one: Memory, request: Request) -> Change:
         lifecycle.require_revision(one, revision)
         worded = lifecycle.reworded(one, text, request)
-        other = as_seen(call, [by_id(call, into)])[0] if into else one
+        amended = None if into else _amended(call, one)
+        reworded = amended if amended and text is not None else one
+        other = as_seen(call, [by_id(call, into)])[0] if into else reworded
         twins = twins_of(call, replace(other, text=worded.text))
         require_free_text(other, worded.text, Known(twins=tuple(each for each in twins if each.id != one.id)))
         if into:
             return lifecycle.merge_into(one, other, worded.text, request)[0]
-        amended = _amended(call, one)
         change, _ = lifecycle.promote(
             worded,
             request,

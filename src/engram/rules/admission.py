@@ -113,6 +113,8 @@ def revise(
     freed = status == "promoted" or held_for == "unmerged_branch"
     if old.status == "pending" and freed and not (anew or is_confirmed(request)):
         status, held_for = "pending", old.held_for
+    if anew and _is_to_be_looked_at(old, status, request):
+        status, held_for = "pending", "conflict"
     branch = (proposal.branch or old.branch) if held_for == "unmerged_branch" else ""
     if live and status == "pending":
         for twin in known.twins:  # proposed before in the very same words: it is counted, not made again
@@ -129,6 +131,7 @@ def revise(
         approved_by=approver(old, status, request),
         forgotten_at=None,
         forgotten_by="",
+        replaced_by="" if anew and status == "promoted" else old.replaced_by,
         verified_at=request.now if status == "promoted" and is_confirmed(request) else old.verified_at,
     )
     steps = [Step(old, after), *_replacing(after, rivals, request)]
@@ -230,7 +233,8 @@ def _new(proposal: Proposal, known: Known, policy: Policy, request: Request) -> 
     rivals = _contradicted(proposal.text, known, request.fresh)
     kind = policy.kind(proposal.kind or "fact")
     status, held_for = _verdict(kind.tier, rivals, proposal, policy, request)
-    away = None if kind.apart else _put_away(known, proposal, request)
+    # A prompt tells what a person asked for, word for word, and is told on demand alone: asking again is no return.
+    away = None if kind.apart and kind.recall == "on_demand" else _put_away(known, proposal, request)
     if away and proposal.trusted:
         status, held_for = "pending", "forgotten_before"
     memory = fresh(proposal, policy, request, status=status, held_for=held_for)
@@ -296,8 +300,7 @@ def _judged_again(
 def _readmit(old: Memory, proposal: Proposal, known: Known, policy: Policy, request: Request) -> Admission:
     """Forgotten, expired or replaced, and said again: judged as if new, under the same id.
 
-    What something else replaced is not simply live again beside its successor: a person looks at it. So does a
-    person at what a person forgot, when anybody else says it.
+    What a person forgot waits for a person, when anybody else says it.
     """
     said = fresh(proposal, policy, request)
     back = replace(
@@ -313,7 +316,7 @@ def _readmit(old: Memory, proposal: Proposal, known: Known, policy: Policy, requ
     )
     rivals = _contradicted(proposal.text, known, old.id)
     status, held_for = _verdict(back.tier, rivals, proposal, policy, request)
-    if status == "promoted" and old.replaced_by and not is_confirmed(request):
+    if _is_to_be_looked_at(old, status, request):
         status, held_for = "pending", "conflict"
     put_away = _is_put_away(old, proposal, request)
     if put_away and proposal.trusted:
@@ -331,6 +334,11 @@ def _readmit(old: Memory, proposal: Proposal, known: Known, policy: Policy, requ
     outcome: Outcome = "restored" if status == "promoted" else "held"
     change = compose("remember", request, steps, note=_note(proposal, outcome, rivals))
     return Admission(change, back, outcome, tuple(each.id for each in rivals), _why(proposal.text, rivals))
+
+
+def _is_to_be_looked_at(old: Memory, status: Status, request: Request) -> bool:
+    """Whether something else replaced a memory: it is not simply live again beside its successor."""
+    return status == "promoted" and bool(old.replaced_by) and not is_confirmed(request)
 
 
 def _require_not_put_away(old: Memory, proposal: Proposal, known: Known, request: Request) -> None:
@@ -407,8 +415,8 @@ def _why(text: str, rivals: tuple[Memory, ...]) -> str:
 
 
 def _replacing(memory: Memory, rivals: tuple[Memory, ...], request: Request) -> list[Step]:
-    """What a confirmed memory contradicts is replaced in the same Change; a waiting one replaces nothing."""
-    if memory.status != "promoted":
+    """What a confirmed memory contradicts is replaced in the same Change; one out of use replaces nothing."""
+    if not memory.in_use:
         return []
     return [step(each, request, replaced_by=memory.id) for each in rivals]
 

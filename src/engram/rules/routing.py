@@ -55,9 +55,10 @@ HELD: tuple[HeldFor, ...] = (
 )
 """What admission held for one of these waits for a person, whatever changed since."""
 
-MOST_RIVALS = 8
-"""How many live memories of the same outline are compared, at admission and within a batch: the newest say what
-holds now."""
+MOST_RIVALS = 100
+"""How many live memories of the same outline are compared, at admission and within a batch: the newest.
+
+Most of them may be of other things, such as the ports of ten services, and only one of them contradicted."""
 
 
 class Beside(NamedTuple):
