@@ -93,8 +93,13 @@ def hits(page: Page) -> list[str]:
 
 def test_hits_come_as_one_types_with_reasons_cost_and_what_was_held_back(here: Site):
     page = here.enter("/web/search")
+    field = page.get_by_label("What do you want to know?")
+    # The browser focuses the field when it first paints: a key before that would be typed into it.
+    expect(field).to_be_focused()
     page.keyboard.press("Escape")
+    expect(field).not_to_be_focused()
     page.keyboard.press("/")
+    expect(field).to_be_focused()
     page.keyboard.type("staging database")
     hit = page.locator("#found article").first
 

@@ -53,9 +53,7 @@ def row(memory: Memory, at: datetime, reader: str = "") -> dict[str, Any]:
     """A memory in a list: enough to know whether to read it, and all of it where it is short."""
     said = memory.text
     shown: dict[str, Any] = {"id": memory.handle or memory.id, "kind": memory.kind, "scope": str(memory.scope)}
-    shown["origin"] = (
-        memory.origin
-    )  # whose word it is: a model that reads rows alone must not take it for a person's
+    shown["origin"] = memory.origin  # a model that reads rows alone must not take an inference for a person's word
     if memory.summary:
         shown["summary"] = memory.summary
     if not memory.summary or len(said) <= LONGEST:
