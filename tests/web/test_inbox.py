@@ -332,6 +332,24 @@ def test_what_is_approved_before_its_like_was_beside_it_is_shown_it_first(here: 
         each.abort()
 
 
+def test_looking_for_what_is_alike_moves_nothing_on_the_page(here: Site):
+    with here.memory() as memory:
+        handle = waits(memory, "Hatches are closed at dusk")
+    page = here.enter()
+    held: list[Route] = []
+    page.route("**/near", lambda route: held.append(route))  # noqa: PLW0108 - it marks what it calls
+    page.goto(f"{here.origin}/web/inbox")
+    button = card(page, handle).get_by_role("button", name="Approve")
+    looking = card(page, handle).get_by_text("Looking for what says nearly the same")
+    expect(looking).to_be_visible()
+    there, said = button.bounding_box(), looking.bounding_box()
+    held.pop().continue_()
+    expect(looking).not_to_be_attached()
+
+    assert button.bounding_box() == there
+    assert there and said and said["y"] + said["height"] <= there["y"]
+
+
 def test_what_was_beside_it_already_is_not_shown_once_more(here: Site):
     with here.memory() as memory:
         known = memory.remember(
@@ -839,7 +857,8 @@ def test_who_walks_beyond_the_last_card_is_taken_to_what_follows(here: Site):
 def test_more_than_a_page_waits_and_comes_by_cursor(here: Site):
     with here.memory() as memory:
         for n in range(23):
-            waits(memory, f"Rule {n} about {'abcdefghijklmnopqrstuvwxyz'[n] * 4}")
+            # None is like another: what comes to stand beside a card would move the link while it is pressed.
+            waits(memory, " ".join("abcdefghijklmnopqrstuvwxyz"[n] * length for length in (4, 5, 6)))
     page = here.enter("/web/inbox")
     expect(page.locator("article.candidate")).to_have_count(20)
     page.get_by_role("link", name="More that waits").click()
