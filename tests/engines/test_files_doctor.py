@@ -169,6 +169,21 @@ def test_what_goes_out_of_use_is_struck_out_above_its_entry(tmp_path):
     engine.close()
 
 
+@pytest.mark.parametrize(
+    ("held_for", "word"), [("conflict", "held for review"), ("unmerged_branch", "undone"), ("", "undone")]
+)
+def test_the_log_says_of_what_waits_again_whether_a_person_has_to_look_at_it(tmp_path, held_for, word):
+    engine = opened(tmp_path / "store")
+    known = Story(engine).remember("Anybody releases alone")
+    branch = "acme/api feature" if held_for == "unmerged_branch" else ""
+    waiting = replace(known, status="pending", held_for=held_for, branch=branch, revision=known.revision + 1)
+    engine.commit(change(waiting, was=known, batch="again", action="relate"))
+    line = log_lines(tmp_path / "store")[0]
+    engine.close()
+
+    assert line.startswith(f"- [fact] ~~Anybody releases alone~~ {word} <!-- id: mem-0001 ")
+
+
 def log_lines(folder: Path) -> list[str]:
     return [line for line in (folder / "memory-log.md").read_text().splitlines() if line.startswith("- ")]
 

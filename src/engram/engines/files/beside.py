@@ -54,9 +54,14 @@ def _in_use_by_itself(memory: Memory) -> bool:
 
 
 def _fate(memory: Memory | None) -> str:
-    """What became of a memory that is no longer in use, in a word."""
-    if memory is None or memory.status == "pending":
+    """What became of a memory that is no longer in use, in few words.
+
+    What a verdict sent back waits for a person; what waits for a branch again, or for nothing, was taken back.
+    """
+    if memory is None:
         return "undone"
+    if memory.status == "pending":
+        return "undone" if memory.held_for in ("", "unmerged_branch") else "held for review"
     return "forgotten" if memory.forgotten_at else "replaced" if memory.replaced_by else "rejected"
 
 
