@@ -347,7 +347,9 @@ def test_looking_for_what_is_alike_moves_nothing_on_the_page(here: Site):
     expect(looking).not_to_be_attached()
 
     assert button.bounding_box() == there
-    assert there and said and said["y"] + said["height"] <= there["y"]
+    assert there
+    assert said
+    assert said["y"] + said["height"] <= there["y"]
 
 
 def test_what_was_beside_it_already_is_not_shown_once_more(here: Site):
