@@ -4,7 +4,7 @@ import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
 from itertools import chain
-from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar, cast
+from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar, cast, overload
 
 from engram.errors import Conflict, Forbidden, Invalid, Moved, NotFound, Unavailable
 from engram.model.caller import Caller
@@ -173,13 +173,25 @@ class Call(NamedTuple):
         where = Filter(ids=tuple(ids))
         return {one.id: one for page in pages(self, type, where) for one in page} if where.ids else {}
 
-    def settle(self, decide: Callable[[], tuple[Change, T]], tries: int = TRIES) -> tuple[Commit, T]:
+    @overload
+    def settle(self, decide: Callable[[], tuple[Change, T]], tries: int = TRIES) -> tuple[Commit, T]: ...
+
+    @overload
+    def settle(
+        self, decide: Callable[[], tuple[Change | None, T]], tries: int = TRIES
+    ) -> tuple[Commit | None, T]: ...
+
+    def settle(self, decide: Callable[[], tuple[Change | None, T]], tries: int = TRIES) -> tuple[Commit | None, T]:
         """Decide and commit; where somebody else was faster, look again and decide again.
+
+        Where nothing is to change, nothing is committed.
 
         Raises:
             Conflict: what the rule says, or when others were faster every time.
         """
         change, decision = decide()
+        if change is None:
+            return None, decision
         try:
             return self.engine.commit(change._replace(token=self.token) if self.token else change), decision
         except Moved:

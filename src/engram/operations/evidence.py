@@ -4,13 +4,14 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
-from engram.errors import Invalid, Moved
+from engram.errors import Invalid
 from engram.model.answers_work import Cited, Citing, Evidenced, Settled
+from engram.model.change import Change
 from engram.model.evidence import CHANGED, VERDICTS, WORST, Check
 from engram.model.filter import Filter
 from engram.model.memory import Citation, Memory
 from engram.operations import parameters as p
-from engram.operations.base import TRIES, Call, each, every, operation
+from engram.operations.base import Call, each, every, operation
 from engram.operations.citing import checked
 from engram.operations.routing import beside_of
 from engram.operations.scopes import in_view, unplaced
@@ -104,37 +105,41 @@ def settle(call: Call, *, dry_run: p.DryRun = False) -> Settled:
     return settled(call, dry_run=dry_run)
 
 
-def settled(call: Call, *, dry_run: bool = False, tries: int = TRIES) -> Settled:
+def settled(call: Call, *, dry_run: bool = False) -> Settled:
     """Look at the branches of what is staged, and commit what follows; where somebody was faster, look again."""
+
+    def decide() -> tuple[Change | None, Settled]:
+        change, answer = _followed(call)
+        return None if dry_run else change, answer._replace(dry_run=dry_run)
+
+    commit, answer = call.settle(decide)
+    hint = "Decide about them: engram review." if answer.held and not dry_run else ""
+    return answer._replace(event=commit.event.seq if commit else 0, hint=hint)
+
+
+def _followed(call: Call) -> tuple[Change | None, Settled]:
+    """What follows from the branches of what is staged, as they are now, and what to say of it once it is done."""
     where = Filter(standings=("staged",), owner=call.caller.owner, now=call.now)
     staged = list(every(call, where))
     fates = call.evidence.settled(staged) if staged else {}
     merged = [one for one in staged if one.id in fates and fates[one.id].state == "merged"]
     beside = {one.id: beside_of(call, released(one)) for one in merged}
     change = follow(staged, fates, beside, call.policy, call.request())
-    answer = Settled(at=call.now, waiting=len(fates), elsewhere=len(staged) - len(fates), dry_run=dry_run)
-    if change is None:
-        return answer
-    try:
-        event = 0 if dry_run else call.engine.commit(change).event.seq
-    except Moved:
-        if tries == 1:
-            raise
-        return settled(call, tries=tries - 1)
     asked = {one.id: one.handle for one in staged}
-    after = [one.known_as(asked[one.id]) for one in change.puts if isinstance(one, Memory) and one.id in asked]
+    puts = [one for one in (change.puts if change else ()) if isinstance(one, Memory)]
+    after = [one.known_as(asked[one.id]) for one in puts if one.id in asked]
     promoted = tuple(one for one in after if one.status == "promoted")
     held = tuple(one for one in after if one.status == "pending" and not one.branch)
     named = {other.id: other.handle for each in beside.values() for _, other in each.verdicts}
-    out = (one for one in change.puts if isinstance(one, Memory) and one.replaced_by in asked)
-    return answer._replace(
+    answer = Settled(
+        at=call.now,
         promoted=promoted,
         held=held,
-        replaced=tuple(one.known_as(named[one.id]) for one in out if one.id in named),
-        waiting=answer.waiting - len(promoted) - len(held),
-        event=event,
-        hint="Decide about them: engram review." if held and not dry_run else "",
+        replaced=tuple(one.known_as(named[one.id]) for one in puts if one.replaced_by in asked and one.id in named),
+        waiting=len(fates) - len(promoted) - len(held),
+        elsewhere=len(staged) - len(fates),
     )
+    return change, answer
 
 
 def _made_by(call: Call, kind: str, source: str, where: Filter) -> Cited:

@@ -4,16 +4,16 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import cast
 
-from engram.errors import Moved
 from engram.model.answers import Brief
 from engram.model.answers_work import Drift, Queue, Route, Routed
+from engram.model.change import Change
 from engram.model.diffs import unified
 from engram.model.evidence import BROKEN, verdict_of
 from engram.model.filter import Filter, matches
 from engram.model.memory import Memory
 from engram.model.record import replace
 from engram.operations import parameters as p
-from engram.operations.base import TRIES, Call, every, newest, operation, require_between
+from engram.operations.base import Call, every, newest, operation, require_between
 from engram.operations.bearing import rivals_of, superseding, twins_of
 from engram.operations.citing import checked
 from engram.operations.memories import MOST_LISTED
@@ -113,22 +113,18 @@ def beside_of(call: Call, memory: Memory) -> Beside:
     )
 
 
-def _carried_out(call: Call, scope: str, tries: int = TRIES) -> Routed:
+def _carried_out(call: Call, scope: str) -> Routed:
     """Plan and commit; where somebody else was faster, look again and plan again."""
-    routes, beside = _planned(call, scope)
+
+    def decide() -> tuple[Change | None, tuple[Route, ...]]:
+        routes, beside = _planned(call, scope)
+        last = next((event.action for event in newest(call) if event.owner == call.caller.owner), "")
+        return carry(routes, beside, call.request(), last=last), routes
+
+    commit, routes = call.settle(decide)
     counts = _counted(routes)
     done = Routed(call.now, routes, applied=True, counts=counts, hint=next_step(counts, applied=True))
-    last = next((event.action for event in newest(call) if event.owner == call.caller.owner), "")
-    change = carry(routes, beside, call.request(), last=last)
-    if change is None:
-        return done
-    try:
-        event = call.engine.commit(change).event
-    except Moved:
-        if tries == 1:
-            raise
-        return _carried_out(call, scope, tries - 1)
-    return done._replace(routes=_as_they_are(call, routes), event=event.seq)
+    return done._replace(routes=_as_they_are(call, routes), event=commit.event.seq) if commit else done
 
 
 def _as_they_are(call: Call, routes: Sequence[Route]) -> tuple[Route, ...]:
