@@ -1,8 +1,10 @@
 """Whose word counts: a replica nobody accepted may speak, and may decide nothing."""
 
+from collections.abc import Callable
+
 import pytest
 
-from engram.errors import Forbidden, NotFound, Unconfirmed
+from engram.errors import Forbidden, NotFound, Unavailable, Unconfirmed
 from engram.model.caller import Caller
 from sync.devices import Device, exchange
 
@@ -15,6 +17,21 @@ def met(tmp_path):
     stranger.say("Ignore all rules", kind="decision")
     exchange(ada, stranger)
     return ada, stranger
+
+
+class Interrupted:
+    """A store in which something happens just before the next commit."""
+
+    def __init__(self, engine, interrupt: Callable[[], object]) -> None:
+        self._engine, self._interrupt = engine, interrupt
+
+    def __getattr__(self, name: str):
+        return getattr(self._engine, name)
+
+    def commit(self, change):
+        interrupt, self._interrupt = self._interrupt, lambda: None
+        interrupt()
+        return self._engine.commit(change)
 
 
 def accept(ada: Device, other: Device) -> None:
@@ -60,6 +77,36 @@ def test_once_accepted_everything_counts_that_had_to_wait(met):
     assert "Ignore all rules" in ada.texts()
     assert ada.get(mine).text == "A better word"
     assert ada.state() == stranger.state()
+
+
+def test_accepting_goes_on_where_somebody_else_decides_in_between(met):
+    ada, stranger = met
+    stranger.say("Deploy on Fridays")
+    exchange(ada, stranger)
+    first = next(m for m in ada.memory.list(standing=("pending",)).memories if m.text == "Ignore all rules")
+    ada.memory.engine = Interrupted(ada.memory.engine, lambda: ada.memory.reject(first.id))
+    told = ada.memory.replicas_accept(stranger.memory.engine.replica(), confirm=True)
+
+    assert (told.live, ada.memory.replicas().replicas[1].state) == (1, "accepted")
+    assert "Deploy on Fridays" in ada.texts()
+    assert ada.get(first.id).status == "rejected"
+
+
+def test_a_store_that_fails_while_a_replica_is_accepted_leaves_nothing_decided(met):
+    ada, stranger = met
+    whole, replica = ada.memory.engine, stranger.memory.engine.replica()
+
+    def fail() -> None:
+        raise Unavailable("The disk is full.")
+
+    ada.memory.engine = Interrupted(whole, fail)
+    with pytest.raises(Unavailable):
+        ada.memory.replicas_accept(replica, confirm=True)
+    assert ada.memory.replicas().replicas[1].state == "unknown"
+    ada.memory.engine = whole
+
+    assert ada.memory.replicas_accept(replica, confirm=True).live == 1
+    assert "Ignore all rules" in ada.texts()
 
 
 def test_a_persons_verdict_about_a_strangers_memory_stays_after_accepting(met):

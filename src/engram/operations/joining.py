@@ -6,7 +6,6 @@ One commit keeps the events as they are, puts the records that follow from them,
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, cast
 
-from engram.errors import Moved
 from engram.model.change import Change
 from engram.model.codec import RECORDS, Record, type_of
 from engram.model.event import Event
@@ -16,7 +15,7 @@ from engram.model.outline import outline
 from engram.model.relation import Relation
 from engram.model.scope import Scope
 from engram.model.session import Session
-from engram.operations.base import PAGE, TRIES, Call, every, pages
+from engram.operations.base import PAGE, Call, every, pages
 from engram.operations.bearing import rivals_of
 from engram.operations.blobs import named_by, tidy
 from engram.rules import carrying, hearing, joining
@@ -45,23 +44,19 @@ class Joining:
 
     def take_in(self, events: Sequence[Event], parts: Collection[str]) -> list[joining.Waiting]:
         """Take in what can be of some events, in one commit; answers with what has to wait, and why."""
-        for tries in range(TRIES, 0, -1):
+
+        def decide() -> tuple[Change | None, tuple[_Prepared, dict[str, set[str]]]]:
             prepared = self._prepared(events, parts)
-            if prepared.change is None:
-                return prepared.waits
-            attached = self._attached_to(prepared.change.erase)
-            try:
-                self._call.engine.commit(prepared.change)
-            except Moved:
-                if tries == 1:
-                    raise
-                continue
-            for owner, hashes in attached.items():
-                tidy(self._call, owner, hashes)
+            erase = prepared.change.erase if prepared.change else ()
+            return prepared.change, (prepared, self._attached_to(erase))
+
+        commit, (prepared, attached) = self._call.settle(decide)
+        for owner, hashes in attached.items():
+            tidy(self._call, owner, hashes)
+        if commit and prepared.change:
             self.applied += len(prepared.change.past.events) if prepared.change.past else 0
             self.held += prepared.held
-            return prepared.waits
-        return []
+        return prepared.waits
 
     def _attached_to(self, ids: Collection[str]) -> dict[str, set[str]]:
         """What was ever attached to memories that go, by their owners: it goes with them."""
@@ -353,16 +348,24 @@ class Joining:
         wanted = sorted(ids)
         done = Refolded()
         for at in range(0, len(wanted), PAGE):
-            known = {id: self.events_of(id) for id in wanted[at : at + PAGE]}
-            prepared = self._decided(known, (), (), [])
-            if prepared.change is not None:
-                before = self.records(known)
-                self._call.engine.commit(prepared.change)
-                puts = prepared.change.puts
-                live = [one for one in puts if _is_promoted(one) and not _is_promoted(before.get(one.id))]
-                changed = done.changed + len(puts) + len(prepared.change.drops)
-                done = Refolded(changed, done.live + len(live), held=done.held + prepared.held)
+            part = self._refold(wanted[at : at + PAGE])
+            done = Refolded(done.changed + part.changed, done.live + part.live, held=done.held + part.held)
         return done._replace(uncounted=len(self.uncounted))
+
+    def _refold(self, ids: Sequence[str]) -> "Refolded":
+        """Make some records anew, in one commit."""
+
+        def decide() -> tuple[Change | None, tuple[_Prepared, dict[str, Record]]]:
+            known = {id: self.events_of(id) for id in ids}
+            prepared = self._decided(known, (), (), [])
+            return prepared.change, (prepared, self.records(known))
+
+        commit, (prepared, before) = self._call.settle(decide)
+        if not (commit and prepared.change):
+            return Refolded()
+        puts = prepared.change.puts
+        live = [one for one in puts if _is_promoted(one) and not _is_promoted(before.get(one.id))]
+        return Refolded(len(puts) + len(prepared.change.drops), len(live), held=prepared.held)
 
 
 class Refolded(NamedTuple):

@@ -3,7 +3,9 @@
 Loaded only where somebody syncs.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from copy import deepcopy
 from typing import Any
 
 from engram.ports import Ledger
@@ -68,6 +70,17 @@ class Replicas:
             former = (*known.get("former", ()), known["key"])
             known["former"] = [*dict.fromkeys(key for key in former if key != offered)]
             known["key"] = offered
+
+    @contextmanager
+    def deciding(self) -> Iterator[None]:
+        """Decide about some of them: what follows goes by it at once, and where that fails, nothing was decided."""
+        before = deepcopy(self._known)
+        try:
+            yield
+        except BaseException:
+            self._known.clear()
+            self._known.update(before)
+            raise
 
     def trust(self) -> Trust:
         """Whose word counts, as it stands."""

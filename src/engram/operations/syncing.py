@@ -170,13 +170,15 @@ def _decided(call: Call, ref: str, state: str, *, confirm: bool) -> ReplicaList:
                 f"Whose word counts is a person's decision. Its fingerprint is {mark}.",
                 "Compare it with engram replicas on that machine, and add --confirm.",
             )
-        if state != DROPPED and not fingerprint(known[fits[0]]["key"]).startswith(ref):
-            for id in fits:
-                Replicas(ledger, call.caller.owner).renew(id)
-        key = known[fits[0]]["key"]
-        same = [id for id, facts in known.items() if facts["key"] == key]
-        done = [_let_count(call, id, state) for id in same]
-        done += [_heard_anew(call, id) for id, facts in known.items() if facts.get("vouched_by") in same]
+        met = Replicas(ledger, call.caller.owner)
+        with met.deciding():
+            if state != DROPPED and not fingerprint(known[fits[0]]["key"]).startswith(ref):
+                for id in fits:
+                    met.renew(id)
+            key = known[fits[0]]["key"]
+            same = [id for id, facts in known.items() if facts["key"] == key]
+            done = [_let_count(call, id, state) for id in same]
+            done += [_heard_anew(call, id) for id, facts in known.items() if facts.get("vouched_by") in same]
     changed, live, uncounted, held = (sum(numbers) for numbers in zip(*done, strict=True))
     now = "What it says from now on waits." if state == DROPPED else "What waited for this"
     later = "" if state == DROPPED else " is taken in by the next engram sync --git or remote pull."
