@@ -17,13 +17,16 @@ from mcp import Client
 from mcp_types import CallToolResult
 
 import engram as package
+from engram.interop.observations_words import STATES, state_of
 from engram.model.answers import Answer
 from engram.model.marks import marked
+from engram.model.memory import standing
 from engram.operations import parameters as prose
 from engram.service import OPERATIONS, Engram, Operation
 from engram.surfaces.http.openapi import describe
 from engram.surfaces.http.routes import application, resources
 from engram.surfaces.mcp.compact import compact
+from engram.surfaces.mcp.pages import memory_page
 from engram.surfaces.mcp.server import build
 from engram.surfaces.mcp.tools import SHOWN
 from engram.surfaces.parsing import parameters, parse, parser_for
@@ -31,6 +34,7 @@ from engram.surfaces.render.answers import RENDERERS, render
 from engram.surfaces.render.paper import Paper
 from engram.surfaces.rewording import Tools, as_routes, reword, told
 from engram.surfaces.shapes import shape
+from evidence.repos import Repo
 from surfaces.asgi import asked
 from surfaces.driving import Driver
 
@@ -348,7 +352,7 @@ def test_the_command_answers_what_python_answers(doors: tuple[Driver, Engram], n
     answer = getattr(memory, method_of(operation))(**said)
 
     assert done.code == 0, done.err
-    assert masked(done.json) == masked(shape(answer, answer.at))
+    assert masked(done.json) == masked(shape(answer, answer.at, ""))
     assert type(answer) is typing.get_type_hints(operation.function)["return"]
     assert render(answer, Paper())
 
@@ -475,7 +479,7 @@ def test_http_answers_what_python_answers_and_what_the_openapi_says(
     answer = told(getattr(second, method_of(OPERATIONS[name]))(**said), lambda hint: as_routes(hint, name))
 
     assert status == 200, body
-    assert masked(body) == masked(json.loads(json.dumps(shape(answer, answer.at))))
+    assert masked(body) == masked(json.loads(json.dumps(shape(answer, answer.at, ""))))
     jsonschema.validate(body, answer_schema(name))
 
 
@@ -503,3 +507,49 @@ def test_http_refuses_what_python_refuses_in_the_same_words(
         getattr(second, method_of(OPERATIONS[name]))(**said)
     reword(refused.value, as_routes, name)
     assert (status, body) == (refused.value.http_status, refused.value.body())
+
+
+# Where a memory stands
+
+
+@pytest.mark.parametrize("branch", ["feature", "main"])
+def test_every_door_tells_where_a_memory_stands_as_seen_from_the_branch_of_whoever_asks(
+    engram: Driver, monkeypatch: pytest.MonkeyPatch, branch: str
+):
+    """What is remembered on a branch is live there, and staged for whoever looks from elsewhere."""
+    repo = Repo(engram.folder / "api")
+    repo.write("a.txt", "one")
+    repo.commit()
+    repo.git("switch", "-qc", "feature")
+    repo.commit("feature")
+    monkeypatch.chdir(repo.folder)
+    engram.remember("We retry five times")
+    repo.git("switch", "-q", branch)
+    with repo.open(engram.store) as memory:
+        listing = memory.list(standing=("all",))
+        one = listing.memories[0]
+        stands = standing(one, listing.at, memory.view)
+        assert (stands, one.status) == ("live" if branch == "feature" else "staged", "pending")
+        assert [found.id for found in memory.list(standing=(stands,)).memories] == [one.id]
+
+        # The command, in words and as JSON.
+        assert ("staged" in engram("list", "--standing", "all").out) == (stands == "staged")
+        assert engram("get", one.handle).out.split()[1] == stands
+        assert ("a branch that is not merged" in engram("get", one.handle).out) == (stands == "staged")
+        assert engram("get", one.handle, "--json").json["memories"][0]["standing"] == stands
+        assert engram("list", "--standing", "all", "--json").json["memories"][0]["standing"] == stands
+        # An agent's tools, in words and as JSON, its page, and the tools of another system.
+        listed = through_mcp(memory, "list", {"standing": ["all"]})
+        assert listed.structured_content["memories"][0].get("standing", "live") == stands
+        assert ("staged" in listed.content[0].text) == (stands == "staged")
+        assert (
+            through_mcp(memory, "get", {"memory": one.handle}).structured_content["memories"][0]["standing"]
+            == stands
+        )
+        assert f"- standing: {stands}\n" in memory_page(memory, one.id)
+        assert state_of(memory, one, listing.at) == STATES.get(stands, stands)
+        # HTTP.
+        assert through_http(memory, "get", {"memory": one.handle})[1]["memories"][0]["standing"] == stands
+
+        forgotten = memory.forget([one.handle]).event
+        assert f"{one.handle} is {stands}: " in engram("undo", str(forgotten)).out

@@ -407,7 +407,7 @@ def _readable(asks: Asks, id: str, *, expired: bool = False) -> Memory:
             raise absent from None
     memory = cast("Memory", answer.memories[0])
     gone = {"forgotten", "rejected"} | (set() if expired else {"expired"})
-    if standing(memory, answer.at, asks.caller.view) in gone:
+    if standing(memory, answer.at, asks.view) in gone:
         raise absent
     return memory
 

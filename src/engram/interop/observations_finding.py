@@ -89,7 +89,7 @@ def mem_search(
     hits = [hit.memory for hit in _keyed_first(asks, query, asked, found.hits) if wanted.fits(hit.memory)]
     hits = hits[: words.count(limit, 10, MOST_HITS)]
     relations = [list(verdicts(asks, memory)) for memory in hits]
-    rows = [words.row(memory, found.at) for memory in hits]
+    rows = [words.row(asks, memory, found.at) for memory in hits]
     if response_format == "compact":
         rows = [
             listed | _compact(memory, edges) for listed, memory, edges in zip(rows, hits, relations, strict=True)
@@ -218,7 +218,7 @@ def mem_get_observation(
     """Show a memory in full, by the number that mem_search gave."""
     del project
     memory, at = _fetched(asks, id)
-    listed = words.row(memory, at)
+    listed = words.row(asks, memory, at)
     lines = [
         f"#{listed['id']} [{listed['type']}] {listed['title']}",
         memory.text,

@@ -78,7 +78,7 @@ def settled(asks: Asks, memory: Memory, said: str) -> Answer:
         f"Memory #{words.number_of(memory)}: {said}",
         id=words.number_of(memory),
         sync_id=memory.id,
-        state=words.state_of(memory, asks.now),
+        state=words.state_of(asks, memory, asks.now),
         **words.due(memory),
     )
 
@@ -162,7 +162,7 @@ def _saved(asks: Asks, place: words.Place, saved: Remembered, type: str) -> Answ
         warning=waiting(asks, saved),
         id=words.number_of(memory),
         sync_id=memory.id,
-        state=words.state_of(memory, saved.at),
+        state=words.state_of(asks, memory, saved.at),
         **words.due(memory),
         truncation=measured(memory.text),
         judgment_required=bool(candidates),
@@ -225,7 +225,7 @@ def mem_update(
         warning=warning,
         id=number,
         sync_id=now.id,
-        state=words.state_of(now, asks.now),
+        state=words.state_of(asks, now, asks.now),
     )
 
 
@@ -356,7 +356,7 @@ def mem_review(
         f"Memory #{number} reviewed.",
         id=number,
         sync_id=now.id,
-        state=words.state_of(now, done.at),
+        state=words.state_of(asks, now, done.at),
         **words.due(now),
     )
 
@@ -371,7 +371,7 @@ def _to_review(asks: Asks, project: str, limit: int) -> Answer:
         listed += page.memories
     listed.sort(key=lambda memory: str(memory.stale_at))  # the longest overdue first
     names = ("id", "sync_id", "title", "type", "state", "project", "review_after")
-    rows = [words.row(memory, page.at) for memory in listed[:limit]]
+    rows = [words.row(asks, memory, page.at) for memory in listed[:limit]]
     rows = [{name: row[name] for name in names if name in row} for row in rows]
     return words.enveloped(asks, place, f"{len(listed)} need review, {len(rows)} shown.", observations=rows)
 

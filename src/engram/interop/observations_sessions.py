@@ -84,7 +84,7 @@ def mem_session_summary(
         judgment_required=False,
         id=words.number_of(saved.memory),
         sync_id=saved.memory.id,
-        state=words.state_of(saved.memory, saved.at),
+        state=words.state_of(asks, saved.memory, saved.at),
     )
 
 

@@ -148,9 +148,9 @@ def time_of(moment: datetime) -> str:
     return f"{moment:%Y-%m-%d %H:%M:%S}"
 
 
-def state_of(memory: Memory, at: datetime) -> str:
-    """active, needs_review, or the standing that keeps it out of use."""
-    stands = standing(memory, at)
+def state_of(asks: Asks, memory: Memory, at: datetime) -> str:
+    """For this caller: active, needs_review, or the standing that keeps it out of use."""
+    stands = standing(memory, at, asks.view)
     return STATES.get(stands, stands)
 
 
@@ -343,14 +343,14 @@ def require_said(**texts: str) -> None:
             raise Refused(f"{name} is required.", f"Say it in {name}.")
 
 
-def row(memory: Memory, at: datetime) -> dict[str, Any]:
+def row(asks: Asks, memory: Memory, at: datetime) -> dict[str, Any]:
     """An observation as the results of a search list it."""
     listed: dict[str, Any] = {
         "id": number_of(memory),
         "sync_id": memory.id,
         "title": title_of(memory),
         "type": type_of(memory),
-        "state": state_of(memory, at),
+        "state": state_of(asks, memory, at),
         "scope": scope_of(memory),
         "pinned": memory.pinned,
     }

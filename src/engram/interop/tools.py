@@ -26,6 +26,11 @@ class Asks(Protocol):
         ...
 
     @property
+    def view(self) -> str:
+        """The branch it is looked from; "" on the default branch and outside of git."""
+        ...
+
+    @property
     def now(self) -> datetime:
         """The moment it is."""
         ...

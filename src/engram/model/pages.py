@@ -22,15 +22,15 @@ def by_kind(memories: Iterable[Memory]) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def page(memory: Memory, now: datetime) -> str:
-    """One memory in full: what it says first, then what is known about it."""
+def page(memory: Memory, now: datetime, view: str) -> str:
+    """One memory in full, for a caller on the branch `view`: what it says first, then what is known about it."""
     about = {
         "id": memory.handle,
         "kind": memory.kind,
         "scope": str(memory.scope),
         "key": memory.key,
         "tags": ", ".join(memory.tags),
-        "standing": standing(memory, now),
+        "standing": standing(memory, now, view),
         "origin": memory.origin,
         "source": memory.source,
         "confidence": f"{memory.confidence:g}",

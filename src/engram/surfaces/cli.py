@@ -222,11 +222,12 @@ def _operate(words: list[str], screen: Screen) -> int:
             from engram.surfaces.commands.views import with_views  # noqa: PLC0415 - start-up
 
             answer = with_views(engram, answer)
-        _show(answer, screen, quiet=name in ("export", "fetch", "rescue") and asked["path"] == "-", notices=notices)
+        quiet = name in ("export", "fetch", "rescue") and asked["path"] == "-"
+        _show(answer, engram.view, screen, quiet=quiet, notices=notices)
         asking = name == "verify" and not answer.event and not screen.json and engram.caller.human
         if asking and _at_a_terminal() and _can_be_pinned(answer) and _agreed():
             answer = engram.ask(name, **{**asked, "repin": True, "confirm": True})
-            _show(answer, screen)
+            _show(answer, engram.view, screen)
         return _exit_code(answer)
 
 
@@ -309,6 +310,7 @@ def _exit_code(answer: object) -> int:
 
 def _show(
     answer: Any,  # noqa: ANN401 - any answer
+    view: str,
     screen: Screen,
     *,
     quiet: bool = False,
@@ -325,12 +327,12 @@ def _show(
 
         told = {"warnings": [each._asdict() for each in notices]} if notices else {}
         with _telling():
-            print(json.dumps(shape(answer, answer.at) | told, ensure_ascii=False, indent=2))
+            print(json.dumps(shape(answer, answer.at, view) | told, ensure_ascii=False, indent=2))
         return
     from engram.surfaces.render.answers import render  # noqa: PLC0415 - start-up
     from engram.surfaces.render.paper import at_hand  # noqa: PLC0415 - start-up
 
-    if text := render(answer, at_hand(explain=screen.explain)):
+    if text := render(answer, at_hand(explain=screen.explain, view=view)):
         with _telling():
             print(text)
 

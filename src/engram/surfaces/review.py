@@ -93,7 +93,7 @@ class _Walk:
         self._engram, self._scope, self._ask, self._say = engram, scope, ask, say
         self._skipped: set[str] = set()
         self._decided: list[int] = []  # the events of this walk, so that undo takes back nothing else
-        self._paper = at_hand()
+        self._paper = at_hand(view=engram.view)
 
     def run(self) -> int:
         try:

@@ -76,7 +76,7 @@ def _attaching(opens: Callable[[Request], Engram], said: Said) -> Handler:
             with anyio.CancelScope(shield=True):
                 await anyio.to_thread.run_sync(incoming.close)
         headers = {"Cache-Control": "no-store", "ETag": f'"{answer.memory.revision}"'}
-        return JSONResponse(shape(answer, answer.at), headers=headers)
+        return JSONResponse(shape(answer, answer.at, engram.view), headers=headers)
 
     return attach
 

@@ -156,12 +156,12 @@ def _arguments(operation: Operation, example: str) -> dict[str, Any]:
         return {}
     taken = {each.name: each.default for each in parameters(operation)}
     told = {name: value for name, value in found.items() if name in taken and value != taken[name]}
-    return {} if "-" in told.values() else shape({name.removesuffix("_"): told[name] for name in told}, AT)
+    return {} if "-" in told.values() else shape({name.removesuffix("_"): told[name] for name in told}, AT, "")
 
 
 def answered(kind: Any) -> Any:  # noqa: ANN401 - a type, and JSON
     """An answer of a type, as JSON."""
-    return shape(_one(kind), AT)
+    return shape(_one(kind), AT, "")
 
 
 def _one(kind: Any) -> Any:  # noqa: ANN401, PLR0911 - a type, and one of it; a line for each sort

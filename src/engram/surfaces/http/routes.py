@@ -101,7 +101,7 @@ def _answer(engram: Engram, resource: Resource, said: Mapping[str, Any]) -> Resp
     headers = {"Cache-Control": "no-store"}
     if (memory := _about(found, resource)) is not None:
         headers["ETag"] = f'"{memory.revision}"'
-    return JSONResponse(shape(found, found.at), headers=headers)
+    return JSONResponse(shape(found, found.at, engram.view), headers=headers)
 
 
 def _about(found: object, resource: Resource) -> Memory | None:

@@ -57,6 +57,11 @@ class Watching:
         return self._asks.caller
 
     @property
+    def view(self) -> str:
+        """The branch it is looked from."""
+        return self._asks.view
+
+    @property
     def now(self) -> datetime:
         """The moment it is."""
         return self._asks.now

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from engram.model import answers as a
 from engram.model.evidence import Check, told, verdict_of
@@ -20,22 +20,30 @@ POINTING = ("amends", "replaced_by")
 """Fields of a full record that name another memory."""
 
 
-def compact(answer: Any, reader: str = "") -> dict[str, Any]:  # noqa: ANN401 - any answer
+class _Look(NamedTuple):
+    """When a memory is looked at, by which owner, and from which branch."""
+
+    at: datetime
+    reader: str
+    view: str
+
+
+def compact(answer: Any, reader: str = "", view: str = "") -> dict[str, Any]:  # noqa: ANN401 - any answer
     """The structured form of an answer: lists are rows, single memories are whole.
 
-    A memory that is not of the owner `reader` says whose it is.
+    A memory that is not of the owner `reader` says whose it is; where it stands is told for the branch `view`.
     """
-    at: datetime = answer.at
+    look = _Look(answer.at, reader, view)
     if isinstance(answer, a.Recalled):
-        return _recalled(answer, reader)
+        return _recalled(answer, look)
     if isinstance(answer, a.Shown):
         around = [
-            {side: _part(getattr(line, side), at, reader) for side in ("before", "after")} for line in answer.around
+            {side: _part(getattr(line, side), look) for side in ("before", "after")} for line in answer.around
         ]
         checks = answer.evidence or [()] * len(answer.memories)
         pairs = zip(answer.memories, checks, strict=True)
         told = [
-            whole(one, at, reader)
+            _whole(one, look)
             | {name: answer.handles[id] for name in POINTING if (id := getattr(one, name)) in answer.handles}
             | _evidence(found)
             | _judged(answer.marks.get(one.id, ()))
@@ -44,12 +52,12 @@ def compact(answer: Any, reader: str = "") -> dict[str, Any]:  # noqa: ANN401 - 
         return {"memories": told, **({"around": around} if around else {})}
     if isinstance(answer, a.Brief):
         return {"text": answer.text, **_without_empty({"tokens": answer.tokens, "left_out": answer.left_out})}
-    said = {name: _part(value, at, reader) for name, value in answer._asdict().items() if name != "at"}
+    said = {name: _part(value, look) for name, value in answer._asdict().items() if name != "at"}
     first = next(iter(said))  # what the answer is about is said even where it is nothing
     return {first: said[first], **_without_empty(said)}
 
 
-def row(memory: Memory, at: datetime, reader: str = "") -> dict[str, Any]:
+def _row(memory: Memory, look: _Look) -> dict[str, Any]:
     """A memory in a list: enough to know whether to read it, and all of it where it is short."""
     said = memory.text
     shown: dict[str, Any] = {"id": memory.handle or memory.id, "kind": memory.kind, "scope": str(memory.scope)}
@@ -62,7 +70,7 @@ def row(memory: Memory, at: datetime, reader: str = "") -> dict[str, Any]:
         shown["more"] = tokens(said)
     if memory.key:
         shown["key"] = memory.key
-    stands = standing(memory, at)
+    stands = standing(memory, look.at, look.view)
     if stands != "live":
         shown["standing"] = stands
     if stands == "pending" and memory.held_for:
@@ -70,17 +78,17 @@ def row(memory: Memory, at: datetime, reader: str = "") -> dict[str, Any]:
     shown["created"] = memory.created_at.date().isoformat()
     if memory.verified_at:
         shown["verified"] = memory.verified_at.date().isoformat()
-    return shown | _whose(memory, reader)
+    return shown | _whose(memory, look.reader)
 
 
-def whole(memory: Memory, at: datetime, reader: str = "") -> dict[str, Any]:
+def _whole(memory: Memory, look: _Look) -> dict[str, Any]:
     """A memory in full, without what is empty and without bookkeeping."""
-    said = {name: value for name, value in shape(memory, at).items() if name not in QUIET}
+    said = {name: value for name, value in shape(memory, look.at, look.view).items() if name not in QUIET}
     return {
         "id": memory.handle or memory.id,
         **_without_empty(said),
         "full_id": memory.id,
-        **_whose(memory, reader),
+        **_whose(memory, look.reader),
     }
 
 
@@ -89,10 +97,10 @@ def _whose(memory: Memory, reader: str) -> dict[str, Any]:
     return {"by": name} if name else {}
 
 
-def _recalled(answer: a.Recalled, reader: str) -> dict[str, Any]:
+def _recalled(answer: a.Recalled, look: _Look) -> dict[str, Any]:
     hits = [
         {
-            **row(hit.memory, answer.at, reader),
+            **_row(hit.memory, look),
             "score": round(hit.score, 3),
             "relevance": round(hit.relevance, 2),
             **_evidence(hit.evidence),
@@ -120,14 +128,14 @@ def _judged(marks: Sequence[str]) -> dict[str, Any]:
     return {"relations": [*marks]} if marks else {}
 
 
-def _part(value: Any, at: datetime, reader: str) -> Any:  # noqa: ANN401 - any part of an answer
+def _part(value: Any, look: _Look) -> Any:  # noqa: ANN401 - any part of an answer
     if isinstance(value, Memory):
-        return row(value, at, reader)
+        return _row(value, look)
     if isinstance(value, tuple) and not hasattr(value, "_asdict"):
-        return [_part(one, at, reader) for one in value]
+        return [_part(one, look) for one in value]
     if hasattr(value, "_asdict"):
-        return _without_empty({name: _part(one, at, reader) for name, one in value._asdict().items()})
-    shaped = shape(value, at)
+        return _without_empty({name: _part(one, look) for name, one in value._asdict().items()})
+    shaped = shape(value, look.at, look.view)
     return _without_empty(shaped) if isinstance(shaped, Mapping) else shaped
 
 

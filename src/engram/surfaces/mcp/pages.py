@@ -34,7 +34,7 @@ def facts_page(asks: Asks) -> str:
 def memory_page(asks: Asks, id: str) -> str:
     """One memory in full."""
     shown = asks.ask("get", id)
-    return marked(page(shown.memories[0], shown.at))
+    return marked(page(shown.memories[0], shown.at, asks.view))
 
 
 def project_page(asks: Asks, name: str) -> str:

@@ -83,9 +83,10 @@ class Native:
             said["limit"] = min(limit, MOST)
         answer = asks.ask(self.name, **said)
         warnings = [f"{each.message} {each.hint}".rstrip() for each in asks.notices()]
-        told = render(answer, Paper(WIDTH, says=lambda hint: asks.says(hint, self.name), reader=asks.caller.owner))
+        reader, view = asks.caller.owner, asks.view
+        told = render(answer, Paper(WIDTH, says=lambda hint: asks.says(hint, self.name), reader=reader, view=view))
         text = "\n\n".join([self._framed(told), *(f"Warning: {each}" for each in warnings)])
-        return Answer(text, compact(answer, asks.caller.owner) | ({"warnings": warnings} if warnings else {}))
+        return Answer(text, compact(answer, reader, view) | ({"warnings": warnings} if warnings else {}))
 
     def _framed(self, told: str) -> str:
         """What is told between the marks; what only names memories beside what was done has none of them in it."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from engram.model import answers as a
 from engram.model.event import Event
-from engram.model.memory import Memory, standing
+from engram.model.memory import Memory
 from engram.surfaces.render import assets, look, store, sync, team, work
 from engram.surfaces.render.paper import (
     USUAL,
@@ -197,7 +197,7 @@ def _shown(answer: a.Shown, paper: Paper) -> Iterator[str]:
 
 
 def _full(memory: Memory, at: datetime, paper: Paper, handles: Mapping[str, str]) -> Iterator[str]:
-    stands = standing(memory, at)
+    stands = paper.standing(memory, at)
     shown = paper.good(stands) if stands == "live" else paper.warn(stands)
     yield f"{paper.bold(memory.handle)}  {shown}  {paper.dim(f'{memory.kind} · {memory.scope} · {memory.id}')}"
     yield from (f"  {plain(line)}" for line in memory.text.splitlines())
@@ -206,7 +206,7 @@ def _full(memory: Memory, at: datetime, paper: Paper, handles: Mapping[str, str]
         "key": memory.key,
         "tags": ", ".join(memory.tags),
         "amends": handles.get(memory.amends, memory.amends),
-        "held": HELD[memory.held_for] if memory.status == "pending" else "",
+        "held": HELD[memory.held_for] if stands in ("pending", "staged") else "",
         "branch": plain(memory.branch.rpartition("#")[2]),
         "origin": f"{memory.origin}, {memory.source}, learned by {memory.learned_by}",
         "confidence": f"{memory.effective_confidence(at):.2f} now, {memory.confidence:.2f} when learned",
@@ -375,7 +375,7 @@ def _undone(answer: a.Undone, paper: Paper) -> Iterator[str]:
         yield f"{paper.good('↶')} Took back {paper.bold(event.action)} (event {event.seq}){did and f': {did}'}"
     for memory in answer.memories[:MOST_LINES]:
         text = cut(memory.text, paper.width - 30)
-        yield f"  {paper.bold(memory.handle)} is {standing(memory, answer.at)}: {text}"
+        yield f"  {paper.bold(memory.handle)} is {paper.standing(memory, answer.at)}: {text}"
     if (more := max(len(answer.events), len(answer.memories)) - MOST_LINES) > 0:
         yield paper.dim(f"  and {more} more")
     yield paper.dim(f"  Do it again: {answer.again}")

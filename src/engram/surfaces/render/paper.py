@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from typing import NamedTuple, TextIO
 
 from engram.model.marks import UNSEEN
-from engram.model.memory import Memory, standing, voice
+from engram.model.memory import Memory, Standing, standing, voice
 
 WIDEST_ROW = 240
 """Columns that a line about one memory takes at most, also where nothing else limits it: the rest `get` tells."""
@@ -31,7 +31,12 @@ class Paper(NamedTuple):
     explain: bool = False
     says: Callable[[str], str] = str  # puts the commands of a hint into the words of whoever reads it
     reader: str = ""  # the owner who reads it
+    view: str = ""  # the branch that they stand on
     folds: bool = False  # what is wider goes on below: a terminal would break it within a word
+
+    def standing(self, memory: Memory, at: datetime) -> Standing:
+        """Where a memory stands at a moment, for whoever reads this."""
+        return standing(memory, at, self.view)
 
     def voice(self, memory: Memory) -> str:
         """Whose word a memory is, for whoever reads this."""
@@ -74,10 +79,10 @@ class Paper(NamedTuple):
         return self.paint(text, "31")
 
 
-def at_hand(*, explain: bool = False) -> Paper:
+def at_hand(*, explain: bool = False, view: str = "") -> Paper:
     """The paper that standard output is: colour and a width only where a person looks at a terminal."""
     columns = _columns()
-    return Paper(columns, is_colourful(sys.stdout), explain, folds=columns < UNCUT)
+    return Paper(columns, is_colourful(sys.stdout), explain, view=view, folds=columns < UNCUT)
 
 
 def _columns() -> int:
@@ -282,7 +287,7 @@ def rows(memories: Iterable[Memory], at: datetime, paper: Paper) -> Iterator[str
     """Memories a line each: handle, kind, standing if not live, age, who said it if another did, what it says."""
     lines = []
     for memory in memories:
-        stands = standing(memory, at)
+        stands = paper.standing(memory, at)
         state = "" if stands == "live" else stands
         pin = "★ " if memory.pinned else ""
         whose = "" if memory.owner == paper.reader else f"({paper.voice(memory)}) "

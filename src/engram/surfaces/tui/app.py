@@ -108,7 +108,7 @@ class MemoryPage(Screen[None]):
         engram = cast("Twin", self.app).engram
         self._width = self.app.size.width
         width = max(self._width - 10, 40)
-        paper = Paper(width, colour=True)
+        paper = Paper(width, colour=True, view=engram.view)
         try:
             shown = engram.get(self._ref, around=2)
             self.memory = shown.memories[0]

@@ -121,7 +121,7 @@ class Pane(Vertical):
 
     def paper(self) -> Paper:
         """What is written on, as wide as the right half."""
-        return Paper(max(self.query_one(".about").size.width - 4, 30), colour=True)
+        return Paper(max(self.query_one(".about").size.width - 4, 30), colour=True, view=self.engram.view)
 
     def fill(self, options: list[Option], empty: str, key: str = "") -> None:
         """Put these lines in the place of those there are, and stand where one stood."""

@@ -77,7 +77,7 @@ def show(asked: Asked) -> Response:
         verdicts={check.verdict for check in checks},
         marks=shown.marks.get(memory.id, ()),
         around=shown.around[0],
-        raw=json.dumps(shape(memory, shown.at), indent=2, ensure_ascii=False),
+        raw=json.dumps(shape(memory, shown.at, asked.engram.view), indent=2, ensure_ascii=False),
         error=None,
         **values,
     )
