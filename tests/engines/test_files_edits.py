@@ -604,6 +604,21 @@ def test_a_history_that_is_gone_leaves_every_memory_as_the_registry_has_it(folde
     again.close()
 
 
+@pytest.mark.parametrize("held_for", ["untrusted_origin", "deleted_branch", "unmerged_branch", "review_all"])
+def test_a_history_that_is_gone_leaves_the_reason_for_which_a_memory_waits(folder, held_for):
+    branch = "acme/api feature" if held_for == "unmerged_branch" else ""
+    waiting = memory("waits", text="The cache is in ram", status="pending", held_for=held_for, branch=branch)
+    engine = opened(folder)
+    engine.commit(change(waiting, batch="more"))
+    engine.close()
+    (folder / "events.jsonl").unlink()
+    shutil.rmtree(folder.parent / "cache")
+    engine = opened(folder)
+
+    assert {each.held_for for each in everything(engine) if each.id == "waits"} == {held_for}
+    engine.close()
+
+
 @pytest.mark.parametrize("marked", [True, False])
 def test_a_registry_brought_back_from_an_older_copy_takes_nothing_newer_away(folder, marked):
     older = (folder / HERE).read_text()

@@ -184,7 +184,7 @@ def test_a_log_of_sqlite_that_was_deleted_takes_no_more_than_it_held_and_leaves_
 
 
 def emptied_log(place: str) -> tuple[int, ...]:
-    """Bring what the log of a SQLite file holds into the file itself: nothing is busy, nothing is left in the log."""
+    """Bring what the log of a SQLite file holds into the file itself: nothing is busy or left in the log."""
     db = apsw.Connection(place)
     try:
         db.set_busy_timeout(5000)

@@ -18,6 +18,8 @@ from typing import Any
 import pytest
 
 import engram
+from engines.samples import everything
+from engines.stores import open_files
 from engram.errors import EngramError, Invalid
 from engram.interop import forms, streams
 from engram.interop.forms import foreign_id, known_forms
@@ -596,6 +598,36 @@ def test_what_waits_in_a_queue_waits_here_whatever_its_envelope_says(world: Worl
 
     (waits,) = [one for one in world.everything().values() if one.text == "My passport is in the safe"]
     assert waits.status == "pending"
+
+
+@pytest.mark.parametrize(
+    ("reason", "held_for"),
+    [
+        ("people needs review", "curated_kind"),
+        ("flagged for review at capture", "curated_kind"),
+        ("conflict with existing memory", "conflict"),
+        ("would edit: edits_curated_node", "edits_curated_node"),
+        ("untrusted_origin", "untrusted_origin"),
+        ("low confidence", "review_all"),
+        ("sensitive", "review_all"),
+    ],
+)
+@pytest.mark.parametrize("nested", [True, False])
+def test_a_reason_of_another_queue_means_the_same_whether_its_store_is_opened_or_taken_in(
+    world: World, tmp_path: Path, reason: str, held_for: str, nested: bool
+):
+    folder = stores.memory_v1(tmp_path / "store", stores.items())
+    said = {"routing": {"reason": reason}} if nested else {"memory": {}, "reason": reason}
+    (folder / "queue" / "mem-0009.json").write_text(json.dumps(said))
+    world.person.import_(str(folder), trust=True)
+    for each in [folder, *folder.rglob("*")]:
+        each.chmod(0o700 if each.is_dir() else 0o600)
+    engine = open_files(folder)
+    opened = {one.text: one.held_for for one in everything(engine) if isinstance(one, Memory)}
+    engine.close()
+
+    assert opened["My handle is alexr"] == held_for
+    assert {one.text: one.held_for for one in world.everything().values()}["My handle is alexr"] == held_for
 
 
 def test_a_chunk_cannot_name_a_file_elsewhere(world: World, tmp_path: Path):

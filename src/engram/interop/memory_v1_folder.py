@@ -16,8 +16,18 @@ from engram.interop import theirs
 from engram.interop.forms import HEAD, Foreign, Form, Problem, Source, foreign_id
 from engram.interop.memory_v1 import KINDS
 from engram.interop.writing import File, Folder, Stock, Tally, Writer
-from engram.model.items import LATER, TWELVE, Style, print_record, read_item, read_record, record_of
-from engram.model.memory import CURATED, HeldFor, Memory, standing
+from engram.model.items import (
+    LATER,
+    TWELVE,
+    Style,
+    hold_of,
+    print_record,
+    read_item,
+    read_record,
+    reason_in,
+    record_of,
+)
+from engram.model.memory import CURATED, Memory, standing
 from engram.model.pages import by_kind, one_line
 from engram.model.record import replace
 from engram.model.refs import handle_number, print_handle
@@ -185,8 +195,7 @@ def _foreign(block: _Block, folder: str, named: dict[str, str], now: datetime) -
         if memory.status != "rejected" and not memory.replaced_by:
             memory = replace(memory, forgotten_at=memory.updated_at)
     if memory.status == "pending":
-        memory = replace(memory, held_for=memory.held_for if reason is None else _held_for(reason))
-        memory = replace(memory, held_for=memory.held_for or "review_all")
+        memory = replace(memory, held_for=hold_of(reason or "") or memory.held_for or "review_all")
     changes: dict[str, Any] = {"id": _id_of(item.handle, memory, named=item.named)}
     if memory.replaced_by:
         changes["replaced_by"] = named.get(memory.replaced_by, memory.replaced_by)
@@ -216,22 +225,10 @@ def _reason(folder: str, handle: str) -> str | None:
     if handle_number("memory", handle) is None:
         return None
     try:
-        with open(os.path.join(folder, "queue", f"{handle}.json"), encoding="utf-8") as file:
-            envelope = json.loads(file.read(LARGEST_ENVELOPE))
-    except (OSError, ValueError, RecursionError):
+        with open(os.path.join(folder, "queue", f"{handle}.json"), "rb") as file:
+            return reason_in(file.read(LARGEST_ENVELOPE))
+    except OSError:
         return None
-    outer = envelope if isinstance(envelope, dict) else {}
-    routing = outer.get("routing")
-    said = (routing if isinstance(routing, dict) else outer).get("reason")
-    return said if isinstance(said, str) else ""
-
-
-def _held_for(reason: str) -> HeldFor:
-    if "conflict" in reason:
-        return "conflict"
-    if "edits_curated_node" in reason:
-        return "edits_curated_node"
-    return "curated_kind" if "needs review" in reason or reason == "curated_kind" else "review_all"
 
 
 # writing

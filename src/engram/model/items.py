@@ -4,18 +4,19 @@ What the twelve keys tell is never said twice: a further field of ours stands on
 what its twelve keys imply. Keys of other programs are kept as they are.
 """
 
+import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
 from engram.errors import EngramError, Invalid
 from engram.model.codec import Document, decode, encode
 from engram.model.event import BOOKKEEPING
 from engram.model.hashing import sha256
 from engram.model.limits import EARLIEST, parse_decay, print_time
-from engram.model.memory import CURATED, Memory, Standing, standing
+from engram.model.memory import CURATED, HeldFor, Memory, Standing, standing
 from engram.model.record import replace
 from engram.model.refs import handle_number
 from engram.model.scalars import (
@@ -63,6 +64,17 @@ STATUS: Mapping[Standing, str] = {
 AGES = ("pending", "promoted", "stale")
 """The statuses a promoted memory goes through by the mere passing of time."""
 
+_REASONS: Mapping[str, HeldFor] = {
+    **{code: code for code in get_args(HeldFor)},
+    "unmerged_branch": "",  # of which branch, no envelope says
+    "flagged for review at capture": "curated_kind",
+}
+_PARTS_OF_REASONS: tuple[tuple[str, HeldFor], ...] = (
+    ("conflict", "conflict"),
+    ("edits_curated_node", "edits_curated_node"),
+    ("needs review", "curated_kind"),
+)
+
 _DATE = re.compile(r"(\d{4}-\d\d-\d\d)(?:[T ]00:00(?::00(?:\.0+)?)?(?:Z|\+00:00)?)?")
 
 
@@ -108,6 +120,31 @@ def record_of(memory: Memory, handle: str, now: datetime) -> dict[str, Any]:
         "risk_tier": memory.tier,
         "dest": dest if memory.status == "promoted" else None,
     }
+
+
+# the queue
+
+
+def reason_in(envelope: str | bytes) -> str | None:
+    """Why an envelope of the queue says that its memory waits, in its own words; None where it is no JSON.
+
+    Both forms are read: with the reason under `routing`, and beside the memory.
+    """
+    try:
+        told = json.loads(envelope)
+    except (ValueError, RecursionError):
+        return None
+    outer = told if isinstance(told, dict) else {}
+    routing = outer.get("routing")
+    reason = (routing if isinstance(routing, dict) else outer).get("reason")
+    return reason if isinstance(reason, str) else ""
+
+
+def hold_of(reason: str) -> HeldFor:
+    """What such a reason is among ours; "" where it says nothing. What nobody here knows waits for a person too."""
+    if reason in _REASONS:
+        return _REASONS[reason]
+    return next((hold for part, hold in _PARTS_OF_REASONS if part in reason), "review_all")
 
 
 # writing

@@ -12,9 +12,9 @@ from engram.engines.files.folder import AUDIT, DONE, LOG, QUEUE, REGISTRY, SNAPS
 from engram.engines.files.history import Line, State, Step
 from engram.engines.files.problem import Unreadable
 from engram.engines.files.registry import FENCE, clean, read_registry
-from engram.model.items import record_of
+from engram.model.items import hold_of, reason_in, record_of
 from engram.model.limits import print_time
-from engram.model.memory import CURATED, Memory
+from engram.model.memory import CURATED, HeldFor, Memory
 from engram.model.pages import one_line
 from engram.model.refs import print_handle
 
@@ -246,17 +246,9 @@ def _enveloped(known: bytes | None, memory: Memory, handle: str, now: datetime) 
     return (json.dumps(told, ensure_ascii=False, indent=2) + "\n").encode()
 
 
-def held_for(folder: Folder, handle: str) -> str:
+def held_for(folder: Folder, handle: str) -> HeldFor:
     """Why another program holds a memory, in our words; "" where it does not say."""
-    content = folder.read(QUEUE, f"{handle}.json")
-    try:
-        told = json.loads(content) if content else {}
-        reason = str(told.get("routing", told).get("reason", ""))
-    except (ValueError, AttributeError):
-        return ""
-    if reason in ("curated_kind", "conflict", "edits_curated_node"):
-        return reason
-    return "conflict" if "conflict" in reason else "curated_kind" if reason else ""
+    return hold_of(reason_in(folder.read(QUEUE, f"{handle}.json") or b"") or "")
 
 
 # the audit trail
