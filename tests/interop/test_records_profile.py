@@ -600,10 +600,14 @@ def test_what_a_person_approved_is_not_superseded_by_an_agent(alex, world):
     assert "superseded_by" not in alex("get_memory", id=kept.id)
 
 
-def test_superseding_again_with_the_same_words_changes_nothing(alex):
+def test_superseding_again_with_the_same_words_is_counted_and_changes_nothing_else(alex, world):
     old = stored(alex)
     said = STORE | {"content": "A bot releases", "supersedes": [old]}
-    assert alex("supersede_memory", **said) == alex("supersede_memory", **said)
+    first = alex("supersede_memory", **said)
+    before = len(world.events())
+    assert alex("supersede_memory", **said) == first
+    (event,) = world.events()[before:]
+    assert [(edit.id, edit.field) for edit in event.payload.edits] == [(first["id"], "seen")]
 
 
 def test_a_trial_of_superseding_only_says_what_it_would_do(alex, world):

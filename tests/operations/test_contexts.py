@@ -111,6 +111,7 @@ def test_a_larger_budget_never_holds_less(world):
     fill(world)
     sizes = [len(world.agent.context(budget=budget).included) for budget in range(60, 1500, 60)]
     assert all(one <= two for one, two in pairwise(sizes))
+    assert 0 < sizes[0] < sizes[-1] <= len(world.agent.context(budget=4000).included)
 
 
 def test_an_empty_store_gives_an_empty_context(world):

@@ -188,9 +188,14 @@ def test_what_comes_first_is_kept_when_room_is_scarce():
 
 
 def test_the_same_input_gives_the_same_bytes():
-    sections = [Section("Recent", many("One text", "Another text"))]
+    one, two = many("One text", "Another text", tags=("deploy", "api", "friday"))
 
-    assert brief(sections, budget=300, now=NOW) == brief(sections, budget=300, now=NOW)
+    assert brief([Section("Recent", [one, two])], budget=300, now=NOW).text == (
+        f"{BEGIN}\n{NOTE}\n## Recent\n"
+        "- One text [mem-0001, fact, inferred for alex, 30d old]\n"
+        "- Another text [mem-0002, fact, inferred for alex, 30d old]\n"
+        f"{END}"
+    )
 
 
 # --- no text is more than a text ---

@@ -449,7 +449,10 @@ def test_relevance_tells_the_answer_from_the_rest(knowing: World):
 
 
 def test_the_same_question_has_the_same_answer(knowing: World):
-    assert knowing.person.recall("deploy day") == knowing.person.recall("deploy day")
+    answer = knowing.person.recall("deploy day")
+
+    assert texts(answer)[0] == NOTES[0]
+    assert knowing.person.recall("deploy day") == answer
 
 
 def test_a_megabyte_is_a_question_for_the_model_too(knowing: World):
