@@ -20,6 +20,7 @@ from engram.surfaces.tui.app import MemoryPage, Twin
 from engram.surfaces.tui.command import run
 from engram.surfaces.tui.dialogs import Keys, Line, Words
 from engram.surfaces.tui.panes import Rows
+from evidence.repos import Repo
 from surfaces.driving import at_terminal, child
 
 NAME = "My legal name is Alex"
@@ -182,6 +183,32 @@ def test_a_memory_is_worded_anew_and_then_approved(memory: Engram):
     driven(memory, drive)
     assert memory.get("mem-0002").memories[0].text == "The port of the database is 5433 on staging"
     assert standing(memory, "mem-0002") == "live"
+
+
+def test_a_memory_that_is_worded_anew_on_its_branch_waits_for_the_merge_still(tmp_path: Path):
+    repo = Repo(tmp_path / "api")
+    repo.commit()
+    repo.git("switch", "-qc", "feature")
+    repo.commit("feature")
+
+    async def drive(pilot: Pilot[None], app: Twin) -> None:
+        await pilot.press("2")
+        await pilot.pause(0.5)
+        app.pane.focus_list()
+        await pilot.press("e")
+        await pilot.pause()
+        app.screen.query_one(TextArea).text = "We retry six times"
+        await pilot.press("ctrl+s")
+        await pilot.pause(0.2)
+
+    with repo.open(tmp_path / "store.db") as memory:
+        memory.remember("We retry five times")
+        driven(memory, drive)
+
+        one = memory.get("mem-0001").memories[0]
+        assert one.text == "We retry six times"
+        assert (one.status, one.held_for) == ("pending", "unmerged_branch")
+        assert one.branch.endswith("#feature")
 
 
 def test_who_edits_goes_on_at_the_end_of_the_text(memory: Engram):
