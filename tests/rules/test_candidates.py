@@ -270,3 +270,21 @@ def test_two_words_of_five_and_another_number_are_enough_to_be_at_odds():
 
     assert clashing([one, other]) == [(one, other)]
     assert clashing([one, memory("Alpha theta kappa sigma lambda 20", "b")]) == []
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("The release train leaves at 10:00", "The release train leaves at 11:00"),
+        ("We deploy on Wednesdays", "We deploy on Fridays"),
+        ("Use Redis for the queue", "Use RabbitMQ for the queue"),
+    ],
+)
+@pytest.mark.parametrize(
+    "titles", [("", ""), ("Habit", "Habit"), ("Habit", "Habit of ours"), ("", "Habit"), ("One", "Other")]
+)
+def test_titles_hide_nothing_that_the_texts_say_differently(old, new, titles):
+    one, other = (memory(text, id, summary=title) for text, id, title in zip((new, old), "ab", titles, strict=True))
+
+    assert suspicion(one, other) is not None
+    assert clashing([one, other]) == [(one, other)]

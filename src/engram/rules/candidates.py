@@ -98,14 +98,26 @@ def clashing(memories: Sequence[Memory]) -> list[tuple[Memory, Memory]]:
     It is the plain part of a suspicion: another value or another word, and never mere likeness. What differs like
     that from more than two others is one of a list, and no rival of any. The first forty are compared.
     """
-    topics = [(memory, frozenset(topic(memory))) for memory in memories[:MOST_COMPARED]]
+    about = [(memory, _topics(memory)) for memory in memories[:MOST_COMPARED]]
     pairs = [
         (one, other)
-        for (one, mine), (other, theirs) in itertools.combinations(topics, 2)
-        if one.scope == other.scope and _overlap(mine, theirs) >= SHARED_BESIDE_VALUES and _differs(one, other)
+        for (one, mine), (other, theirs) in itertools.combinations(about, 2)
+        if one.scope == other.scope and _meet(mine, theirs) and _differs(one, other)
     ]
     rivals = Counter(memory.id for pair in pairs for memory in pair)
     return [pair for pair in pairs if all(rivals[memory.id] <= MOST_RIVALS for memory in pair)]
+
+
+def _topics(memory: Memory) -> tuple[frozenset[str], ...]:
+    """What a memory is about, by its title and, where that is a summary, by its text as well."""
+    named = [topic(memory), *([_topic(_beginning(memory.text))] if memory.summary else [])]
+    return tuple(map(frozenset, named))
+
+
+def _meet(mine: tuple[frozenset[str], ...], theirs: tuple[frozenset[str], ...]) -> bool:
+    """Whether titles or texts share enough to look at both."""
+    ends = (mine[0], theirs[0]), (mine[-1], theirs[-1])
+    return any(_overlap(*pair) >= SHARED_BESIDE_VALUES for pair in ends)
 
 
 def _overlap(mine: frozenset[str], theirs: frozenset[str]) -> float:
@@ -116,8 +128,7 @@ def _overlap(mine: frozenset[str], theirs: frozenset[str]) -> float:
 def _differs(new: Memory, other: Memory) -> bool:
     if new.id == other.amends or other.id == new.amends:
         return False
-    said = _compare(new, other)
-    return bool(said.contradiction or (said.changed and said.by_words) or said.other_word)
+    return _compare(new, other).differs
 
 
 class _Compared(NamedTuple):
@@ -130,16 +141,31 @@ class _Compared(NamedTuple):
     by_words: bool = False  # enough is in common to ask whether both hold
     other_word: str = ""
 
+    @property
+    def differs(self) -> bool:
+        """Whether one thing of one topic is said differently, and not only something like it."""
+        return bool(self.contradiction or (self.changed and self.by_words) or self.other_word)
+
 
 def _compare(new: Memory, other: Memory) -> _Compared:
-    mine, theirs = frozenset(topic(new)), frozenset(topic(other))
-    common = mine & theirs
-    share = _overlap(mine, theirs)
+    """By their titles first; a summary says what a text is about, and seldom in what two of them differ."""
+    named = _beside(new, other, _title(new), _title(other))
+    if named.differs or not (new.summary or other.summary):
+        return named
+    said = _beside(new, other, _beginning(new.text), _beginning(other.text))
+    return said if said.differs or (said.by_words and not named.by_words) else named
+
+
+def _beside(new: Memory, other: Memory, mine: str, theirs: str) -> _Compared:
+    """Two memories by one way of naming what each is about."""
+    here, there = frozenset(_topic(mine)), frozenset(_topic(theirs))
+    common = here & there
+    share = _overlap(here, there)
     if share >= OPPOSED and (why := contradiction(other.text, new.text)):
         return _Compared(common, share, why)
     changed = _changed_value(other.text, new.text)
-    by_words = _enough(common, share, len(mine | theirs), changed=bool(changed)) and not _apart(new, other)
-    differing = other_word(_title(other), _title(new)) if common else ""
+    by_words = _enough(common, share, len(here | there), changed=bool(changed)) and not _apart(mine, theirs)
+    differing = other_word(theirs, mine) if common else ""
     return _Compared(common, share, "", changed, by_words, differing)
 
 
@@ -203,12 +229,11 @@ def _enough(common: frozenset[str], share: float, all_of_them: int, *, changed: 
     return share >= (SHARED_BESIDE_VALUES if changed else SHARED)
 
 
-def _apart(new: Memory, other: Memory) -> bool:
+def _apart(*titles: str) -> bool:
     """Whether each begins with a word that the other does not say in any form: the same is said of two things.
 
     What is said of all, of none or of one alone is said of other things too.
     """
-    titles = [_title(new), _title(other)]
     if any(title.partition(" ")[0].casefold() in _all_or_none() for title in titles):
         return False
     mine, theirs = map(_telling, titles)
