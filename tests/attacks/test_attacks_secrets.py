@@ -33,6 +33,14 @@ def everything(folder: Path, *but: str) -> bytes:
     return b" ".join([names.encode(), *packed, *(path.read_bytes() for path in files)])
 
 
+REFUSED = [
+    *((word, 2) for word in ("remember", "session", "remember", "projects", "attach", "attach")),
+    ("get", 3),
+    ("nonsense", 2),
+]
+"""What the command refuses, in this order: a scope, a name or a file with a credential, and what is not there."""
+
+
 @pytest.mark.parametrize("store", ["sqlite", "files"])
 def test_a_credential_is_in_no_file_whichever_way_it_came(engram: Driver, store: str):
     if store == "files":
@@ -45,6 +53,7 @@ def test_a_credential_is_in_no_file_whichever_way_it_came(engram: Driver, store:
     named = json.dumps({"session_id": SECRET, "cwd": f"/{SECRET}", "prompt": "when do we deploy this?"})
     engram.remember("In a project", "--scope", "project:within")
     learned = f"## Key learnings\n\n1. {SAID}, which everybody should know"
+    refused: list[tuple[str, int]] = []
     for words, stdin in (
         (("remember", SAID), ""),
         (("remember", "With a summary", "--summary", SAID), ""),
@@ -55,7 +64,7 @@ def test_a_credential_is_in_no_file_whichever_way_it_came(engram: Driver, store:
         (("remember", "With a session", "--session", SECRET), ""),
         (("remember", "In a scope", "--scope", f"project:{SECRET}"), ""),
         (("remember", "With a retry", "--token", SECRET), ""),
-        (("revise", one, "--text", SAID), ""),
+        (("revise", one, "--text", f"{SAID}, as it was"), ""),
         (("relate", one, two, "related", "--reason", SAID), ""),
         (("relate", one, two, "compatible", "--evidence", SAID), ""),
         (("relate", one, two, "scoped", "--model", SECRET, "--session", SECRET), ""),
@@ -85,8 +94,10 @@ def test_a_credential_is_in_no_file_whichever_way_it_came(engram: Driver, store:
         (("get", SECRET), ""),
         (("nonsense", SAID), ""),
     ):
-        engram(*words, stdin=stdin.encode())
+        if (done := engram(*words, stdin=stdin.encode())).code:
+            refused.append((words[0], done.code))
 
+    assert refused == REFUSED
     assert engram("list", "--everywhere", "--standing", "all").out
     engram.set(ENGRAM_AGENT=SECRET)
     engram.remember("Said by an agent of a strange name")
@@ -126,42 +137,67 @@ def test_a_credential_is_known_however_it_is_written(engram: Driver, written: st
 # --- a server, by its three doors ---
 
 
-def over_http(home: House, one: str) -> None:
-    """Every write of the API, and the parts of a request that a log might keep."""
-    body = {"text": SAID, "summary": SAID, "tags": [SECRET], "source": SAID}
-    home.ask("POST", "/v1/memories", json.dumps(body))
-    home.ask("POST", "/v1/memories", json.dumps({"text": "With a key", "key": SECRET}))
-    home.ask("PATCH", f"/v1/memories/{one}", json.dumps({"text": SAID}))
-    home.ask("POST", f"/v1/memories/{one}/assets?name=notes.txt", SAID, content_type="text/plain")
-    home.ask("POST", f"/v1/memories/{one}/assets?name={SECRET}.txt", "plain", content_type="text/plain")
-    home.ask("POST", "/v1/capture", json.dumps({"text": f"## Key learnings\n\n1. {SAID} and for good"}))
-    home.ask("POST", "/v1/sessions/end", json.dumps({"session": "s", "summary": SAID}))
+def over_http(home: House, one: str) -> list[int]:
+    """Every write of the API, and the parts of a request that a log might keep; the statuses of the writes."""
+    plain = {"content_type": "text/plain"}
+    learned = {"text": f"## Key learnings\n\n1. {SAID} and for good"}
+    body = {"text": SAID, "summary": SAID, "tag": [SECRET], "source": SAID}
+    written = [
+        home.ask("POST", "/v1/memories", json.dumps(body)),
+        home.ask("POST", "/v1/memories", json.dumps({"text": "With a key", "key": SECRET})),
+        home.ask("PATCH", f"/v1/memories/{one}", json.dumps({"text": f"{SAID}, as it was"})),
+        home.ask("POST", f"/v1/memories/{one}/assets?name=notes.txt", SAID, **plain),
+        home.ask("POST", f"/v1/memories/{one}/assets?name={SECRET}.txt", "plain", **plain),
+        home.ask("POST", "/v1/capture", json.dumps(learned)),
+        home.ask("POST", "/v1/sessions", json.dumps({"session": "s", "agent": SECRET})),
+        home.ask("POST", "/v1/sessions/end", json.dumps({"session": "s", "summary": f"{SAID}, at the end"})),
+        home.ask("POST", "/v1/apikeys", json.dumps({"name": SECRET, "owner": "alex"})),
+        home.ask("POST", f"/v1/memories/{one}/forget", json.dumps({"reason": SAID})),
+    ]
     home.ask("GET", f"/v1/recall?question={SECRET}")
     home.ask("GET", f"/v1/memories/{SECRET}")
     home.ask("GET", f"/{SECRET}", x_request_id=SECRET, user_agent=SECRET, referer=f"https://x.example/{SECRET}")
     home.ask("GET", "/v1/memories", authorization=f"Bearer {SECRET}")
     home.ask("POST", "/v1/memories", "{" + SAID)
+    return [answer.status for answer in written]
 
 
-def over_mcp(home: House, one: str) -> None:
-    home.tool("remember", {"text": SAID, "summary": SAID, "tag": [SECRET], "source": SAID, "key": SECRET})
-    home.tool("revise", {"memory": one, "text": SAID})
-    home.tool("forget", {"memory": one, "reason": SAID})
-    home.tool("session_end", {"session": "s", "summary": SAID})
+def over_mcp(home: House, one: str) -> list[int]:
+    own = home.tool("remember", {"text": "The agent's own word"}).json["result"]["structuredContent"]["memory"]
+    written = [
+        home.tool("remember", {"text": SAID, "summary": SAID, "tag": [SECRET], "source": SAID, "key": SECRET}),
+        home.tool("revise", {"memory": own["id"], "text": f"{SAID}, as it was"}),
+        home.tool("relate", {"memory": own["id"], "other": one, "kind": "related", "reason": SAID}),
+        home.tool("judge", {"relation": f"{own['id']}~{one}", "kind": "compatible", "reason": SAID}),
+        home.tool("session_begin", {"session": "s"}),
+        home.tool("session_end", {"session": "s", "summary": f"{SAID}, at the end"}),
+        home.tool("forget", {"memory": own["id"], "reason": SAID}),
+    ]
     home.tool("recall", {"question": SAID})
     home.tool(SECRET, {SECRET: SECRET})
+    return [200 + 222 * answer.json["result"].get("isError", False) for answer in written]
 
 
-def over_the_page(home: House, one: str) -> None:
-    home.form(f"/web/memory/{one}/edit", {"text": SAID, "summary": SAID, "tags": SECRET})
-    home.form(f"/web/memory/{one}/forget", {"reason": SAID})
-    home.form(f"/web/inbox/{SECRET}/reject", {"reason": SAID})
+def over_the_page(home: House, one: str) -> list[int]:
+    waiting = home.ask("POST", "/v1/memories", json.dumps({"text": "Ada leads", "kind": "people"})).json["memory"]
+    written = [
+        home.form(f"/web/memory/{one}/edit", {"text": SAID, "summary": SAID, "tags": SECRET}),
+        home.form(f"/web/memory/{one}/forget", {"reason": SAID}),
+        home.form(f"/web/inbox/{waiting['handle']}/reject", {"reason": SAID, "revision": str(waiting["revision"])}),
+        home.form(f"/web/inbox/{SECRET}/reject", {"reason": SAID, "revision": "1"}),
+    ]
     cookie, _ = home.visit()
     home.ask("GET", f"/web/search?q={SECRET}", authorization="", cookie=cookie)
     home.ask("GET", f"/web/{SECRET}", authorization="", cookie=f"{cookie}; other={SECRET}")
+    return [answer.status for answer in written]
 
 
-BY_DOOR = {"HTTP": over_http, "MCP": over_mcp, "web": over_the_page}
+BY_DOOR = {
+    "HTTP": (over_http, [200, 200, 200, 422, 422, 200, 200, 200, 422, 200]),
+    "MCP": (over_mcp, [200] * 7),
+    "web": (over_the_page, [303, 303, 303, 404]),
+}
+"""The ways to write by each door, and what the writes are answered: with a credential in a file or a name, no."""
 
 
 @pytest.mark.parametrize("surface", BY_DOOR)
@@ -169,7 +205,8 @@ def test_a_server_keeps_no_credential_and_logs_none(tmp_path: Path, surface: str
     with house(tmp_path) as home:
         made = json.dumps({"text": f"The deploy is on Fridays, said over {surface}"})
         one = home.ask("POST", "/v1/memories", made).json["memory"]["handle"]
-        BY_DOOR[surface](home, one)
+        write, answered = BY_DOOR[surface]
+        assert write(home, one) == answered
         events = home.ask("GET", "/v1/events?limit=100").body
 
     assert SECRET not in events

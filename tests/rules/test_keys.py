@@ -12,9 +12,11 @@ from engram.rules.keys import LONGEST_DAYS, doubt, mint, reached, revoke
 from rules.world import PERSON, START, request
 
 
-def minted(caller: Caller = PERSON, *, days: int = 30, owner: str = "", workspace: str = "") -> ApiKey:
+def minted(
+    caller: Caller = PERSON, *, name: str = "ci", days: int = 30, owner: str = "", workspace: str = ""
+) -> ApiKey:
     asked = request(caller)
-    change = mint("ci", asked, digest="d" * 64, can=("write",), days=days, owner=owner, workspace=workspace)
+    change = mint(name, asked, digest="d" * 64, can=("write",), days=days, owner=owner, workspace=workspace)
     (key,) = change.puts
     assert isinstance(key, ApiKey)
     return key
@@ -47,6 +49,12 @@ def test_a_key_is_for_the_workspace_it_is_made_in_and_the_operator_names_one():
     for caller in (PERSON, within):
         with pytest.raises(Forbidden, match="workspace"):
             minted(caller, workspace="another")
+
+
+@pytest.mark.parametrize("word", ["name", "owner", "workspace"])
+def test_no_name_of_a_key_holds_a_credential(word):
+    with pytest.raises(Invalid, match="credential"):
+        minted(Caller(), **{"owner": "kim", word: "ghp_a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"})
 
 
 def test_the_operator_is_told_where_tokens_name_orgs_that_a_key_may_be_for_none_of_them():

@@ -12,6 +12,8 @@ from engram.model.scope import Scope
 from engram.rules.owners import assign, place_in, require_operator, require_workspace
 from rules.world import AGENT, PERSON, START, memory, request
 
+CREDENTIAL = "ghp_a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+
 
 def test_even_what_is_curated_gets_its_owner_without_another_word():
     old = memory(owner="", kind="rule", tier=CURATED, revision=3)
@@ -26,7 +28,7 @@ def test_even_what_is_curated_gets_its_owner_without_another_word():
 
 def test_who_runs_the_store_names_an_owner_and_nobody_else_does():
     require_operator(request(Caller()), "kim")
-    for nobody in ("", "  ", " kim"):
+    for nobody in ("", "  ", " kim", CREDENTIAL):
         with pytest.raises(Invalid):
             require_operator(request(Caller()), nobody)
     for other in (PERSON, AGENT):
@@ -36,7 +38,7 @@ def test_who_runs_the_store_names_an_owner_and_nobody_else_does():
 
 def test_who_runs_the_store_moves_somebodys_records_into_a_workspace():
     require_workspace(request(Caller()), "team", "kim")
-    for workspace, owner in (("", "kim"), ("a/b", "kim"), ("team", "")):
+    for workspace, owner in (("", "kim"), ("a/b", "kim"), (CREDENTIAL, "kim"), ("team", "")):
         with pytest.raises(Invalid):
             require_workspace(request(Caller()), workspace, owner)
     with pytest.raises(Forbidden):

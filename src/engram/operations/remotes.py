@@ -14,6 +14,7 @@ from engram.operations import parameters as p
 from engram.operations.base import Call, operation
 from engram.operations.scopes import scope_named
 from engram.rules.carrying import Reach
+from engram.rules.proposals import require_public, require_public_name
 
 GREETING = 5.0
 """Seconds that a server may take to answer to its first token."""
@@ -45,6 +46,7 @@ def remote_add(call: Call, name: p.RemoteName, url: p.RemoteUrl) -> RemoteList:
 
     if not re.fullmatch("[a-z0-9][a-z0-9_-]{0,39}", name):
         raise Invalid(f"A remote cannot be called {name!r}.", "Use a short lower-case word, such as team.")
+    require_public_name("name of the remote", name)
     ledger = call.syncing.ledger()
     with ledger.locked():
         known = ledger.part("remotes")
@@ -52,6 +54,7 @@ def remote_add(call: Call, name: p.RemoteName, url: p.RemoteUrl) -> RemoteList:
             raise Conflict(f"{name} is {known[name]['url']}.", "Take another name.")
         token = call.syncing.secret(name, url)
         server = Server(url, "global", token, timeout=GREETING)
+        require_public_name("remote's address", url, hint="Leave it out, and give the token apart: see --help.")
         hint = _greeting(server, name) if token else f"It has no token yet: engram login {url}, or see --help. "
         call.engine.replica()  # what is noted beside a store is found with it alone: this makes one
         known.setdefault(name, {"url": url, "scopes": {}})
@@ -99,13 +102,18 @@ def remote_enrol(
     Its shared memories; with --private, all of them. A server knows whole names alone: a short name is told in full
     here, and with --exact it is a whole name itself.
     """
-    meant = str(Scope.parse(scope) if exact else scope_named(call, scope))
+    meant = Scope.parse(scope) if exact else scope_named(call, scope)
+    require_public(meant)
     ledger = call.syncing.ledger()
     with ledger.locked():
         scopes = _remote(call, name)["scopes"]
-        facts = scopes.setdefault(meant, {"after": 0})
+        facts = scopes.setdefault(str(meant), {"after": 0})
         facts["private"] = facts.get("private", False) if private is None else private
-    told = "" if meant == scope else f"{scope} is {meant} here; if the server has one called just so, add --exact. "
+    told = (
+        ""
+        if str(meant) == scope
+        else f"{scope} is {meant} here; if the server has one called just so, add --exact. "
+    )
     return _listed(call, f"{told}Exchange: engram remote push {name}, and engram remote pull {name}.")
 
 

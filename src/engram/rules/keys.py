@@ -11,6 +11,7 @@ from engram.model.record import replace
 from engram.model.scope import Scope
 from engram.rules.access import require_person
 from engram.rules.changes import Step, compose
+from engram.rules.proposals import require_public, require_public_name
 
 LONGEST_DAYS = 366
 
@@ -29,7 +30,8 @@ def mint(
 
     Raises:
         Forbidden: to a key, an agent, and to whoever asks for another's or for another workspace.
-        Invalid: when nobody would own it, no workspace can be called so, or it would never end.
+        Invalid: when nobody would own it, no workspace can be called so, a name holds a credential, or it would
+            never end.
     """
     caller = request.caller
     require_person(request, "make a key")
@@ -39,7 +41,9 @@ def mint(
         raise Forbidden("A key is for whoever makes it.", "Leave the owner out.")
     if workspace and caller.owner and workspace != caller.workspace:
         raise Forbidden("A key is for the workspace it is made in.", "Leave the workspace out, or go to that one.")
-    Scope(workspace=workspace)
+    require_public(Scope(workspace=workspace))
+    require_public_name("name of the key", name)
+    require_public_name("name of the owner", owner)
     if not (whose := caller.owner or owner):
         raise Invalid("A key needs an owner.", "Name the subject it speaks for: --owner SUBJECT.")
     if not 1 <= days <= LONGEST_DAYS:

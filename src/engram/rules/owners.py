@@ -13,6 +13,7 @@ from engram.model.scope import Scope
 from engram.model.session import Session
 from engram.rules.access import require_person
 from engram.rules.changes import Step, compose
+from engram.rules.proposals import require_public, require_public_name
 
 
 def require_operator(request: Request, to: str) -> None:
@@ -20,10 +21,11 @@ def require_operator(request: Request, to: str) -> None:
 
     Raises:
         Forbidden: for anyone with an identity, and for agents.
-        Invalid: when there is nobody to give them to.
+        Invalid: when there is nobody to give them to, or the name holds a credential.
     """
     _require_at_the_store(request, "owners")
     _require_owner(to)
+    require_public_name("name of the owner", to)
 
 
 def require_workspace(request: Request, workspace: str, owner: str) -> None:
@@ -31,13 +33,13 @@ def require_workspace(request: Request, workspace: str, owner: str) -> None:
 
     Raises:
         Forbidden: for anyone with an identity, and for agents.
-        Invalid: when there is no such owner or workspace to be.
+        Invalid: when there is no such owner or workspace to be, or its name holds a credential.
     """
     _require_at_the_store(request, "workspaces")
     _require_owner(owner)
     if not workspace:
         raise Invalid("A workspace needs a name.", "Give it as the provider calls it.")
-    Scope(workspace=workspace)
+    require_public(Scope(workspace=workspace))
 
 
 def _require_at_the_store(request: Request, what: str) -> None:

@@ -202,9 +202,19 @@ def require_public(scope: Scope) -> None:
     Raises:
         Invalid: when it holds something private or a credential.
     """
-    names = ((scope.name, scope.level == "session"), (scope.workspace, True), (scope.run, True))
-    if any(name and _is_private(name, given) for name, given in names):
-        raise Invalid("The scope's name holds something private or a credential.", "Choose another name.")
+    require_public_name("scope's name", scope.name, given=scope.level == "session")
+    for name in (scope.workspace, scope.run):
+        require_public_name("scope's name", name)
+
+
+def require_public_name(what: str, name: str, *, given: bool = True, hint: str = "Choose another name.") -> None:
+    """A name or an address is kept as it is said, for it would lead nowhere without a part of it.
+
+    Raises:
+        Invalid: when it holds something private or a credential.
+    """
+    if name and _is_private(name, given):
+        raise Invalid(f"The {what} holds something private or a credential.", hint)
 
 
 @functools.lru_cache(maxsize=256)
