@@ -13,6 +13,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
+import engram
 from attacks.ledger import tried
 from engines.samples import MINE, START, Story, change, everything, later, memory, purge, relation, session
 from engines.stores import open_files, wrong
@@ -325,6 +326,30 @@ def test_row_what_was_decided_moves_to_done_with_its_status(tmp_path, act, statu
     assert not (queue / "mem-0001.json").exists()
     assert json.loads((queue / "_done" / "mem-0001.json").read_text())["status"] == status
     engine.close()
+
+
+def test_row_what_was_promoted_is_told_so_in_done_whatever_became_of_it(tmp_path):
+    with engram.open(f"files:{tmp_path / 'store'}") as memory:
+        rule = memory.remember("Releases are cut on Mondays", kind="rule").memory
+        memory.promote(rule.id, confirm=True)
+        change = memory.revise(rule.id, text="Releases are cut on Tuesdays").memory
+        memory.promote(change.id, confirm=True)
+        memory.forget(rule.id)
+    done = tmp_path / "store" / "queue" / "_done"
+
+    assert {name.name: json.loads(name.read_text())["status"] for name in done.iterdir()} == {
+        "mem-0001.json": "promoted",
+        "mem-0002.json": "promoted",
+    }
+
+
+def test_row_the_audit_trail_says_of_what_a_promotion_replaced_that_it_was_replaced(tmp_path):
+    with engram.open(f"files:{tmp_path / 'store'}") as memory:
+        memory.remember("The port is 5433")
+        memory.promote(memory.remember("The port is 5434").memory.id)
+    rows = [json.loads(line) for line in (tmp_path / "store" / "audit.jsonl").read_text().splitlines()]
+
+    assert [(row["op"], row["id"]) for row in rows[-2:]] == [("promote", "mem-0002"), ("replace", "mem-0001")]
 
 
 def test_row_the_audit_trail_says_what_happened_and_no_word_of_a_memory(tmp_path):

@@ -194,8 +194,14 @@ def waits(memory: Memory) -> bool:
 def envelope(memory: Memory, handle: str, now: datetime) -> bytes:
     """A memory that waits, as its file in the queue."""
     routing = {"reason": memory.held_for or "curated_kind"}
-    told = record_of(memory, handle, now) | {"routing": routing}
+    told = _queued(memory, handle, now) | {"routing": routing}
     return (json.dumps(told, ensure_ascii=False, indent=2) + "\n").encode()
+
+
+def _queued(memory: Memory, handle: str, now: datetime) -> dict[str, Any]:
+    """The record of a memory as the queue tells it: what was approved stays so there, whatever became of it since."""
+    approved = {"status": memory.status} if memory.status == "promoted" else {}
+    return record_of(memory, handle, now) | approved
 
 
 def file_in_queue(folder: Folder, step: Step, now: datetime) -> None:
@@ -240,7 +246,7 @@ def _enveloped(known: bytes | None, memory: Memory, handle: str, now: datetime) 
     """The envelope of a memory as it is now: one of another program keeps its form, and what else it says."""
     if known is None:
         return envelope(memory, handle, now)
-    told, record = json.loads(known), record_of(memory, handle, now)
+    told, record = json.loads(known), _queued(memory, handle, now)
     inner = told.get("memory", told)
     inner |= {name: value for name, value in record.items() if name in inner}
     return (json.dumps(told, ensure_ascii=False, indent=2) + "\n").encode()
@@ -278,6 +284,8 @@ def _operation(line: Line, step: Step) -> str:
     action, after = line.event.action, step.after
     if after is None:
         return action
+    if step.before is not None and step.before.in_use and after.replaced_by:
+        return "replace"  # by what the same line put in use
     if action == "sync" and step.before is not None and step.before.status == "pending":
         return "auto_append" if _in_use_by_itself(after) else action
     if action != "remember" or step.before is not None:
