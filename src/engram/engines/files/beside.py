@@ -199,7 +199,7 @@ def envelope(memory: Memory, handle: str, now: datetime) -> bytes:
 
 
 def _queued(memory: Memory, handle: str, now: datetime) -> dict[str, Any]:
-    """The record of a memory as the queue tells it: what was approved stays so there, whatever became of it since."""
+    """The record of a memory as the queue tells it: what was approved stays so there, whatever became of it."""
     approved = {"status": memory.status} if memory.status == "promoted" else {}
     return record_of(memory, handle, now) | approved
 
