@@ -4,11 +4,13 @@ import pytest
 
 from engram.errors import Conflict, Forbidden, Unconfirmed
 from engram.model.change import Change
+from engram.model.filter import Access
 from engram.model.memory import CURATED, Citation, Context, Memory
 from engram.model.record import replace
 from engram.model.scope import Scope
 from engram.rules import lifecycle
 from engram.rules.changes import Step
+from engram.rules.relations import pair_id
 from rules.world import AGENT, CHECKER, PERSON, START, World, memory, request
 
 
@@ -38,6 +40,54 @@ def test_promoting_with_keep_keeps_both(world):
     live, held = ports(world)
     world.person.promote(held, keep=True)
     assert (world.stands(live), world.stands(held)) == ("live", "live")
+
+
+def test_promoting_with_keep_is_a_verdict_that_both_hold_and_undo_takes_both_back(world):
+    live, held = ports(world)
+    world.person.promote(held, keep=True)
+
+    assert world.person.conflicts().pairs == ()
+    assert [hit.marks for hit in world.person.recall("api port").hits] == [(), ()]
+    assert [one.edges[0] for one in world.person.related(held).relatives if one.memory.id == live] == ["compatible"]
+    kept = next(iter(world.engine.get("relation", [pair_id("alex", live, held)], Access("alex")).values()))
+    assert (kept.status, kept.approved_by) == ("judged", PERSON.actor)
+    assert world.events()[-1].payload.note == {"verdict": "compatible"}
+    with pytest.raises(Conflict):
+        world.agent.relate(held, live, "conflicts")
+    world.person.undo()
+    assert world.stands(held) == "pending"
+    assert world.engine.get("relation", [kept.id], Access("alex")) == {}
+
+
+def test_promoting_with_keep_ends_a_verdict_that_one_would_supersede_or_contradict_the_other(world):
+    old = world.person.remember("The port is 5432").memory
+    rule = world.person.remember("Deploys wait for the harbour master", kind="rule", confirm=True).memory
+    waits = world.agent.remember("It listens on 6000 these days", source="web:example.org").memory
+    world.agent.relate(waits.id, old.id, "supersedes")
+    world.person.relate(waits.id, rule.id, "conflicts")
+    world.person.promote(waits.id, keep=True)
+
+    assert world.stands(old.id) == "live"
+    edges = {one.memory.id: one.edges[0] for one in world.person.related(waits.id, judged=True).relatives}
+    assert edges == {old.id: "compatible", rule.id: "compatible"}
+
+
+def test_promoting_with_keep_leaves_a_verdict_that_lets_both_stand(world):
+    live, held = ports(world)
+    world.person.relate(held, live, "scoped", reason="one for each region")
+    world.person.promote(held, keep=True)
+
+    assert [one.edges[0] for one in world.person.related(held, judged=True).relatives] == ["scoped"]
+
+
+def test_a_reviewer_who_keeps_both_of_another_gives_no_verdict_in_their_name(world):
+    live, held = ports(world)
+    for one in (live, held):
+        world.person.revise(one, visibility="shared")
+    world.reviewer.promote(held, keep=True)
+
+    assert (world.stands(live), world.stands(held)) == ("live", "live")
+    assert world.engine.get("relation", [pair_id("alex", live, held)], Access("alex")) == {}
 
 
 def test_promoting_over_a_curated_rival_needs_a_confirmation(world):
@@ -323,7 +373,7 @@ def test_a_promotion_puts_out_of_use_what_a_verdict_says_unless_both_are_kept():
 
     assert live.status == "promoted"
     assert [each.id for each in change.puts] == ["memory-1", "memory-3", "memory-2", "memory-4"]
-    assert [each.id for each in both.puts] == ["memory-1"]
+    assert [each.id for each in both.puts] == ["memory-1", pair_id("alex", "memory-1", "memory-3")]
 
 
 def test_what_replaced_a_memory_one_after_the_other_is_replaced_by_it_when_it_is_promoted():

@@ -92,7 +92,8 @@ def promote(
 ) -> Changed:
     """Approve memories that wait; curated ones need --confirm.
 
-    A proposal is applied to the memory it amends. What a promoted memory contradicts is replaced by it.
+    A proposal is applied to the memory it amends. What a promoted memory contradicts is replaced by it, unless both
+    are kept, which judges them compatible.
     """
     del token
 
@@ -114,6 +115,7 @@ def promote(
             base=base_of(call, amended, one) if amended else None,
             rivals=list({each.id: each for each in (*rivals_of(call, one), *rivals_of(call, worded))}.values()),
             superseded=superseded_by(call, one, request),
+            relations=relations_of(call, (amended or one).id) if keep else (),
             keep=keep,
         )
         return change

@@ -21,6 +21,7 @@ from engram.rules.changes import CONTENT, Step, compose, step
 from engram.rules.doubts import require_person_for
 from engram.rules.likeness import contradiction
 from engram.rules.redact import redact
+from engram.rules.relations import BOTH_STAY, keeping
 
 CARRIED = (
     *("decay", "tier", "origin", "source", "confidence", "importance", "pinned"),
@@ -62,6 +63,7 @@ def promote(
     base: Memory | None = None,
     rivals: Sequence[Memory] = (),
     superseded: Sequence[Step] = (),
+    relations: Sequence[Relation] = (),
     keep: bool = False,
 ) -> tuple[Change, Memory]:
     """Approve what waits; answers with the memory that is live afterwards.
@@ -69,7 +71,8 @@ def promote(
     `before` is the record as it is stored, where the reviewer has reworded it. A proposal is applied to the
     memory it amends (`amended`), as far as it says otherwise than that one did when it was made (`base`). Live
     memories that contradict the promoted one, and those that had replaced it one after the other, are replaced by
-    it, unless both are to be kept; so is what a verdict says it supersedes (`superseded`).
+    it, and so is what a verdict says it supersedes (`superseded`). Unless both are to be kept: then each such pair
+    is judged compatible, among the `relations` of what is live afterwards, so that nobody is asked again.
 
     Raises:
         Conflict: when it does not wait, or what it amends is gone.
@@ -80,11 +83,15 @@ def promote(
     _require_waiting(stored, "promote")
     require_person(request, "promote what waits for review")
     # What the reviewer wrote replaces what the waiting text would have replaced too.
-    beaten = [] if keep else beaten_by((memory, stored), rivals, amended)
+    beaten = beaten_by((memory, stored), rivals, amended)
+    kept: list[Step] = []
+    if keep:
+        kept = keeping(amended or memory, beaten, relations, request)
+        beaten, superseded = [], ()
     if any(each.tier == CURATED and each.status == "promoted" for each in beaten):
         require_confirmation(request, "It would replace a curated memory.")
     if amended is not None:
-        return _apply(stored, memory, amended, beaten, request, base=base)
+        return _apply(stored, memory, amended, beaten, request, base=base, kept=kept)
     live = _after(
         step(
             memory,
@@ -100,10 +107,10 @@ def promote(
     )
     steps = [Step(stored, live), *(step(each, request, replaced_by=live.id) for each in beaten)]
     known = {each.id for each in beaten}
-    more = [] if keep else [each for each in superseded if each.before is None or each.before.id not in known]
+    more = [each for each in superseded if each.before is None or each.before.id not in known]
     # Elsewhere the text may be edited at the same time: the approval says which words it is about.
-    note = {"digest": live.digest} if live.tier == CURATED else None
-    return compose("promote", request, [*steps, *more], note=note), live
+    note = {"digest": live.digest if live.tier == CURATED else "", **_verdict(kept)}
+    return compose("promote", request, [*steps, *more, *kept], note=note), live
 
 
 def reject(memory: Memory, request: Request, *, reason: str = "", twins: Sequence[Memory] = ()) -> Change:
@@ -317,6 +324,7 @@ def _apply(
     request: Request,
     *,
     base: Memory | None = None,
+    kept: Sequence[Step] = (),
 ) -> tuple[Change, Memory]:
     """Give what a proposal changes to the memory it amends; the proposal itself is done with."""
     require_judge(request.caller, amended)
@@ -343,7 +351,14 @@ def _apply(
         )
     )
     others = [step(each, request, replaced_by=amended.id) for each in beaten if each.id != amended.id]
-    return compose("promote", request, [move, Step(stored, done), *others]), _after(move)
+    return compose("promote", request, [move, Step(stored, done), *others, *kept], note=_verdict(kept)), _after(
+        move
+    )
+
+
+def _verdict(kept: Sequence[Step]) -> Mapping[str, str]:
+    """What history says of pairs that were kept."""
+    return {"verdict": BOTH_STAY.kind} if kept else {}
 
 
 def merge_into(proposal: Memory, other: Memory, text: str, request: Request) -> tuple[Change, Memory]:

@@ -83,7 +83,7 @@ def relate(
             raise _must_wait(first, second, known, request)
     by = request.caller.name if request.caller.human else ""
     status: RelationStatus = "proposed" if waits else "judged"
-    relation = _relation(first, second, verdict, known, request, status=status, by=by)
+    relation = _relation((first.id, second.id), verdict, known, request, status=status, by=by)
     steps = [
         Step(known, relation),
         *(_looked_at_anew(first, verdict, request, fresh=fresh) if waits else [*effects, *held]),
@@ -99,7 +99,7 @@ def newcomer(first: Memory, second: Memory) -> Memory:
 def propose(pairs: Sequence[tuple[Memory, Memory, Verdict]], request: Request) -> Change:
     """Suspicions about pairs of which nothing is kept yet, as proposals that somebody judges or ignores."""
     steps = [
-        Step(None, _relation(first, second, verdict, None, request, status="proposed"))
+        Step(None, _relation((first.id, second.id), verdict, None, request, status="proposed"))
         for first, second, verdict in pairs
     ]
     return compose("propose", request, steps)
@@ -112,7 +112,7 @@ def is_undecided(relation: Relation) -> bool:
 
 def advise(known: Relation, first: Memory, second: Memory, verdict: Verdict, request: Request) -> Step:
     """A model's word on a pair: it takes the place of a proposal, and stays one."""
-    return Step(known, _relation(first, second, verdict, known, request, status="proposed"))
+    return Step(known, _relation((first.id, second.id), verdict, known, request, status="proposed"))
 
 
 def ignore(first: Memory, second: Memory, known: Relation | None, request: Request) -> Change:
@@ -128,8 +128,43 @@ def ignore(first: Memory, second: Memory, known: Relation | None, request: Reque
         raise _judged_already(first, second, known)
     verdict = Verdict(known.kind, known.reason, known.evidence, known.confidence) if known else Verdict("unrelated")
     by = request.caller.name if request.caller.human else ""
-    relation = _relation(first, second, verdict, known, request, status="ignored", by=by)
+    relation = _relation((first.id, second.id), verdict, known, request, status="ignored", by=by)
     return compose("ignore", request, [Step(known, relation)])
+
+
+BOTH_STAY = Verdict("compatible", "both were kept")
+"""What somebody says of a pair who promotes the one and keeps the other."""
+
+
+def keeping(memory: Memory, others: Sequence[Memory], known: Sequence[Relation], request: Request) -> list[Step]:
+    """That a memory and these others all stay, as the verdicts that this is: each pair is compatible.
+
+    Of one that waits, so is every pair that was judged to conflict, or of which it would supersede the other.
+    Another verdict, which lets both stand, stays as given. A verdict is the word of whoever owns one of the two: a
+    reviewer's approval of another's memory gives none.
+    """
+    if request.caller.owner != memory.owner:
+        return []
+    kept = {one.id: one for one in known}
+    pairs = {pair_id(memory.owner, memory.id, one.id): (memory.id, one.id) for one in others}
+    if memory.status == "pending":
+        pairs |= {one.id: (one.from_id, one.to_id) for one in known if _would_part(one, memory)}
+    by = request.caller.name
+    return [
+        Step(kept.get(id), _relation(ends, BOTH_STAY, kept.get(id), request, status="judged", by=by))
+        for id, ends in pairs.items()
+        if not _lets_both_stand(kept.get(id))
+    ]
+
+
+def _would_part(relation: Relation, memory: Memory) -> bool:
+    if relation.kind == "supersedes":
+        return relation.from_id == memory.id and relation.status != "ignored"
+    return relation.kind == "conflicts" and relation.status == "judged"
+
+
+def _lets_both_stand(known: Relation | None) -> bool:
+    return known is not None and known.status == "judged" and known.kind not in ("conflicts", "supersedes")
 
 
 def mark(relation: Relation, id: str) -> str:
@@ -182,8 +217,7 @@ def _require_pair(first: Memory, second: Memory, request: Request) -> None:
 
 
 def _relation(
-    first: Memory,
-    second: Memory,
+    ends: tuple[str, str],
     verdict: Verdict,
     known: Relation | None,
     request: Request,
@@ -194,9 +228,9 @@ def _relation(
     mine = request.caller.owner
     said = 1.0 if request.caller.human else 0.6
     return Relation(
-        id=pair_id(mine, first.id, second.id),
-        from_id=first.id,
-        to_id=second.id,
+        id=pair_id(mine, *ends),
+        from_id=ends[0],
+        to_id=ends[1],
         kind=verdict.kind,
         status=status,
         reason=redact(verdict.reason).text,
