@@ -195,7 +195,7 @@ def test_a_line_of_the_trail_that_is_no_record_is_told_and_kept(folder):
     with (folder / "audit.jsonl").open("a") as file:
         file.write("{broken\n")
 
-    assert checked(folder) == ["audit.jsonl, line 3 is no record."]
+    assert checked(folder) == ["audit.jsonl, line 3 is not a record."]
     engine = opened(folder)
     assert [each.severity for each in engine.check(repair=True)] == ["warning"]
     assert (folder / "audit.jsonl").read_text().endswith("{broken\n")

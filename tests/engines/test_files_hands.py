@@ -241,7 +241,7 @@ def test_reads_of_a_store_that_cannot_be_read_say_so_every_time(folder):
         ("tags: " + "[" * 100_000, "tags cannot be read: it is nested too deep"),
         ("scope: [1, 2]", "scope cannot be"),
         ("summary: *nobody", "summary cannot be read"),
-        ("pinned true", "'pinned true' is no key and no value"),
+        ("pinned true", "'pinned true' is not a key with a value"),
     ],
 )
 def test_a_value_of_a_wrong_kind_is_told_in_plain_words_with_its_line(folder, line, reason):
@@ -379,7 +379,7 @@ def test_an_unknown_schema_is_refused_untouched_in_any_spelling_with_the_right_a
 
 def test_a_frontmatter_that_is_no_list_of_keys_is_not_taken_for_an_empty_store(tmp_path):
     text = '---\n{"schema": "memory.v1", "items": [{"fact": "I like tea"}]}\n---\n'
-    with pytest.raises(Corrupt, match="line 2: the frontmatter is no list of keys"):
+    with pytest.raises(Corrupt, match="line 2: the frontmatter is not a list of keys"):
         store_of(tmp_path / "store", text)
     assert (tmp_path / "store" / HERE).read_text() == text
 

@@ -479,7 +479,7 @@ def test_a_line_that_is_damaged_is_named_and_the_others_come_in(world: World, tm
     lines[1] = lines[1][:-9]
     (tmp_path / "a.jsonl").write_text("\n".join(lines), encoding="utf-8")
     answer = world.person.import_(str(tmp_path / "a.jsonl"))
-    assert (answer.outcomes, answer.problems) == ({"held": 2, "skipped": 1}, ("line 2: It is no JSON object.",))
+    assert (answer.outcomes, answer.problems) == ({"held": 2, "skipped": 1}, ("line 2: It is not a JSON object.",))
 
 
 def test_a_damaged_or_missing_chunk_is_named_and_the_others_come_in(world: World, tmp_path: Path):
@@ -569,7 +569,7 @@ def test_a_row_of_observations_that_is_no_object_is_named(tmp_path: Path):
     path.write_text(json.dumps(_observed([None, *stores.observed(later=True)["observations"]])))  # type: ignore[list-item] # as it says
     found = known_forms()["observations"].read(forms.look(str(path)))
 
-    assert forms.Problem("one of the observations", "It is no JSON object.") in found
+    assert forms.Problem("one of the observations", "It is not a JSON object.") in found
 
 
 def test_a_list_of_chunks_that_makes_no_sense_brings_nothing(world: World, tmp_path: Path):
@@ -578,7 +578,7 @@ def test_a_list_of_chunks_that_makes_no_sense_brings_nothing(world: World, tmp_p
         (folder / "manifest.json").write_text(json.dumps({"version": 1, "chunks": listed}))
         assert world.person.import_(str(folder)).outcomes == {}
     (folder / "manifest.json").write_text("[" * 100_000)
-    with pytest.raises(EngramError, match="is no JSON"):
+    with pytest.raises(EngramError, match="is not JSON"):
         world.person.import_(str(folder))
 
 
@@ -634,7 +634,7 @@ def test_a_chunk_cannot_name_a_file_elsewhere(world: World, tmp_path: Path):
     folder = stores.chunks(tmp_path / ".engram", {"sessions": []})
     (folder / "manifest.json").write_text('{"version": 1, "chunks": [{"id": "../../etc"}]}', encoding="utf-8")
     answer = world.person.import_(str(folder))
-    assert "is no name of a chunk" in answer.problems[0]
+    assert "is not the name of a chunk" in answer.problems[0]
 
 
 def test_what_unpacks_without_end_is_stopped():

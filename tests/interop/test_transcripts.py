@@ -405,7 +405,7 @@ def test_files_that_are_no_transcripts_are_counted_in_a_folder_and_refused_alone
     assert len(found.problems) == 1
     assert "broken.db" in found.problems[0]
     for name in ("notes.jsonl", "empty.json", "other.txt"):
-        with pytest.raises(Invalid, match="no transcript"):
+        with pytest.raises(Invalid, match="is not a transcript"):
             find(str(tmp_path / name))
 
 
@@ -462,7 +462,7 @@ def test_a_path_that_is_not_there_is_said_so(tmp_path: Path):
 
 def test_one_harness_alone_can_be_wanted():
     assert {one.harness for one in find(str(SAMPLES), "codex").conversations} == {"codex"}
-    with pytest.raises(Invalid, match="no transcript of codex"):
+    with pytest.raises(Invalid, match="is not a transcript of codex"):
         find(str(CLAUDE), "codex")
 
 

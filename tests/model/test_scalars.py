@@ -40,7 +40,7 @@ def test_a_line_that_belongs_to_no_key_is_told_by_its_number():
     with pytest.raises(Stray) as caught:
         split_fields(["  fact: one", "nothing of a key"], 2)
 
-    assert (caught.value.n, caught.value.message) == (1, "'nothing of a key' is no key and no value.")
+    assert (caught.value.n, caught.value.message) == (1, "'nothing of a key' is not a key with a value.")
 
 
 @pytest.mark.parametrize(

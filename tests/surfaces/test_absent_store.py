@@ -129,7 +129,7 @@ def test_a_file_that_is_no_store_is_called_that_before_its_modes_are(engram: Dri
     other.chmod(0o644)
     done = engram("list", "--store", str(other))
 
-    assert "is no Engram store" in done.err
+    assert "is not an Engram store" in done.err
     assert "chmod" not in done.err
 
 

@@ -825,7 +825,7 @@ class TestSettings:
         assert engram("harvest", "talks").out == "· No transcript was found.\n"
 
         (engram.folder / "talks" / "notes.jsonl").write_text("[]\n")
-        said = "· No transcript was found; 1 file is no transcript that is known.\n"
+        said = "· No transcript was found; 1 file of another form passed over.\n"
         assert engram("harvest", "talks").out == said
 
     @pytest.mark.parametrize("command", ["export", "rescue"])

@@ -257,7 +257,7 @@ def test_a_folder_of_other_things_is_not_to_be_made_private(engram: Driver, tmp_
     done = engram("remember", "The port is 80", "--store", f"files:{folder}")
 
     assert done.code == 2
-    assert "is no Engram store" in done.err
+    assert "is not an Engram store" in done.err
     assert "chmod" not in done.err
     assert [each.name for each in folder.iterdir()] == ["hosts"]
 

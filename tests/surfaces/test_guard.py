@@ -179,7 +179,7 @@ def test_what_is_no_file_is_refused_and_waited_for_by_nobody(tmp_path: Path):
     (tmp_path / "folder").mkdir(mode=0o700)
     os.mkfifo(tmp_path / "pipe", 0o600)
     for name in ("folder", "pipe"):
-        with pytest.raises(Corrupt, match="is no file"):
+        with pytest.raises(Corrupt, match="is not a file"):
             token_at(str(tmp_path / name))
 
 

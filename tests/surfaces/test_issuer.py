@@ -234,7 +234,7 @@ def test_a_provider_that_is_down_keeps_no_server_from_starting(issuer: Issuer, p
     [
         (b"HTTP/1.1 404 Not Found\r\n\r\nnothing here", "status 404 and no JSON"),
         (b"HTTP/1.1 404 Not Found\r\n\r\n{}", "status 404"),
-        (b"HTTP/1.1 200 OK\r\n\r\n[]", "status 200 and JSON that is no object"),
+        (b"HTTP/1.1 200 OK\r\n\r\n[]", "status 200 and JSON that is not an object"),
         (b"HTTP/1.1 200 OK\r\n\r\n" + b"[" * 100_000, "status 200 and no JSON"),
     ],
 )
@@ -271,7 +271,7 @@ def test_a_provider_whose_keys_lie_where_nobody_is_trusted_is_told_so_and_no_cal
 
 def test_a_provider_whose_key_is_no_key_is_told_so(issuer: Issuer, provider: Provider):
     provider.more = ["one"]
-    with pytest.raises(Unavailable, match="a key that is no object"):
+    with pytest.raises(Unavailable, match="a key that is not an object"):
         issuer.claims(signed())
 
 

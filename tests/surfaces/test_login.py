@@ -110,7 +110,7 @@ def test_a_server_whose_provider_is_none_is_told_apart_from_what_is_no_server(se
     assert done.error["message"].startswith(
         f"The identity provider does not answer as one: {wrong.issuer}/.well-known/openid-configuration answers"
     )
-    assert "is no server to sign in to" in nowhere.error["message"]
+    assert "is not a server to sign in to" in nowhere.error["message"]
 
 
 @contextmanager

@@ -139,7 +139,7 @@ def test_a_number_beyond_all_bounds_is_told_and_breaks_nothing(here: Site, path:
 @pytest.mark.parametrize("day", ["9999-12-31", "2026-02-30", "tomorrow"])
 def test_a_day_that_is_none_is_told_and_breaks_nothing(here: Site, day: str):
     page = here.enter(f"/web/timeline?day={day}")
-    expect(page.get_by_role("alert")).to_contain_text(f"{day!r} is no day")
+    expect(page.get_by_role("alert")).to_contain_text(f"{day!r} is not a day")
 
 
 def test_filters_narrow_what_is_found(here: Site):

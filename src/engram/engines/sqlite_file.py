@@ -393,7 +393,7 @@ def _require_ours(path: StrPath, found: os.stat_result) -> None:
     head = b"".join(raw_bytes(path, most=100))
     if not head.startswith(b"SQLite format 3\x00") or len(head) < 100:
         raise Corrupt(
-            f"{path} is no Engram store (no SQLite file). It was left untouched.",
+            f"{path} is not an Engram store (not an SQLite file). It was left untouched.",
             "Point ENGRAM_STORE elsewhere. If it was yours, restore a backup, or try: engram rescue FILE.",
         )
     if int.from_bytes(head[68:72]) != APPLICATION_ID:

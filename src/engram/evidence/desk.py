@@ -218,7 +218,7 @@ class Desk:
     def _required(self) -> Checkout:
         checkout = self._look()
         if checkout is None:
-            raise Conflict("This folder is no working tree of git.", "Go into the project's checkout.")
+            raise Conflict("This folder is not a working tree of git.", "Go into the project's checkout.")
         return checkout
 
     def _cache(self, checkout: Checkout) -> Cache:

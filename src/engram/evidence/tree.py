@@ -56,7 +56,7 @@ def place(root: str, ref: str) -> str:
     """
     parts = ref.replace("\\", "/").split("/") if os.sep == "\\" else ref.split("/")
     if os.path.isabs(ref) or "\0" in ref:
-        raise Outside(f"{ref} is no path within the repository")
+        raise Outside(f"{ref} is not a path within the repository")
     if ".." in parts:
         raise Outside(f"{ref} leads out of the repository")
     if any(part.lower() == ".git" for part in parts):

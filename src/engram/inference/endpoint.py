@@ -119,12 +119,12 @@ class Endpoint:
             data = json.loads(body)["data"]
             found = {int(each.get("index", place)): each["embedding"] for place, each in enumerate(data)}
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError):
-            raise self._wrong("what it sent is no list of embeddings") from None
+            raise self._wrong("what it sent is not a list of embeddings") from None
         if len(data) != len(texts) or sorted(found) != list(range(len(texts))):
             raise self._wrong(f"it sent {len(data)} vectors for {len(texts)} texts, or numbered them otherwise")
         rows = [found[place] for place in range(len(texts))]
         if not all(isinstance(row, list) and row and set(map(type, row)) <= {int, float} for row in rows):
-            raise self._wrong("a vector holds something that is no number")
+            raise self._wrong("a vector contains a value that is not a number")
         if len(set(map(len, rows))) != 1:
             raise self._wrong("its vectors are of several lengths")
         return rows

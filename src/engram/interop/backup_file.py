@@ -131,7 +131,7 @@ def read_manifest(path: str) -> Manifest:
 
 def _manifest(path: str, archive: "ZipFile") -> Manifest:
     if MANIFEST not in archive.namelist():
-        raise Invalid(f"{path} is no backup.", "Give a file made by `engram backup create`.")
+        raise Invalid(f"{path} is not a backup.", "Give a file made by `engram backup create`.")
     if archive.getinfo(MANIFEST).file_size > LARGEST_MANIFEST:
         raise Corrupt(f"The manifest of {path} is too large.")
     told = json.loads(archive.read(MANIFEST))
@@ -202,7 +202,7 @@ def _opened(path: str) -> Iterator["ZipFile"]:
         with ZipFile(path) as archive:
             yield archive
     except (FileNotFoundError, IsADirectoryError):
-        raise Invalid(f"{path} is no file.", "Give a file made by `engram backup create`.") from None
+        raise Invalid(f"{path} is not a file.", "Give a file made by `engram backup create`.") from None
     except (
         BadZipFile,
         unpacking,
@@ -218,7 +218,7 @@ def _opened(path: str) -> Iterator["ZipFile"]:
         with open(path, "rb") as file:
             begins = file.read(4)
         if begins != b"PK\x03\x04":
-            raise Invalid(f"{path} is no backup.", "Give a file made by `engram backup create`.") from None
+            raise Invalid(f"{path} is not a backup.", "Give a file made by `engram backup create`.") from None
         raise Corrupt(f"{path} is damaged: {error}.", "Use another backup.") from None
     except OSError as error:
         raise _refused(path, error) from None

@@ -31,7 +31,7 @@ def time_of(value: Any, name: str = "time") -> datetime | None:  # noqa: ANN401 
             time = datetime.fromisoformat(_FRACTION.sub(r"\1", str(value).strip()))
             time = time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
     except (ValueError, OverflowError, OSError):
-        raise Invalid(f"{name} cannot be {str(value)[:60]!r}.", "It is no time.") from None
+        raise Invalid(f"{name} cannot be {str(value)[:60]!r}.", "It is not a time.") from None
     check_time(name, time)
     return time
 

@@ -127,7 +127,7 @@ def look(path: str) -> Source:
                 names = sorted(entry.name for entry, _ in zip(entries, range(MOST_NAMES), strict=False))
             return Source(path, folder=True, head=b"", names=tuple(names))
         if not os.path.isfile(path):
-            what = "is no file" if os.path.lexists(path) else "is not there"
+            what = "is not a file" if os.path.lexists(path) else "is not there"
             raise Invalid(f"{path} {what}.", "Check the path: give a file or a folder of another store.")
         with open(path, "rb") as file:
             head = file.read(HEAD)

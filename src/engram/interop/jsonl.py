@@ -65,7 +65,7 @@ def read(lines: Iterable[str]) -> Iterator[Traveller]:
 
 def _version(row: dict[str, Any]) -> int:
     if row.get("format") != FORMAT:
-        raise Invalid("This is no export of Engram.", "Use a file made by `engram export`.")
+        raise Invalid("This is not an Engram export.", "Use a file made by `engram export`.")
     version = row.get("version")
     if not isinstance(version, int) or version not in COUNTS:
         raise Invalid(f"This export has version {version}; {VERSION} is the newest known.", "Upgrade Engram.")
@@ -79,7 +79,7 @@ def _parse(line: str, number: int, *, begun: bool) -> dict[str, Any]:
         row = None
     if not isinstance(row, dict):
         if not begun:
-            raise Invalid("This is no export of Engram.", "Use a file made by `engram export`.")
+            raise Invalid("This is not an Engram export.", "Use a file made by `engram export`.")
         raise Corrupt(f"Line {number} of the export is damaged.", "Make the export again.")
     return row
 

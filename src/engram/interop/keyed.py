@@ -437,7 +437,7 @@ def _cursor(said: str) -> str | None:
     try:
         _ = said and read_cursor(said)
     except Invalid:
-        raise Refused("That is no cursor.", "Give the nextCursor of the page before, or none.") from None
+        raise Refused("That is not a cursor.", "Give the nextCursor of the page before, or none.") from None
     return said or None
 
 

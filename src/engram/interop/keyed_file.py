@@ -145,7 +145,7 @@ def _read(source: Source) -> Iterator[Foreign | Problem]:
     is_json = source.head.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] in (b"{", b"[")
     try:
         for name, row in rows(source.path, LISTS) if is_json else _csv_rows(source.path):
-            yield Problem(name, "It is no JSON object.") if row is None else _foreign(name, row)
+            yield Problem(name, "It is not a JSON object.") if row is None else _foreign(name, row)
     except EngramError as error:
         yield Problem("the rest", error.message)
     except (csv.Error, UnicodeDecodeError) as error:

@@ -186,7 +186,7 @@ def _export_rows(path: str, left: list[str]) -> Things:
 def _row(way: tuple[str, ...], row: Any, owners: dict[str, str]) -> Things:  # noqa: ANN401 - any JSON value
     if not isinstance(row, dict):
         if way in (("sessions",), ("observations",), ("prompts",)):
-            yield Problem(f"one of the {way[0]}", "It is no JSON object.")
+            yield Problem(f"one of the {way[0]}", "It is not a JSON object.")
         return
     owner = owners.get(str(row.get("session_id")), "")
     match way:
@@ -305,7 +305,7 @@ def _listed(manifest: str) -> list[str]:
         try:
             said = json.loads(file.read(LARGEST_MANIFEST))
         except (ValueError, RecursionError):
-            raise Corrupt(f"{manifest} is no JSON.", "Get a complete copy of it.") from None
+            raise Corrupt(f"{manifest} is not JSON.", "Get a complete copy of it.") from None
     if not isinstance(said, dict) or said.get("version") not in MANIFESTS:
         version = said.get("version") if isinstance(said, dict) else None
         raise Invalid(f"{manifest} has version {version}; 1 and 2 are known.", "Upgrade Engram.")
@@ -317,7 +317,7 @@ def _opened(folder: str, name: str) -> IO[bytes]:
     import gzip  # noqa: PLC0415 - only for chunks
 
     if os.path.basename(name) != name or not name.isprintable() or not name:
-        raise Invalid(f"{name!r} is no name of a chunk.", "")
+        raise Invalid(f"{name!r} is not the name of a chunk.", "")
     return cast("IO[bytes]", gzip.open(os.path.join(folder, f"{name}.jsonl.gz"), "rb"))
 
 

@@ -132,7 +132,7 @@ def ref_of(id: float) -> str:
         Refused: when it cannot be a number of a memory.
     """
     if isinstance(id, bool) or not isinstance(id, int | float) or not 1 <= id < 10**15 or id != int(id):
-        raise Refused(f"{id!r} is no id of a memory.", "Give the number that mem_search shows, such as 12.")
+        raise Refused(f"{id!r} is not the id of a memory.", "Give the number that mem_search shows, such as 12.")
     return print_handle("memory", int(id))
 
 

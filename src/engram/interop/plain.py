@@ -42,7 +42,7 @@ def _recognises(source: Source) -> bool:
 def _read(source: Source) -> Iterator[Foreign | Problem]:
     try:
         for name, row in rows(source.path, LISTS):
-            yield Problem(name, "It is no JSON object.") if row is None else _foreign(name, row)
+            yield Problem(name, "It is not a JSON object.") if row is None else _foreign(name, row)
     except EngramError as error:
         yield Problem("the rest", error.message)
 

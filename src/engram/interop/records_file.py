@@ -72,7 +72,7 @@ def _read(source: Source) -> Iterator[Foreign | Problem]:
         for name, said in _rows(source):
             row = _payload(said or {})
             superseding = superseding or bool(row.get("supersedes"))
-            yield Problem(name, "It is no JSON object.") if said is None else _foreign(name, row)
+            yield Problem(name, "It is not a JSON object.") if said is None else _foreign(name, row)
         if superseding:
             for name, said in _rows(source):
                 yield from _relations(name, _payload(said or {}))

@@ -158,7 +158,7 @@ def store_discovery(
     }
     if (known := _replaced(asks, id)) is not None:
         if known.kind not in FAMILIES[DISCOVERY]:
-            raise refuse("id", "not_applicable", "this record is no discovery")
+            raise refuse("id", "not_applicable", "this record is not a discovery")
         cleared = [] if summary else ["summary"]
         answer = asks.ask("revise", known.id, text=content, tag=list(tags), clear=cleared, **said)
         return _stored(asks, answer, "Replaced")
@@ -181,7 +181,7 @@ def store_rule(
     place = check_rule(content, scope, summary, tags).at(asks.caller)
     if (known := _replaced(asks, id)) is not None:
         if known.kind != "rule":
-            raise refuse("id", "not_applicable", "this record is no rule")
+            raise refuse("id", "not_applicable", "this record is not a rule")
         cleared = [] if tags else ["tag"]
         answer = asks.ask(
             *("revise", known.id),

@@ -62,7 +62,7 @@ def elements(stream: TextIO) -> Iterator[tuple[str, Any]]:
     if opening in ("[", "{"):
         yield from ((way[-1] if way else "", value) for way, value in _value(text, (), frozenset()))
     else:
-        yield "", Broken("It is neither a list nor an object of JSON." if opening else "It is empty.")
+        yield "", Broken("It is neither a JSON list nor a JSON object." if opening else "It is empty.")
 
 
 def pieces(file: IO[bytes], within: Collection[str] = ()) -> Iterator[Piece]:

@@ -56,7 +56,7 @@ def find(path: str, harness: str = "") -> Found:
         conversations += fitting
     if alone and unknown:
         whose = harness or "an agent known here"
-        raise Invalid(f"{path} is no transcript of {whose}.", f"Known are: {', '.join(HARNESSES)}.")
+        raise Invalid(f"{path} is not a transcript of {whose}.", f"Known are: {', '.join(HARNESSES)}.")
     return Found(tuple(conversations), unknown, tuple(problems))
 
 

@@ -151,7 +151,7 @@ def _time(value: str) -> datetime:
 
 def _tuple(value: Any) -> tuple[Any, ...]:  # noqa: ANN401 - the texts of a list
     if not isinstance(value, list | tuple):
-        raise TypeError(f"{value!r} is no list")
+        raise TypeError(f"{value!r} is not a list")
     return tuple(value)
 
 

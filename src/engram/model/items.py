@@ -317,7 +317,7 @@ def _decoded(document: Document, implied: Document, values: Mapping[str, Any]) -
                 raise Invalid(
                     f"{name} cannot be {values[name]!r}.", "See what it may be in docs/format.md."
                 ) from None
-        raise Invalid("the item is no memory.", "See docs/format.md.") from None
+        raise Invalid("the item is not a memory.", "See docs/format.md.") from None
     assert isinstance(memory, Memory)
     return memory
 

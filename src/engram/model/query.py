@@ -162,11 +162,14 @@ def check_vectors(space: Space, vectors: bytes) -> None:
     size = 4 * space.dim
     if not vectors or not size or len(vectors) % size:
         raise Invalid(
-            f"{len(vectors)} bytes are no vectors of {space.dim} numbers.",
+            f"{len(vectors)} bytes are not vectors of {space.dim} numbers.",
             f"Embed it again with {space.model}: engram reembed.",
         )
     if not all(map(math.isfinite, memoryview(vectors).cast("f"))):
-        raise Invalid("A vector holds what is no number.", f"Embed it again with {space.model}: engram reembed.")
+        raise Invalid(
+            "The vector contains a value that is not a number.",
+            f"Embed it again with {space.model}: engram reembed.",
+        )
 
 
 def cosine(query: bytes, vectors: bytes) -> float:

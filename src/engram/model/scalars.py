@@ -63,7 +63,7 @@ def split_fields(lines: list[str], indent: int) -> Fields:
         elif "\t" in line[: len(line) - len(line.lstrip())]:
             raise Stray(n, "a tab stands before a key.", "Use spaces.")
         else:
-            raise Stray(n, f"{line.strip()[:60]!r} is no key and no value.")
+            raise Stray(n, f"{line.strip()[:60]!r} is not a key with a value.")
     return fields
 
 
@@ -161,7 +161,7 @@ def _by_library(lines: list[str]) -> Any:  # noqa: ANN401 - as above
     except RecursionError:
         raise Invalid("it is nested too deep.") from None
     except yaml.YAMLError as error:
-        reason = getattr(error, "problem", None) or "it is no YAML"
+        reason = getattr(error, "problem", None) or "it is not YAML"
         raise Invalid(f"{reason}.") from None
 
 

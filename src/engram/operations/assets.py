@@ -215,7 +215,7 @@ def _arriving(call: Call, memory: str, file: str | Incoming) -> Iterator[Incomin
         yield file
         return
     if not isinstance(file, str | os.PathLike):
-        raise Invalid(f"{file!r} is no file.", "Give the path of a file.")
+        raise Invalid(f"{file!r} is not a file.", "Give the path of a file.")
     blocks = _blocks(os.fspath(file))
     first = next(blocks, b"")  # a file that cannot be read is told before anything is begun
     incoming = receive(call, memory)

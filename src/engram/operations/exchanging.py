@@ -143,7 +143,7 @@ class Exchange:
         own = self._call.engine.replica()
         for replica in self._place.replicas():
             for stray in self._place.strays(replica):
-                self.tally.problem(f"{replica[:8]}/{stray}: it is no chunk, and is left alone.")
+                self.tally.problem(f"{replica[:8]}/{stray}: it is not a chunk, and is left alone.")
             for name in self._place.chunk_names(replica) if replica != own else ():
                 if name in self._read:
                     continue

@@ -373,7 +373,9 @@ def _named(call: Call, ref: str) -> tuple[Event, ...]:
 def _after(call: Call, ref: str, memory: Memory) -> tuple[Event, ...]:
     """What was done to a memory after an event of its own, the newest first, as far as it still stands."""
     if not (ref.isascii() and ref.isdigit() and len(ref) < 16):
-        raise Invalid(f"{ref!r} is no event's number.", f"See the numbers: engram history {memory.handle}.")
+        raise Invalid(
+            f"{ref!r} is not the number of an event.", f"See the numbers: engram history {memory.handle}."
+        )
     found = call.engine.events(subject=memory.id, newest=True, limit=MOST_STEPS + 1)
     if int(ref) not in {one.seq for one in found}:
         raise NotFound(f"{memory.handle} has no event {ref}.", f"See the numbers: engram history {memory.handle}.")

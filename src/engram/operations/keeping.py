@@ -81,7 +81,7 @@ def taken(call: Call, scope: str, name: str, content: bytes, *, private: bool) -
     with _opened(call, scope, private=private) as kept:
         require_place(call.caller, kept.reach.scope)
         if not kept.place.is_ours(name):
-            raise Invalid(f"{name[:120]!r} is no file of an exchange.", "Upgrade Engram.")
+            raise Invalid(f"{name[:120]!r} is not a file of an exchange.", "Upgrade Engram.")
         if kept.shown(name) != content:
             kept.keep(name, content)
     return chunks.digest(content)
@@ -112,7 +112,7 @@ class Kept:
         """A replica introduces itself: from now on it speaks for the owner whose credentials came along."""
         card = read_card(replica, content)
         if card is None or card != Card(*card[:3]) or content != print_card(card):
-            raise Invalid("That is no card of a replica.", "Upgrade Engram.")
+            raise Invalid("That is not a replica's card.", "Upgrade Engram.")
         known = self._ledger.part("replicas").get(replica)
         if replica == self._call.engine.replica():
             raise Conflict("Another store goes by this id.", "Restore the key that belongs to it.")
@@ -160,7 +160,7 @@ class Kept:
         """What was erased here meanwhile is not kept again."""
         chunk = name.rpartition("/")[2].removesuffix(".payload")
         if chunks.print_payloads(chunk, chunks.read_payloads(content)) != content:
-            raise Invalid("That is no file of payloads.", "Upgrade Engram.")
+            raise Invalid("That is not a file of payloads.", "Upgrade Engram.")
         self.place.fewer(name, content)
 
     def _keep_chunk(self, replica: str, name: str, content: bytes) -> None:

@@ -79,7 +79,7 @@ def repository_exchange(
     scope = call.syncing.place(place.root)
     if scope == GLOBAL and not wanted["global"]:
         raise Invalid(
-            f"{place.root} is no project.", "Name the folder of a repository, or give it a name: engram init."
+            f"{place.root} is not a project.", "Name the folder of a repository, or give it a name: engram init."
         )
     if keep:
         known.setdefault(place.root, {}).update(wanted)

@@ -77,7 +77,7 @@ def require_words(path: str) -> None:
         Invalid: naming what may carry one.
     """
     if os.path.splitext(path)[1].lower() not in SUFFIXES:
-        raise Invalid(f"{path} is no Markdown or plain text.", "Name a file such as AGENTS.md or GEMINI.md.")
+        raise Invalid(f"{path} is neither Markdown nor plain text.", "Name a file such as AGENTS.md or GEMINI.md.")
 
 
 def repeated(path: str, others: Sequence[str], data: bytes) -> str:

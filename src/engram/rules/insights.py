@@ -33,6 +33,4 @@ def require_memories(asked: Sequence[str], kinds: Mapping[str, Kind]) -> None:
         Invalid: when it asks for them.
     """
     if own := sorted(set(asked) & set(own_lists(kinds))):
-        raise Invalid(
-            f"{own[0]} is no kind of memory to look for: it has its own list.", "See engram insights list."
-        )
+        raise Invalid(f"The kind {own[0]} has a list of its own, apart from memories.", "See engram insights list.")

@@ -115,7 +115,7 @@ def read_header(content: bytes) -> Header:
     try:
         told = json.loads(line)
         if not isinstance(told, dict) or told.pop("schema", None) != SCHEMA:
-            raise Invalid(f"it is no {SCHEMA}: another program wrote it, or a newer Engram")
+            raise Invalid(f"it is not {SCHEMA}: another program wrote it, or a newer Engram")
         header = Header(**told)
     except (ValueError, TypeError, RecursionError):
         raise Invalid("its header cannot be read") from None

@@ -262,7 +262,7 @@ def migrate(
     store = settings.get("store")
     if store.partition(":")[0] not in POSTGRES:
         raise Invalid(
-            "The store is no database: it is brought up to date whenever it is opened.",
+            "The store is not a database: it is brought up to date whenever it is opened.",
             "Name a database: ENGRAM_STORE=postgres://host/name engram migrate.",
         )
     with driver():

@@ -273,7 +273,7 @@ def _audit(view: View) -> Iterator[Flaw]:
         content = plain
     for at, line in enumerate(content.split(b"\n")[:-1], 1):
         if line.strip() and not _is_object(line):
-            told = f"audit.jsonl, line {at} is no record."
+            told = f"audit.jsonl, line {at} is not a record."
             hint = "It is kept, for the trail is only added to; compare with a backup."
             yield Flaw(Finding("audit", told, hint, severity="warning"))
     known = beside.audited(content)

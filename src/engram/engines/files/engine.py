@@ -84,7 +84,7 @@ class FilesEngine:
             return bool(loose)
         if self._folder.is_anothers():
             raise Invalid(
-                f"{self._folder.path} is no Engram store: it holds other things, and others may open it.",
+                f"{self._folder.path} is not an Engram store: it holds other things, and others may open it.",
                 "Give a folder of its own, such as files:" + self._folder.at("memory") + ".",
             )
         mend = f"Make it private: {loose[0].command}  (or run `engram doctor --fix`)"

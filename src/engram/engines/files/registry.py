@@ -307,10 +307,10 @@ def _with_items(text: str, close: int, name: str) -> Registry:
     if items is None:
         if other := _ITEMS_KEY.search(text, 0, close):
             line = text.count("\n", 0, other.start()) + 1
-            raise Unreadable(Problem(name, line, "items is no list", "Write one item a line, or []."))
+            raise Unreadable(Problem(name, line, "items is not a list", "Write one item a line, or []."))
         for n, each in enumerate(text[:close].split("\n")[1:], 2):
             if not _LINE.match(each):
-                raise Unreadable(Problem(name, n, "the frontmatter is no list of keys", "Write one key a line."))
+                raise Unreadable(Problem(name, n, "the frontmatter is not a list of keys", "Write one key a line."))
         text = f"{text[:close]}items: []\n{text[close:]}"
         return _with_items(text, close + len("items: []\n"), name)
     start = items.end()
@@ -318,7 +318,7 @@ def _with_items(text: str, close: int, name: str) -> Registry:
     end = top.end() if top else close
     first = _DASH.search(text, start, end)
     if first is None and text[start:end].strip():
-        raise Unreadable(Problem(name, text.count("\n", 0, start) + 1, "items is no list"))
+        raise Unreadable(Problem(name, text.count("\n", 0, start) + 1, "items is not a list"))
     if first is None:
         return Registry(text, start, end, close, Style())
     several = text.find(f"\n{first[1]}- ", first.end(), end) >= 0

@@ -131,7 +131,7 @@ def read(folder: str, path: str) -> Note | Problem:
         return Problem(path, f"It cannot be read: {error.strerror}.")
     properties, body = parts(text)
     if properties is None:
-        return Problem(path, "Its properties are no YAML.")
+        return Problem(path, "Its properties are not YAML.")
     return Note(path, properties, body, written)
 
 

@@ -45,7 +45,7 @@ def _lines(source: Source, make: Make) -> Iterator[Foreign | Problem]:
 
 def _line(name: str, value: Any) -> Iterator[Foreign | Problem]:  # noqa: ANN401 - any JSON
     if not isinstance(value, dict):
-        yield Problem(name, "It is no JSON object, or a very long one.")
+        yield Problem(name, "It is not a JSON object, or a very long one.")
     elif value.get("type") == "entity":
         yield from _entity(name, Row(value))
     elif value.get("type") == "relation":
@@ -59,7 +59,7 @@ def _entity(name: str, row: Row) -> Iterator[Foreign | Problem]:
     called, word = row.text("name"), row.text("entityType")
     observations = row.get("observations") or []
     if not called or not isinstance(observations, list):
-        yield Problem(name, "It has no name." if not called else "Its observations are no list.")
+        yield Problem(name, "It has no name." if not called else "Its observations are not a list.")
         return
     shared: dict[str, Any] = {"word": word, "tags": [called]}
     yield from told(

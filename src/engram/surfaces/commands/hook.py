@@ -131,7 +131,7 @@ def _payload() -> "Row":
     except (ValueError, RecursionError) as error:
         raise Invalid(f"The hook was given no JSON: {error}.") from None
     if not isinstance(row, dict):
-        raise Invalid("The hook was given JSON that is no object.")
+        raise Invalid("The hook was given JSON that is not an object.")
     return row
 
 

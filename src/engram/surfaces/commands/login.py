@@ -152,7 +152,9 @@ def _provider_of(url: str) -> Mapping[str, Any]:
         _expect(url, resource.get("resource"), f"{url}/mcp")
         issuer = checked_url(str(resource["authorization_servers"][0]), "The provider")
     except (OSError, HTTPException, ValueError, TypeError, KeyError, IndexError):
-        raise Unavailable(f"{url} is no server to sign in to, or does not answer.", "Check the address.") from None
+        raise Unavailable(
+            f"{url} is not a server to sign in to, or does not answer.", "Check the address."
+        ) from None
     try:
         told = document(discovery_of(issuer))
         _expect(issuer, told.get("issuer"), issuer)

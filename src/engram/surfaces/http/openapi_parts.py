@@ -39,7 +39,7 @@ def problems() -> dict[str, Any]:
     told[str(Throttled.http_status)]["headers"] = {"Retry-After": wait}
     # Said by the web server, before there is a request that we could answer.
     plain = {"text/plain": {"schema": {"type": "string"}}}
-    return {"400": {"description": "What came is no HTTP request.", "content": plain}, **told}
+    return {"400": {"description": "What came is not an HTTP request.", "content": plain}, **told}
 
 
 def response(about: str, schema: Mapping[str, Any], example: object = None) -> dict[str, Any]:

@@ -156,9 +156,9 @@ def _object(body: bytes) -> dict[str, Any]:
     try:
         said = json.loads(body or b"{}")
     except (ValueError, RecursionError):
-        raise Invalid("The body is no JSON.", 'Send an object: {"text": …}.') from None
+        raise Invalid("The body is not JSON.", 'Send an object: {"text": …}.') from None
     if not isinstance(said, dict):
-        raise Invalid("The body is no JSON object.", 'Send an object: {"text": …}.')
+        raise Invalid("The body is not a JSON object.", 'Send an object: {"text": …}.')
     return said
 
 

@@ -96,7 +96,7 @@ def _captured(answer: a.Captured, paper: Paper) -> Iterator[str]:
 def _harvested(answer: a.Harvested, paper: Paper) -> Iterator[str]:
     if not (answer.files or answer.problems or answer.skipped.keys() - {"unknown"}):
         unknown = answer.skipped.get("unknown", 0)
-        others = f"; {count(unknown, 'file is', 'files are')} no transcript that is known" if unknown else ""
+        others = f"; {count(unknown, 'file')} of another form passed over" if unknown else ""
         yield f"{paper.warn('·')} No transcript was found{others}."
         return
     verb = "Would propose" if answer.dry_run else "Proposed"

@@ -104,7 +104,7 @@ def exchange(url: str, form: Mapping[str, str] | None = None) -> tuple[int, Mapp
     except (ValueError, RecursionError):
         raise Unfit(f"{came} no JSON") from None
     if not isinstance(told, dict):
-        raise Unfit(f"{came} JSON that is no object")
+        raise Unfit(f"{came} JSON that is not an object")
     return answer.status, told
 
 

@@ -97,7 +97,7 @@ def _read(path: str) -> str:
     try:
         mode = os.fstat(handle).st_mode
         if not stat.S_ISREG(mode):
-            raise Corrupt(f"The token file {path} is no file.", again)
+            raise Corrupt(f"The token file {path} is not a file.", again)
         if mode & 0o077:
             raise Corrupt(f"Others may read the token file {path}.", f"Close it: chmod 600 {quote(path)}")
         token = os.read(handle, 1024).decode("ascii", "replace").strip()

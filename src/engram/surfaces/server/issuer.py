@@ -214,7 +214,7 @@ class Issuer:
             raise Unfit(error.message.rstrip(".")) from None
         for row in self._fetch(address)["keys"]:
             if not isinstance(row, dict):
-                raise Unfit(f"{address} answers with a key that is no object")
+                raise Unfit(f"{address} answers with a key that is not an object")
             if row.get("use", "sig") == "sig" and row.get("kty") in ("RSA", "EC", "OKP"):
                 try:
                     keys[str(row.get("kid", ""))] = jwt.PyJWK(row)

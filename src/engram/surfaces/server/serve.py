@@ -310,7 +310,7 @@ def _read(words: list[str]) -> Asked:
     asked.profiles = [profile(each) for each in listed(said["--profile"])]
     for port in said["--port"]:
         if not port.isascii() or not port.isdigit() or int(port) > 65535:
-            raise Invalid(f"{port!r} is no port.", "Give a number from 0 to 65535.")
+            raise Invalid(f"{port!r} is not a port.", "Give a number from 0 to 65535.")
         asked.port = int(port)
     asked.url = asked.url.rstrip("/")
     asked.check()

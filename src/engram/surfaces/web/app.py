@@ -154,7 +154,7 @@ async def sent(request: Request, visit: Visit, entrance: Entrance) -> Mapping[st
             (await request.body()).decode(), keep_blank_values=True, max_num_fields=MOST_FIELDS, errors="strict"
         )
     except ValueError:
-        raise Invalid("That is no form.", "Load the page again, and repeat what you did.") from None
+        raise Invalid("That is not a form.", "Load the page again, and repeat what you did.") from None
     # A browser ends the lines of a text as mail does; memories end them as files do.
     form = _listed([(name, value.replace("\r\n", "\n")) for name, value in pairs])
     visit.require((form.get("csrf") or [""])[0])

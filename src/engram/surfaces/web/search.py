@@ -112,7 +112,7 @@ def _moment(day: str, now: datetime) -> datetime | None:
     try:
         return min(datetime.combine(datetime.fromisoformat(day).date(), time.max, UTC), now)
     except ValueError:
-        raise Invalid(f"{day!r} is no day.", "Write it as 2026-01-31.") from None
+        raise Invalid(f"{day!r} is not a day.", "Write it as 2026-01-31.") from None
 
 
 def _parts(reasons: Any) -> dict[str, float]:  # noqa: ANN401 - a mapping of a hit

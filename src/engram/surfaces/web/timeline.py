@@ -64,7 +64,7 @@ def _end_of(day: str) -> datetime | None:
     try:
         return datetime.fromisoformat(day).replace(tzinfo=UTC) + timedelta(days=1)
     except (ValueError, OverflowError):
-        raise Invalid(f"{day!r} is no day.", "Write it as 2026-01-31.") from None
+        raise Invalid(f"{day!r} is not a day.", "Write it as 2026-01-31.") from None
 
 
 def _stretches(engram: Engram, memories: Sequence[Memory]) -> list[Stretch]:
