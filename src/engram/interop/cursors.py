@@ -42,7 +42,8 @@ class CursorFile:
             self._append(("\n" if self._torn else "") + line)
         except OSError as error:
             raise Unavailable(
-                f"{self._path} cannot be written: {error.strerror}.", "Mend that, or the same is read again."
+                f"{self._path} cannot be written: {error.strerror}.",
+                "Fix the permissions or the disk, or the same is read again.",
             ) from None
         known[name] = (stamp, mark)
         self._torn = False

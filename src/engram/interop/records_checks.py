@@ -145,7 +145,7 @@ def check_scope(field: str, label: str) -> Place:
 def check_tags(tags: Sequence[str]) -> None:
     """Check how many tags there are, and how long each is."""
     if len(tags) > MOST_TAGS:
-        raise refuse("tags", "too_many", f"tags are {len(tags)}; the limit is {MOST_TAGS}")
+        raise refuse("tags", "too_many", f"there are {len(tags)} tags; the limit is {MOST_TAGS}")
     for tag in tags:
         check_size("tags", tag, LIMITS["tag"])
 
@@ -155,7 +155,7 @@ def citations_of(rows: Sequence[Mapping[str, Any]], *, least: int = 0) -> list[C
     if len(rows) < least:
         raise refuse("citations", "required", "at least one citation is required")
     if len(rows) > MOST_CITATIONS:
-        raise refuse("citations", "too_many", f"citations are {len(rows)}; the limit is {MOST_CITATIONS}")
+        raise refuse("citations", "too_many", f"there are {len(rows)} citations; the limit is {MOST_CITATIONS}")
     return [_citation(row) for row in rows]
 
 
@@ -195,7 +195,7 @@ def check_ids(field: str, ids: Sequence[str]) -> None:
     if not ids:
         raise refuse(field, "required", f"at least one of {field} is required")
     if len(ids) > MOST:
-        raise refuse(field, "too_many", f"{field} are {len(ids)}; the limit is {MOST}")
+        raise refuse(field, "too_many", f"there are {len(ids)} {field}; the limit is {MOST}")
     for id in ids:
         check_size(field, id, 256)
 

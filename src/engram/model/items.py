@@ -221,7 +221,7 @@ def read_item(block: str, style: Style, now: datetime) -> Item:
     values: dict[str, Any] = {}
     for name, raw in fields:
         if name in values:
-            raise Invalid(f"{name} stands twice.", "Where a merge left both: engram doctor --fix keeps both.")
+            raise Invalid(f"{name} appears twice.", "Where a merge left both: engram doctor --fix keeps both.")
         if name in ours:
             values[name] = _value(name, raw)
     pad = " " * width

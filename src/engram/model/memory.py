@@ -188,7 +188,7 @@ def _check_tags(value: tuple[str, ...]) -> None:
 
 def _check_count(name: str, most: int, value: Sized) -> None:
     if len(value) > most:
-        raise Invalid(f"{name} are {len(value)}; the limit is {most}.", "Leave some out.")
+        raise Invalid(f"There are {len(value)} {name}; the limit is {most}.", "Leave some out.")
 
 
 def _check_switch(name: str, value: bool) -> None:

@@ -36,7 +36,7 @@ def mint(
     caller = request.caller
     require_person(request, "make a key")
     if caller.keyed:
-        raise Forbidden("A key makes no keys.", "Make it as a person.")
+        raise Forbidden("A key cannot create other keys.", "Make it as a person.")
     if owner and caller.owner and owner != caller.owner:
         raise Forbidden("A key is for whoever makes it.", "Leave the owner out.")
     if workspace and caller.owner and workspace != caller.workspace:

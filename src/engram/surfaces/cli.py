@@ -97,7 +97,10 @@ def _refused(error: OSError) -> Unavailable:
     """What the system refused on the way, where nothing more is known of it."""
     where = f"{os.fsdecode(error.filename)} cannot be used: " if isinstance(error.filename, str | bytes) else ""
     why = error.strerror or str(error)
-    return Unavailable(f"{where}{why}.", "Mend that, and ask again; engram history tells what was kept.")
+    return Unavailable(
+        f"{where}{why}.",
+        "Fix the permissions or the disk, then try again; engram history tells what was kept.",
+    )
 
 
 @contextmanager
@@ -112,7 +115,8 @@ def _spare_handle() -> Iterator[None]:
 
 def _no_more_files() -> Unavailable:
     return Unavailable(
-        "This process may open no more files.", f"{MORE_FILES} engram history tells whether it was done."
+        "This process has reached its limit of open files.",
+        f"{MORE_FILES} engram history tells whether it was done.",
     )
 
 
@@ -406,7 +410,7 @@ def _unknown(name: str, second: str, operations: Iterable[str]) -> Invalid:
     if several := [each for each in known if each.startswith(f"{name} ")]:
         one_of = f"Say one of: {', '.join(f'engram {each}' for each in several)}."
         if not second:
-            return Invalid(f"engram {name} says too little.", one_of)
+            return Invalid(f"engram {name} needs a second word.", one_of)
         near = did_you_mean(second, [each.partition(" ")[2] for each in several])
         return Invalid(f"There is no command 'engram {name} {second}'.", f"{near}{one_of}")
     meant = f"Here it is: {OURS[name]}. " if name in OURS else did_you_mean(name, known)

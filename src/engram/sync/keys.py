@@ -55,7 +55,9 @@ def _load(path: str) -> bytes | None:
     except FileNotFoundError:
         return None
     except OSError as error:
-        raise Unavailable(f"{path} cannot be read: {error.strerror}.", "Mend that, and sync again.") from None
+        raise Unavailable(
+            f"{path} cannot be read: {error.strerror}.", "Fix its permissions, then sync again."
+        ) from None
     if loose:
         raise Corrupt(f"{path} can be read by others.", f"Make it private: chmod 600 {quote(path)}")
     if len(raw) != 32:
@@ -69,4 +71,7 @@ def _keep(path: str, raw: bytes) -> None:
         with whole_file(path) as file:
             file.write(raw)
     except OSError as error:
-        raise Unavailable(f"{path} cannot be written: {error.strerror}.", "Mend that, and sync again.") from None
+        raise Unavailable(
+            f"{path} cannot be written: {error.strerror}.",
+            "Fix the permissions or the disk, then sync again.",
+        ) from None

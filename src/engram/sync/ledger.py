@@ -84,7 +84,10 @@ class Ledger:
             except TimeoutError:
                 raise Unavailable("Another sync of this store is running.", "Wait for it to end.") from None
             except OSError as error:
-                raise Unavailable(f"{self._folder} cannot be written: {error.strerror}.", "Mend that.") from None
+                raise Unavailable(
+                    f"{self._folder} cannot be written: {error.strerror}.",
+                    "Fix the permissions or the disk, then try again.",
+                ) from None
             yield made
 
     def keep(self) -> None:
@@ -101,7 +104,10 @@ class Ledger:
                 # A place may be a path of bytes that are no text: JSON takes them escaped, and gives them back.
                 file.write(json.dumps(self._facts, ensure_ascii=False, indent=1).encode(errors="backslashreplace"))
         except OSError as error:
-            raise Unavailable(f"{at} cannot be written: {error.strerror}.", "Mend that, and sync again.") from None
+            raise Unavailable(
+                f"{at} cannot be written: {error.strerror}.",
+                "Fix the permissions or the disk, then sync again.",
+            ) from None
 
     def _load(self) -> None:
         at = os.path.join(self._folder, "ledger.json")

@@ -213,7 +213,10 @@ class Place:
             with whole_file(at) as file:
                 file.write(content)
         except OSError as error:
-            raise Unavailable(f"{at} cannot be written: {error.strerror}.", "Mend that, and sync again.") from None
+            raise Unavailable(
+                f"{at} cannot be written: {error.strerror}.",
+                "Fix the permissions or the disk, then sync again.",
+            ) from None
 
     def remove(self, *parts: str) -> None:
         """Remove a file, if it is there."""

@@ -219,7 +219,7 @@ def _renewed(url: str, known: Mapping[str, Any], kept: "_Kept") -> str:
     """
     again = f"Sign in again: engram login {url}."
     if not known.get("refresh"):
-        raise Unauthenticated("The token has ended.", again)
+        raise Unauthenticated("The token has expired.", again)
     asked = {
         "grant_type": "refresh_token",
         "refresh_token": known["refresh"],
@@ -303,7 +303,10 @@ class _Kept:
                 raise Unavailable("Another program is renewing a token.", "Try again soon.") from None
             except OSError as error:
                 where = os.path.dirname(self._path)
-                raise Unavailable(f"{where} cannot be written: {error.strerror}.", "Mend that.") from None
+                raise Unavailable(
+                    f"{where} cannot be written: {error.strerror}.",
+                    "Fix the permissions or the disk, then try again.",
+                ) from None
             yield
 
     def _all(self) -> dict[str, Any]:

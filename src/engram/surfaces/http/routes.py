@@ -142,7 +142,7 @@ def _completed(said: dict[str, Any], request: Request, taken: Mapping[str, Any])
     if (match := request.headers.get("if-match")) is not None:
         if "revision" not in taken or not (number := match.strip().strip('"')).isdecimal() or len(number) > 18:
             raise Invalid(
-                f"If-Match: {match[:40]} fits nothing here.", "Send the ETag of the memory as you read it."
+                f"If-Match: {match[:40]} is not an ETag of a memory.", "Send the ETag of the memory as you read it."
             )
         said["revision"] = int(number)
     return said

@@ -328,7 +328,7 @@ def _bound(host: str, port: int) -> socket.socket:
     except OSError as error:
         listening.close()
         raise Unavailable(
-            f"Port {port} of {host} cannot be had: {error.strerror}.", "Stop what holds it, or use --port 0."
+            f"Port {port} of {host} cannot be used: {error.strerror}.", "Stop what holds it, or use --port 0."
         ) from None
     return listening
 
