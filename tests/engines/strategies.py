@@ -126,6 +126,7 @@ def whole_memories(draw: st.DrawFn, owner: str = "me") -> Memory:
         created_at=draw(times()),
         updated_at=draw(times()),
         verified_at=draw(maybe),
+        reworded_at=draw(maybe),
         seen=draw(st.integers(0, 2**40)),
         revision=draw(st.integers(1, 2**40)),
     )
@@ -250,6 +251,7 @@ def pooled_memories(draw: st.DrawFn) -> Memory:
         valid_from=pick(None, None, span[0]),
         valid_until=pick(None, None, span[1]),
         verified_at=pick(None, *MOMENTS),
+        reworded_at=pick(None, *MOMENTS),
         decay=pick("none", "1h", "2h", "180d"),
         created_at=made,
         updated_at=made,

@@ -14,10 +14,11 @@ from engines.stores import open_files, wrong
 from engines.test_files_format import NOW, SEED, items, store_of
 from engram.engines.files import scribe
 from engram.errors import Corrupt, Unavailable
+from engram.model.limits import print_time
 from engram.model.memory import standing
 from engram.model.record import replace
 
-HERE = "memory.md"
+HERE, TODAY = "memory.md", print_time(NOW)
 FIRST = "\n    learned_by: remember\n    learned_at: 2026-01-01\n    last_verified: null\n    decay: 180d"
 """What follows in the first item, and in it alone."""
 
@@ -63,7 +64,9 @@ def test_an_edit_is_picked_up_at_the_next_open_and_becomes_an_event(folder):
     last = engine.events(newest=True, limit=1)[0]
     assert (last.action, last.actor) == ("edited", "file")
     assert [(e.field, e.old, e.new) for e in last.payload.edits] == [
-        ("text", "We deploy on Fridays", "We deploy on zebra Mondays")
+        ("text", "We deploy on Fridays", "We deploy on zebra Mondays"),
+        ("verified_at", None, TODAY),
+        ("reworded_at", None, TODAY),
     ]
     assert "- We deploy on zebra Mondays" in (folder / HERE).read_text()
     assert engine.check() == []
@@ -159,6 +162,20 @@ def test_what_is_stale_by_hand_lives_again_when_it_is_verified(folder):
     engine.commit(change(fresh, was=stale, batch="verify", action="verify"))
 
     assert items(folder)["mem-0001"]["status"] == "promoted"
+    engine.close()
+
+
+def test_what_was_reworded_is_stale_by_hand_too_and_keeps_both_moments_in_the_text(folder):
+    edit(folder, 'fact: "We deploy on Fridays"', "fact: We deploy on Mondays")
+    opened(folder).close()
+    item = items(folder)["mem-0001"]
+    assert (item["reworded_at"], str(item["last_verified"])) == (NOW, "2026-01-20")
+
+    text = (folder / HERE).read_text()
+    (folder / HERE).write_text(text.replace("status: promoted", "status: stale", 1))
+    engine = opened(folder)
+    assert standing(by_handle(engine)["mem-0001"], NOW) == "stale"
+    assert engine.check() == []
     engine.close()
 
 

@@ -355,7 +355,9 @@ def test_other_decays_are_refused(decay):
         memory(decay=decay)
 
 
-@pytest.mark.parametrize("field", ["valid_from", "valid_until", "created_at", "verified_at", "forgotten_at"])
+@pytest.mark.parametrize(
+    "field", ["valid_from", "valid_until", "created_at", "verified_at", "reworded_at", "forgotten_at"]
+)
 @pytest.mark.parametrize(
     "wrong",
     [
@@ -435,6 +437,24 @@ def test_a_staged_memory_is_live_on_its_own_branch_only():
     assert standing(staged, NOW, "acme/api@feature") == "live"
     assert standing(staged, NOW, "acme/api@main") == "staged"
     assert standing(replace(staged, replaced_by="other"), NOW, "acme/api@feature") == "replaced"
+
+
+@pytest.mark.parametrize(
+    ("moments", "fresh"),
+    [
+        ({}, START),
+        ({"reworded_at": START + HOUR}, START + HOUR),
+        ({"verified_at": START + HOUR}, START + HOUR),
+        ({"reworded_at": START + HOUR, "verified_at": START + 2 * HOUR}, START + 2 * HOUR),
+        ({"reworded_at": START + 2 * HOUR, "verified_at": START + HOUR}, START + 2 * HOUR),
+        ({"verified_at": START - HOUR}, START - HOUR),  # stale by hand
+    ],
+)
+def test_age_counts_from_the_last_time_the_words_were_made_verified_or_changed(moments, fresh):
+    one = memory(created_at=START, updated_at=START, decay="1d", confidence=0.5, **moments)
+
+    assert (one.fresh_at, one.stale_at) == (fresh, fresh + 24 * HOUR)
+    assert one.effective_confidence(fresh + 24 * HOUR) == 0.25
 
 
 @given(st.integers(0, 400), st.sampled_from(["1d", "30d", "none"]), st.none() | st.integers(0, 300))

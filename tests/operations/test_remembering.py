@@ -26,6 +26,24 @@ def test_the_text_alone_is_enough(world):
     assert [hit.memory.id for hit in world.agent.recall("when do we deploy").hits] == [memory.id]
 
 
+def test_a_new_value_under_an_old_key_is_recalled_and_as_fresh_as_it_is(world):
+    key = world.agent.remember("The limit is 100 requests", key="limit").memory.id
+    world.person.verify(key)
+    world.clock.pass_by(days=210)
+    assert world.stands(key) == "stale"
+
+    told = world.agent.remember("The limit is 500 requests", key="limit")
+    assert (told.outcome, told.memory.id, world.stands(key)) == ("revised", key, "live")
+    assert texts([hit.memory for hit in world.agent.recall("limit of requests").hits]) == [told.memory.text]
+    assert world.now(key).verified_at is None
+    assert "verified" not in world.agent.context().text
+
+    world.person.undo()
+    before = world.now(key)
+    assert (before.text, before.reworded_at) == ("The limit is 100 requests", None)
+    assert before.verified_at is not None
+
+
 def test_a_person_and_an_agent_are_told_apart_by_default(world):
     by_agent, by_person = world.agent.remember("Said by one").memory, world.person.remember("Said by two").memory
     assert (by_agent.source, by_agent.origin, by_agent.confidence) == ("tool:remember", "inferred", 0.6)

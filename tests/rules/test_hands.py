@@ -81,6 +81,17 @@ def test_what_was_put_in_force_is_approved_and_seen_today_and_held_for_nothing()
     assert (live.approved_by, live.verified_at, live.held_for, live.branch) == ("manual", NOW, "", "")
 
 
+def test_other_words_are_as_old_as_the_edit_and_seen_by_whoever_wrote_them():
+    known = memory(verified_at=START)
+    said = replace(known, text="In other words")
+
+    after = HANDS.changed(known, said, NOW)
+    assert (after.reworded_at, after.verified_at) == (NOW, NOW)
+    dated = HANDS.changed(known, replace(said, verified_at=START + DAY), NOW)
+    assert (dated.reworded_at, dated.verified_at) == (NOW, START + DAY)
+    assert HANDS.changed(known, replace(known, tags=("a",)), NOW).reworded_at is None
+
+
 def test_who_approved_it_and_when_it_was_seen_may_be_said():
     waits = memory(status="pending", approved_by="", verified_at=None)
     said = replace(waits, status="promoted", approved_by="kim", verified_at=START + DAY)
@@ -92,7 +103,7 @@ def test_why_it_waits_and_that_it_stands_apart_is_not_for_a_hand_to_say():
     waits = memory(status="pending", held_for="conflict", apart=True)
     said = replace(waits, text="In other words", held_for="", apart=False)
 
-    assert HANDS.changed(waits, said, NOW) == replace(waits, text="In other words")
+    assert HANDS.changed(waits, said, NOW) == replace(waits, text="In other words", reworded_at=NOW)
 
 
 def test_what_was_refused_by_hand_is_approved_by_nobody():

@@ -246,6 +246,34 @@ def test_the_later_wording_under_one_key_stays_whichever_memory_does():
 
 
 @pytest.mark.parametrize(
+    ("dates", "worded"),
+    [
+        ({"created_at": later(minutes=5)}, later(minutes=5)),
+        ({"reworded_at": later(hours=1), "verified_at": later(hours=1)}, later(hours=1)),
+    ],
+)
+def test_a_wording_that_is_taken_over_is_as_old_and_as_verified_as_it_was(dates, worded):
+    old = keyed("a", "We deploy on Fridays", verified_at=START)
+    new = keyed("b", WORDING, **(dates | {"updated_at": later(hours=1)}))
+
+    stays = joining.aliases([old, new]).moved["a"]
+    assert (stays.reworded_at, stays.verified_at) == (worded, new.verified_at)
+
+
+def test_who_verified_other_words_elsewhere_verified_nothing_that_stands_here():
+    verified = said("a", changing("verified_at", new=print_time(later(seconds=5))), seconds=5)
+    worded = said(
+        "b", changing("text", new=WORDING), changing("reworded_at", new=print_time(later(seconds=9))), seconds=9
+    )
+    made = making(memory(), replica="a")
+    found = joined(made, verified, worded).after["memory-1"]
+    assert (found.text, found.verified_at, found.reworded_at) == (WORDING, None, later(seconds=9))
+
+    seen = said("a", changing("verified_at", new=print_time(later(seconds=12))), seconds=12)
+    assert joined(made, verified, worded, seen).after["memory-1"].verified_at == later(seconds=12)
+
+
+@pytest.mark.parametrize(
     ("stays", "goes"),
     [
         ({"updated_at": later(hours=2)}, {}),

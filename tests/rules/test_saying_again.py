@@ -8,8 +8,10 @@ import pytest
 from engram.errors import Conflict, Forbidden
 from engram.model.caller import Caller
 from engram.model.memory import Citation, Context, Memory
+from engram.model.record import replace
 from engram.model.scope import Scope
 from engram.rules.admission import Admission, Known, admit, require_free_text, require_not_rejected, revise
+from engram.rules.lifecycle import promote
 from engram.rules.proposals import Policy, Proposal
 from rules.world import AGENT, PERSON, START, memory, request
 
@@ -230,13 +232,55 @@ def test_an_approval_outlives_a_revision_only_where_it_was_one():
     live = memory(approved_by="alex", verified_at=START)
 
     kept = revised(live, text=OTHER_TEXT, caller=PERSON).memory
-    assert (kept.approved_by, kept.verified_at) == ("alex", START)
+    assert (kept.approved_by, kept.verified_at) == ("alex", None)
     assert revised(live, text=OTHER_TEXT).memory.approved_by == ""
     assert revised(live, text=OTHER_TEXT, caller=PERSON, confirmed="flag").memory.approved_by == PERSON.name
     waits = memory(status="pending", approved_by="alex")
     assert revised(waits, text=OTHER_TEXT, anew=True).memory.approved_by == ""
     held = revised(live, text=OTHER_TEXT, policy=Policy(review_all=True)).memory
     assert (held.status, held.approved_by) == ("pending", "")
+
+
+@pytest.mark.parametrize("other", [{"text": OTHER_TEXT}, {"summary": "Fridays"}, {"kind": "decision"}])
+def test_nobody_has_verified_other_words_which_are_as_old_as_they_are(other):
+    checked = memory(verified_at=START, summary="Days")
+
+    after = revised(checked, **other).memory
+    assert (after.verified_at, after.reworded_at, after.fresh_at) == (None, NOW, NOW)
+    confirmed = revised(checked, caller=PERSON, confirmed="flag", **other).memory
+    assert (confirmed.verified_at, confirmed.reworded_at) == (NOW, NOW)
+
+
+def test_more_beside_the_same_words_leaves_them_verified_and_as_old_as_they_were():
+    checked = memory(verified_at=START)
+
+    for more in ({"tags": ("a",)}, {"importance": 9}, {"text": TEXT, "tags": ("a",), "anew": True}):
+        after = revised(checked, **more).memory
+        assert (after.verified_at, after.reworded_at) == (START, None)
+
+
+def test_other_words_that_nobody_vouches_for_are_verified_by_no_confirmation():
+    held = revised(memory(verified_at=START), text=OTHER_TEXT, caller=PERSON, confirmed="flag", trusted=False)
+
+    assert (held.memory.status, held.memory.verified_at) == ("pending", None)
+
+
+def test_a_proposal_is_as_old_as_itself_and_what_it_amends_as_the_words_it_gets():
+    old = approved(reworded_at=START, verified_at=START)
+    waits = revised(old, text="My name is Alexandra").memory
+    assert (waits.reworded_at, waits.verified_at) == (None, None)
+
+    asked = request(confirmed="flag", now=later(9))
+    _, live = promote(waits, asked, amended=old, base=old)
+    assert (live.text, live.reworded_at, live.verified_at) == ("My name is Alexandra", later(9), later(9))
+
+
+def test_a_repeat_that_adds_a_summary_or_another_kind_has_other_words():
+    with_summary = again(memory(verified_at=START, source="tool:remember"), summary="Fridays")
+    of_a_kind = again(memory(verified_at=START), caller=PERSON, kind="decision")
+
+    for after in (with_summary, of_a_kind):
+        assert (after.verified_at, after.reworded_at) == (None, NOW)
 
 
 def test_other_words_have_another_voice_and_the_same_words_keep_theirs():
@@ -416,6 +460,15 @@ def test_what_a_person_forgot_waits_when_anybody_else_says_it_however_often():
     assert again(held.memory).held_for == "forgotten_before"
     assert said(Known(twins=(old,)), apart=True).memory.held_for == "forgotten_before"
     assert said(Known(twins=(old,)), apart=True, kind="prompt").memory.status == "promoted"
+
+
+def test_what_is_said_again_is_verified_where_it_is_in_use_and_not_where_it_is_held():
+    gone = memory(forgotten_at=START, verified_at=START)
+
+    assert said(Known(twins=(gone,)), branch=BRANCH).memory.verified_at == NOW
+    assert said(Known(twins=(gone,)), policy=Policy(review_all=True)).memory.verified_at == START
+    put_away = replace(gone, forgotten_by="alex", verified_at=None)
+    assert said(Known(twins=(put_away,))).memory.verified_at is None
 
 
 def test_what_a_person_forgot_and_says_again_is_live():

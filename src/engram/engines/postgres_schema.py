@@ -300,6 +300,10 @@ def m0007_words_term_by_term(db: Connection) -> None:
     _open(db, "scored")
 
 
+def m0008_reworded(db: Connection) -> None:
+    """When a memory last got other words (`reworded_at`): a field of documents, and no column."""
+
+
 MIGRATIONS: tuple[Callable[[Connection], None], ...] = (
     m0001_records,
     m0002_keys,
@@ -308,6 +312,7 @@ MIGRATIONS: tuple[Callable[[Connection], None], ...] = (
     m0005_blobs,
     m0006_pieces_of_words,
     m0007_words_term_by_term,
+    m0008_reworded,
 )
 """Schema n is the first n of these applied in order; each only adds."""
 

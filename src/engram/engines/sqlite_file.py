@@ -153,6 +153,10 @@ def m0005_keys(db: apsw.Connection) -> None:
     db.execute("CREATE INDEX apikey_by_time ON apikey (created_at, id)")
 
 
+def m0006_reworded(db: apsw.Connection) -> None:
+    """When a memory last got other words (`reworded_at`): a field of documents, and no column."""
+
+
 def make_words(db: apsw.Connection) -> None:
     """An empty word index, in place of whatever was there; it is derived, so nothing is lost."""
     db.execute("DROP TABLE IF EXISTS words")
@@ -174,6 +178,7 @@ MIGRATIONS: tuple[Callable[[apsw.Connection], None], ...] = (
     m0003_theirs,
     m0004_ends,
     m0005_keys,
+    m0006_reworded,
 )
 """Schema n is the first n of these applied in order. A new field of a record is a migration too, if an empty
 one: that is how an older Engram knows to leave the store alone."""

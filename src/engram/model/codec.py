@@ -161,7 +161,7 @@ def _parts(value: Any) -> Document:  # noqa: ANN401 - a citation, an asset or a 
 
 _Write = Callable[[Any], Any]
 _TIMES = (
-    *("valid_from", "valid_until", "forgotten_at", "created_at", "updated_at", "verified_at"),
+    *("valid_from", "valid_until", "forgotten_at", "created_at", "updated_at", "verified_at", "reworded_at"),
     *("started_at", "ended_at", "expires_at", "revoked_at"),
 )
 _CONVERTERS: dict[str, tuple[_Write, _Write]] = {

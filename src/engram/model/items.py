@@ -430,16 +430,19 @@ def _as_told(memory: Memory, status: str, now: datetime) -> Memory:  # noqa: PLR
     if status == "pending":
         held = "curated_kind" if memory.tier == CURATED else ""
         return replace(memory, **{**free, "held_for": held}, status="pending", approved_by="")
-    # Stale by hand: its last verification no longer counts, until it is verified anew.
+    # Stale by hand: neither its last verification nor its last wording counts, until it is verified anew.
     lasts = parse_decay(memory.decay)
     if lasts is None:
         return replace(memory, **free, status="promoted", valid_until=now)
-    return replace(memory, **free, status="promoted", verified_at=max(EARLIEST, now - lasts - timedelta(1)))
+    past = max(EARLIEST, now - lasts - timedelta(1))
+    worded = memory.reworded_at and min(memory.reworded_at, past)
+    return replace(memory, **free, status="promoted", verified_at=past, reworded_at=worded)
 
 
 def _last_moment(memory: Memory) -> datetime:
     """When a memory was updated last, where nothing says otherwise."""
-    return max(memory.created_at, memory.verified_at or memory.created_at)
+    moments = (memory.created_at, memory.verified_at, memory.reworded_at)
+    return max(moment for moment in moments if moment)
 
 
 def _midnight(date: str | None) -> datetime | None:

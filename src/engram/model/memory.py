@@ -205,7 +205,10 @@ def _one_of(field: str, choices: object) -> Callable[[str], None]:
     return functools.partial(check_choice, field, choices=get_args(choices))
 
 
-_TIMES = ("valid_from", "valid_until", "forgotten_at", "created_at", "updated_at", "verified_at")
+_TIMES = (
+    *("valid_from", "valid_until", "forgotten_at"),
+    *("created_at", "updated_at", "verified_at", "reworded_at"),
+)
 _CHECKS: dict[str, Callable[..., object]] = {
     "id": _check_id,
     "key": _check_key,
@@ -289,7 +292,8 @@ class Memory(Record, kw_only=True):
     # time
     created_at: datetime
     updated_at: datetime  # S
-    verified_at: datetime | None = None  # S
+    verified_at: datetime | None = None  # S: when somebody last confirmed the words it has now
+    reworded_at: datetime | None = None  # S: when its text, summary or kind last changed
     seen: int = 1  # S
     revision: int = 1  # S: local; the ETag
     # The store-local alias (mem-0001): filled in by the engine that read the record, part of no equality,
@@ -338,10 +342,16 @@ class Memory(Record, kw_only=True):
         return sha256(parts.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
     @property
+    def fresh_at(self) -> datetime:
+        """The moment its age counts from: when it was verified, else made; or got other words since."""
+        seen = self.verified_at or self.created_at
+        return max(seen, self.reworded_at) if self.reworded_at else seen
+
+    @property
     def stale_at(self) -> datetime | None:
         """The last moment at which the memory is fresh, or None when it never goes stale."""
         lasts = parse_decay(self.decay)
-        return None if lasts is None else (self.verified_at or self.created_at) + lasts
+        return None if lasts is None else self.fresh_at + lasts
 
     def effective_confidence(self, now: datetime) -> float:
         """Confidence after its age: it falls as the decay horizon nears, faster where it was low.
@@ -351,7 +361,7 @@ class Memory(Record, kw_only=True):
         lasts = parse_decay(self.decay)
         if lasts is None:
             return self.confidence
-        age = max(now - (self.verified_at or self.created_at), timedelta())
+        age = max(now - self.fresh_at, timedelta())
         return float(round(self.confidence ** (1 + min(age / lasts, 2.0)), 4))
 
 

@@ -12,7 +12,7 @@ from engram.model.change import Change, Request
 from engram.model.memory import CURATED, HeldFor, Memory, Status, standing
 from engram.model.record import replace
 from engram.rules.access import is_a_persons, is_confirmed, is_firm, require_owner, require_person_over
-from engram.rules.changes import CONTENT, Step, compose, step
+from engram.rules.changes import CONTENT, WORDS, Step, compose, step
 from engram.rules.doubts import UNVOUCHED, is_doubted, require_person_for, vouched
 from engram.rules.drafting import REACH, added, approver, fresh, other_kind, rewritten, voice
 from engram.rules.kinds import in_context
@@ -21,9 +21,6 @@ from engram.rules.likeness import contradiction, same
 from engram.rules.proposals import Policy, Proposal
 
 Outcome = Literal["new", "revised", "repeated", "held", "staged", "proposed", "restored"]
-
-WORDS = ("text", "summary", "kind")
-"""The fields that say what a memory means."""
 
 
 class Known(NamedTuple):
@@ -95,57 +92,112 @@ def revise(
     require_owner(request.caller, old)
     if not anew:
         _require_revisable(old)
+    _require_words(old, proposal, known, request)
+    proposal = vouched(proposal, known.twins, known.doubted, request, old)
+    new = replace(rewritten(old, proposal, policy, request), key=_key_of(old, proposal, known))
+    if not anew and not _differ((*CONTENT, "tier"), old, new):
+        return _weighed(old, new, proposal, request)
+    asked = _Revision(old, new, _contradicted(proposal.text, known, old.id), anew)
+    status, held_for = _status_of(asked, proposal, policy, request)
+    branch = (proposal.branch or old.branch) if held_for == "unmerged_branch" else ""
+    asked = asked._replace(new=replace(new, status=status, held_for=held_for, branch=branch))
+    if old.in_use and status == "pending":
+        return _beside(asked, proposal, known, policy, request)
+    return _in_place(asked, proposal, request)
+
+
+class _Revision(NamedTuple):
+    """Other content for a memory: what that was and would be, and the live ones that would contradict it."""
+
+    old: Memory
+    new: Memory
+    rivals: tuple[Memory, ...]
+    anew: bool
+
+
+def _require_words(old: Memory, proposal: Proposal, known: Known, request: Request) -> None:
+    """Other words may be free to take, and the caller's to give.
+
+    Raises:
+        Conflict: when they were rejected, forgotten by a person, or are what another memory says.
+        Forbidden: when an agent gives other words to what nobody vouches for.
+    """
     require_free_text(old, proposal.text, known)
     _require_not_put_away(old, proposal, known, request)
     if proposal.text != old.text or (proposal.summary or old.summary) != old.summary:
         require_person_for(old, request, "change the words of")
-    proposal = vouched(proposal, known.twins, known.doubted, request, old)
-    new = replace(rewritten(old, proposal, policy, request), key=_key_of(old, proposal, known))
-    live = old.in_use
-    if not anew and all(getattr(old, name) == getattr(new, name) for name in (*CONTENT, "tier")):
-        return _weighed(old, new, proposal, request)
-    rivals = _contradicted(proposal.text, known, old.id)
+
+
+def _status_of(asked: _Revision, proposal: Proposal, policy: Policy, request: Request) -> tuple[Status, HeldFor]:
+    """Whether other content may go live, and if not, what it waits for.
+
+    Raises:
+        Forbidden: when an agent would hide, share or reword what it may not.
+    """
+    old, new, rivals, anew = asked
     status, held_for = _verdict(new.tier, rivals, proposal, policy, request)
-    if live and _is_to_be_approved(old, new, request):
-        status, held_for = "pending", "edits_curated_node"
-    else:
-        _require_harmless(old, new, request)
-    freed = status == "promoted" or held_for == "unmerged_branch"
-    if old.status == "pending" and freed and not (anew or is_confirmed(request)):
-        status, held_for = "pending", old.held_for
+    if old.in_use and _is_to_be_approved(old, new, request):
+        return "pending", "edits_curated_node"
+    _require_harmless(old, new, request)
+    goes_on_waiting = old.status == "pending" and not (anew or is_confirmed(request))
+    if goes_on_waiting and (status == "promoted" or held_for == "unmerged_branch"):
+        return "pending", old.held_for
     if anew and _is_to_be_looked_at(old, status, request):
-        status, held_for = "pending", "conflict"
-    branch = (proposal.branch or old.branch) if held_for == "unmerged_branch" else ""
-    if live and status == "pending":
-        for twin in known.twins:  # proposed before in the very same words: it is counted, not made again
-            waits = twin.amends == old.id and twin.status == "pending" and twin.forgotten_at is None
-            if waits and all(getattr(twin, name) == getattr(new, name) for name in CONTENT):
-                return _again(twin, proposal._replace(kind=None), known, policy, request)
-        new = replace(new, held_for=held_for, branch=branch, **voice(proposal, policy, request))
-        return _propose(new, proposal, rivals, request)
+        return "pending", "conflict"
+    return status, held_for
+
+
+def _in_place(asked: _Revision, proposal: Proposal, request: Request) -> Admission:
+    """The memory itself gets the content, and is brought back if it was said anew."""
+    old, new, rivals, anew = asked
+    live = new.status == "promoted"
     after = replace(
         new,
-        status=status,
-        held_for=held_for,
-        branch=branch,
-        approved_by=approver(old, status, request),
+        approved_by=approver(old, new.status, request),
         forgotten_at=None,
         forgotten_by="",
-        replaced_by="" if anew and status == "promoted" else old.replaced_by,
-        verified_at=request.now if status == "promoted" and is_confirmed(request) else old.verified_at,
+        replaced_by="" if anew and live else old.replaced_by,
+        verified_at=request.now if live and is_confirmed(request) else new.verified_at,
     )
     steps = [Step(old, after), *_replacing(after, rivals, request)]
-    outcome: Outcome = "revised" if status == "promoted" or branch else "held"
-    change = compose("revise", request, steps, note=_note(proposal, outcome, rivals))
-    return Admission(change, after, outcome, tuple(each.id for each in rivals), _why(proposal.text, rivals))
+    outcome: Outcome = "revised" if live or after.branch else "held"
+    return _admitted("revise", outcome, steps, proposal, request, rivals=rivals)
+
+
+def _beside(asked: _Revision, proposal: Proposal, known: Known, policy: Policy, request: Request) -> Admission:
+    """The content waits beside the memory, which stays as it is; the same proposal again is counted, not made."""
+    for twin in known.twins:
+        if _is_waiting_for(asked.old, twin) and not _differ(CONTENT, twin, asked.new):
+            return _again(twin, proposal._replace(kind=None), known, policy, request)
+    new = replace(asked.new, **voice(proposal, policy, request))
+    return _propose(new, proposal, asked.rivals, request)
+
+
+def _is_waiting_for(amended: Memory, proposal: Memory) -> bool:
+    return proposal.amends == amended.id and proposal.status == "pending" and proposal.forgotten_at is None
+
+
+def _admitted(
+    action: str,
+    outcome: Outcome,
+    steps: list[Step],
+    proposal: Proposal,
+    request: Request,
+    *,
+    rivals: tuple[Memory, ...] = (),
+) -> Admission:
+    """The decision that takes these steps, of which the first is about the memory itself."""
+    memory = steps[0].after
+    assert isinstance(memory, Memory)
+    change = compose(action, request, steps, note=_note(proposal, outcome, rivals))
+    return Admission(change, memory, outcome, tuple(each.id for each in rivals), _why(proposal.text, rivals))
 
 
 def _weighed(old: Memory, new: Memory, proposal: Proposal, request: Request) -> Admission:
     """Only weight, reach or validity moved: the words are neither approved nor verified by it, nor held for it."""
     _require_harmless(old, new, request)
     outcome: Outcome = "revised" if old.status == "promoted" or old.branch else "held"
-    change = compose("revise", request, [Step(old, new)], note=_note(proposal, outcome, ()))
-    return Admission(change, new, outcome)
+    return _admitted("revise", outcome, [Step(old, new)], proposal, request)
 
 
 def _key_of(old: Memory, proposal: Proposal, known: Known) -> str:
@@ -242,8 +294,7 @@ def _new(proposal: Proposal, known: Known, policy: Policy, request: Request) -> 
         memory = replace(memory, forgotten_by=away.forgotten_by)
     steps = [Step(None, memory), *_replacing(memory, rivals, request)]
     outcome: Outcome = "new" if status == "promoted" else "staged" if memory.branch else "held"
-    change = compose("remember", request, steps, note=_note(proposal, outcome, rivals))
-    return Admission(change, memory, outcome, tuple(each.id for each in rivals), _why(proposal.text, rivals))
+    return _admitted("remember", outcome, steps, proposal, request, rivals=rivals)
 
 
 def _again(old: Memory, proposal: Proposal, known: Known, policy: Policy, request: Request) -> Admission:
@@ -267,10 +318,7 @@ def _again(old: Memory, proposal: Proposal, known: Known, policy: Policy, reques
         changes |= _judged_again(old, proposal, known, policy, request)
     elif stands == "stale" and proposal.trusted and (old.tier != CURATED or is_confirmed(request)):
         changes["verified_at"] = request.now  # said again: fresh evidence, unlike a mere reading
-    move = step(old, request, **changes)
-    assert isinstance(move.after, Memory)
-    change = compose("repeat", request, [move], note=_note(proposal, "repeated"))
-    return Admission(change, move.after, "repeated")
+    return _admitted("repeat", "repeated", [step(old, request, **changes)], proposal, request)
 
 
 def _judged_again(
@@ -311,7 +359,6 @@ def _readmit(old: Memory, proposal: Proposal, known: Known, policy: Policy, requ
         valid_from=proposal.valid_from,
         valid_until=proposal.valid_until,
         forgotten_at=None,
-        verified_at=request.now,
         seen=old.seen + 1,
     )
     rivals = _contradicted(proposal.text, known, old.id)
@@ -330,10 +377,13 @@ def _readmit(old: Memory, proposal: Proposal, known: Known, policy: Policy, requ
         replaced_by="" if status == "promoted" else back.replaced_by,
         branch=proposal.branch if held_for == "unmerged_branch" else "",
     )
+    if (
+        status == "promoted" or back.branch
+    ):  # said again and in use: fresh evidence; what is held vouches for nothing
+        back = replace(back, verified_at=request.now)
     steps = [Step(old, back), *_replacing(back, rivals, request)]
     outcome: Outcome = "restored" if status == "promoted" else "held"
-    change = compose("remember", request, steps, note=_note(proposal, outcome, rivals))
-    return Admission(change, back, outcome, tuple(each.id for each in rivals), _why(proposal.text, rivals))
+    return _admitted("remember", outcome, steps, proposal, request, rivals=rivals)
 
 
 def _is_to_be_looked_at(old: Memory, status: Status, request: Request) -> bool:
@@ -378,12 +428,12 @@ def _propose(new: Memory, proposal: Proposal, rivals: tuple[Memory, ...], reques
         created_at=request.now,
         updated_at=request.now,
         verified_at=None,
+        reworded_at=None,
         seen=1,
         revision=1,
         handle="",
     )
-    change = compose("propose", request, [Step(None, candidate)], note=_note(proposal, "proposed", rivals))
-    return Admission(change, candidate, "proposed", tuple(each.id for each in rivals), _why(proposal.text, rivals))
+    return _admitted("propose", "proposed", [Step(None, candidate)], proposal, request, rivals=rivals)
 
 
 def _verdict(

@@ -1,6 +1,7 @@
 """The one way a rule turns before and after into a Change, so that what must always hold is checked once."""
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Any, NamedTuple
 
 from engram.errors import Conflict
@@ -16,6 +17,10 @@ CONTENT = ("text", "summary", "kind", "tags", "citations", "assets")
 """The fields that say something: what only an owner writes and, once curated, only a person changes."""
 
 
+WORDS = ("text", "summary", "kind")
+"""The fields that say what a memory means: nobody has verified what they say now when one of them changes."""
+
+
 class Step(NamedTuple):
     """One record before and after; None is "does not exist"."""
 
@@ -25,8 +30,21 @@ class Step(NamedTuple):
 
 def step(before: Memory, request: Request, **changes: Any) -> Step:  # noqa: ANN401 - any field of a memory
     """A memory with some fields changed, one revision on."""
+    changes = other_words(before, changes, request.now) | changes
     after = replace(before, **changes, updated_at=request.now, revision=before.revision + 1)
     return Step(before, after)
+
+
+def other_words(before: Memory, changes: Mapping[str, Any], now: datetime) -> dict[str, Any]:
+    """What moves besides where `changes` give a memory other words: they are as old as that, and unverified."""
+    if not differ(WORDS, before, changes):
+        return {}
+    return {"reworded_at": now, "verified_at": None}
+
+
+def differ(names: Sequence[str], before: Memory, changes: Mapping[str, Any]) -> bool:
+    """Whether `changes` give any of these fields another value."""
+    return any(name in changes and changes[name] != getattr(before, name) for name in names)
 
 
 def compose(

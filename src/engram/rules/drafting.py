@@ -10,6 +10,7 @@ from engram.model.marks import NO_CONTEXT
 from engram.model.memory import CURATED, NOWHERE, Context, HeldFor, Memory, Status, clean_tags
 from engram.model.record import replace
 from engram.rules.access import is_confirmed, is_firm
+from engram.rules.changes import other_words
 from engram.rules.likeness import same
 from engram.rules.proposals import CLEARED, Policy, Proposal
 
@@ -69,15 +70,16 @@ def rewritten(old: Memory, proposal: Proposal, policy: Policy, request: Request)
         if "manual" in (proposal.learned_by, old.learned_by):  # who typed it tells of the words, not of the memory
             said["learned_by"] = proposal.learned_by
     anew = not same(old.text, proposal.text) or "kind" in said
+    said["text"] = proposal.text
     return replace(
         old,
-        text=proposal.text,
         context=_made(old, proposal, anew=anew and proposal.context is not NOWHERE),
         actor=request.caller.actor,
         # Nobody makes a curated memory less than that by the way: only a person's confirmed word does.
         tier=kind.tier if is_confirmed(request) else max(kind.tier, old.tier if old.tier == CURATED else 0),
         updated_at=request.now,
         revision=old.revision + 1,
+        **other_words(old, said, request.now),
         **said,
     )
 

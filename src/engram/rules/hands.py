@@ -9,7 +9,7 @@ from engram.model.event import Draft, Payload, edits_between
 from engram.model.memory import CURATED, Memory
 from engram.model.record import replace
 from engram.model.scope import GLOBAL
-from engram.rules.changes import claims_of
+from engram.rules.changes import WORDS, claims_of, other_words
 from engram.rules.proposals import Policy, scrubbed
 from engram.rules.redact import redact
 
@@ -40,13 +40,18 @@ class Hands(NamedTuple):
 
     @staticmethod
     def changed(before: Memory, after: Memory, now: datetime) -> Memory:
-        """What was put in force is approved and seen today, and held for nothing any more."""
+        """What was put in force is approved and seen today, and held for nothing any more.
+
+        Other words are as old as the edit, and seen today by whoever wrote them.
+        """
         after = replace(after, apart=before.apart)
+        seen = now if after.verified_at == before.verified_at else after.verified_at
+        if words := other_words(before, {name: getattr(after, name) for name in WORDS}, now):
+            after = replace(after, **words | ({"verified_at": seen} if after.status == "promoted" else {}))
         if after.status == before.status:
             return replace(after, held_for=before.held_for)
         if after.status != "promoted":
             return after
-        seen = now if after.verified_at == before.verified_at else after.verified_at
         return replace(
             after,
             held_for="",

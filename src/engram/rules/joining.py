@@ -152,6 +152,8 @@ def _sensible(state: State) -> dict[str, Any]:
         values.pop(min(("valid_from", "valid_until"), key=lambda name: state.fields[name][0]))
     if values.get("ended_at") and values["ended_at"] < values.get("started_at", ""):
         values.pop("ended_at")
+    if values.get("verified_at", "") < values.get("reworded_at", ""):  # elsewhere, and not what it says now
+        values.pop("verified_at", None)
     return values
 
 
@@ -180,7 +182,7 @@ def aliases(memories: Iterable[Memory]) -> Settling:
         for other in others:
             moved[other.id] = replace(other, replaced_by=stays.id, apart=True)
         if others and (later := _later_wording(stays, others)):
-            moved[stays.id] = replace(stays, **{name: getattr(later, name) for name in CONTENT})
+            moved[stays.id] = _worded_as(later, stays)
     return Settling(moved, ("same place",) if moved else ())
 
 
@@ -242,6 +244,13 @@ def _later_wording(stays: Memory, others: Sequence[Memory]) -> Memory | None:
     fits = stays.status == latest.status == "promoted" and CURATED not in (stays.tier, latest.tier)
     newer = latest.updated_at > stays.updated_at and latest.text != stays.text
     return latest if fits and newer and latest.forgotten_at is None else None
+
+
+def _worded_as(later: Memory, memory: Memory) -> Memory:
+    """A memory in the words of another, which are as old and as verified as they were there."""
+    content = {name: getattr(later, name) for name in CONTENT}
+    worded = later.reworded_at or later.created_at
+    return replace(memory, **content, reworded_at=worded, verified_at=later.verified_at)
 
 
 def rings(memories: Mapping[str, Memory], written: Callable[[str], Stamp]) -> Settling:

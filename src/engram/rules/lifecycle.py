@@ -17,7 +17,7 @@ from engram.rules.access import (
     require_person,
     require_person_over,
 )
-from engram.rules.changes import CONTENT, Step, compose, step
+from engram.rules.changes import CONTENT, Step, compose, other_words, step
 from engram.rules.doubts import require_person_for
 from engram.rules.likeness import contradiction
 from engram.rules.redact import redact
@@ -49,9 +49,8 @@ def reworded(memory: Memory, text: str | None, request: Request) -> Memory:
         return memory
     require_owner(request.caller, memory)
     worded = redact(text).text
-    return replace(
-        memory, text=worded, summary=memory.summary if worded == memory.text else "", learned_by="manual"
-    )
+    said = {"text": worded, "summary": memory.summary if worded == memory.text else ""}
+    return replace(memory, **said, **other_words(memory, said, request.now), learned_by="manual")
 
 
 def promote(

@@ -129,10 +129,18 @@ def read(registry: Registry, state: State, base: Base, now: datetime, hands: Han
             found.behind.add(id)
         else:
             found.twice.append((span, item))
-    found.edited[:] = [e._replace(after=hands.changed(e.before, e.after, now)) for e in found.edited if e.before]
+    found.edited[:] = [_meant(found, e.before, e.after, hands, now) for e in found.edited if e.before]
     _take_in(found, state, new, hands, now)
     _miss(found, state, base, hands, now)
     return found
+
+
+def _meant(found: Reading, before: Memory, said: Memory, hands: Hands, now: datetime) -> Edited:
+    """A person's edit with what follows from it, which the text does not say yet."""
+    after = hands.changed(before, said, now)
+    if differences(encode(said), encode(after)):
+        found.behind.add(before.id)
+    return Edited(before, after)
 
 
 def _meet(found: Reading, state: State, id: str, span: Span, item: Item, base: Base, now: datetime) -> None:  # noqa: PLR0917 - one item, and all that it is held against
