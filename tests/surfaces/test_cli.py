@@ -471,7 +471,7 @@ class TestModels:
         engram.remember(DEPLOY)
         lines = engram("models").out.splitlines()
 
-        assert lines[0].split() == ["model", "state", "numbers", "size", "licence"]
+        assert lines[0].split() == ["model", "state", "dimensions", "size", "licence"]
         (default,) = [line for line in lines if line.endswith("default")]
         assert re.fullmatch(r"snowflake-arctic-embed-s +ready +384 +35 MB +Apache-2.0 +default", default)
         assert lines[-2].startswith("In use: snowflake-arctic-embed-s/int8/")

@@ -45,7 +45,7 @@ def own_word(folder: str, remote: str) -> str:
     if "/" in name and name != remote:
         raise Conflict(
             f"{path} claims to be {name}, which is not this repository.",
-            f"A name of its own has no slash; what has one is told by the git remote. {CHOOSE}",
+            f"A name of its own has no slash; one with a slash comes from the git remote. {CHOOSE}",
         )
     return printable(name)
 
@@ -91,7 +91,8 @@ def _check(name: str, remote: str) -> None:
         raise Invalid(f"A project cannot be called {name!r}.", "Use up to 200 bytes that print, without @.")
     if "/" in name and name != remote:
         raise Invalid(
-            f"A project cannot call itself {name}.", "What has a slash is told by the git remote: leave it out."
+            f"A project cannot call itself {name}.",
+            "A name with a slash comes from the git remote: leave the slash out.",
         )
 
 

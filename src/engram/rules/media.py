@@ -157,7 +157,7 @@ def settled(look: Look, name: str, claimed: str, taken: Collection[str]) -> str:
     for each in said:
         if each != seen and each not in FAMILIES.get(seen, ()):
             hint = (
-                "Leave its type out, and it is told by its bytes."
+                "Leave its type out, and it is taken from its bytes."
                 if each == claim
                 else "Its name says otherwise: give it one that fits what it is."
             )

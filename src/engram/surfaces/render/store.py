@@ -215,7 +215,7 @@ def _models(answer: a.Models, paper: Paper) -> Iterator[str]:
         ]
         for row in answer.models
     ]
-    yield from table([["model", "state", "numbers", "size", "licence", ""], *lines], paper)
+    yield from table([["model", "state", "dimensions", "size", "licence", ""], *lines], paper)
     missing = any(row.state != "ready" and answer.embedder.startswith(f"{row.name}/") for row in answer.models)
     yield f"{'Chosen, and not here' if missing else 'In use'}: {answer.embedder or 'none, words alone'}"
     lacking = f", {count(answer.lacking, 'memory lacks', 'memories lack')} one" if answer.lacking else ""
