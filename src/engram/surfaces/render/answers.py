@@ -111,9 +111,10 @@ def _remembered(answer: a.Remembered, paper: Paper) -> Iterator[str]:
         yield paper.warn(f"  Taken out before storing: {', '.join(answer.redacted)}.")
     if waits:
         yield paper.dim(f"  Why: {HELD[memory.held_for] if memory.held_for else 'autopromote is off'}.")
-    for other in answer.conflicts:
+    for number, other in enumerate(answer.conflicts):
         text = cut(other.text, paper.width - 40)
-        yield f"  Against {paper.bold(other.handle)}: {text}  {paper.dim(answer.why)}"
+        why = "" if number else f"  {paper.dim(answer.why)}"  # it is told of the first alone
+        yield f"  Against {paper.bold(other.handle)}: {text}{why}"
     for rival in answer.candidates:
         text = cut(rival.memory.gist, paper.width - 50)
         yield f"  May be at odds with {paper.bold(rival.memory.handle)}: {text}  {paper.dim(rival.why)}"
