@@ -11,7 +11,7 @@ from engram.errors import Conflict
 from engram.model.scope import Scope
 from engram.projects import detect
 from engram.projects.checkouts import branch_of, place_of
-from engram.projects.detect import project_of, root_of
+from engram.projects.detect import project_of, repository_of, root_of
 from engram.projects.names import Names
 from engram.wiring import open as open_memory
 from projects.folders import git, repository
@@ -489,6 +489,18 @@ def test_the_root_of_a_folder_is_where_its_word_or_repository_stands(home: Path)
     for never in (home, "/", "/tmp"):  # noqa: S108 - the very folder
         with pytest.raises(Conflict, match="never a project"):
             root_of(never, home)
+
+
+def test_what_is_exchanged_lies_in_the_repository_that_gives_a_folder_its_project(home: Path):
+    api = repository(home / "work" / "api")
+    (api / "src").mkdir()
+    repository(home / "both" / "one")
+    repository(home / "both" / "two")
+    repository(home / "Documents" / "letters")  # as in every home: its one repository gives it no project
+
+    assert repository_of(home / "work", home) == repository_of(api / "src", home) == str(api)
+    for plain in (home / "both", home / "Documents"):
+        assert repository_of(plain, home) == str(plain)
 
 
 # --- names that another place has ---

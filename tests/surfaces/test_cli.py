@@ -41,6 +41,18 @@ class TestMemories:
 
         assert engram.remember(DEPLOY)["memory"]["scope"] == "project:api"
 
+    def test_an_exchange_from_the_folder_above_lies_in_the_one_repository_within_it(self, engram: Driver):
+        (engram.folder / "work").mkdir()
+        subprocess.run(["git", "init", "-q", "child"], cwd=engram.folder / "work", check=True)
+        os.chdir(engram.folder / "work")
+        engram.remember(DEPLOY, "--visibility", "shared")
+        done = engram("sync", "--git")
+
+        repository = engram.folder / "work" / "child"
+        assert (repository / ".engram" / "sync").is_dir()
+        assert not (engram.folder / "work" / ".engram").exists()
+        assert f"Hand it on: cd {repository} && git add .engram && git commit" in done.out
+
     def test_an_agent_is_less_sure_than_a_person(self, engram: Driver):
         engram.set(ENGRAM_AGENT="bot")
 
@@ -222,6 +234,18 @@ class TestMemories:
 
         assert "it contradicts something known" in done.out
         assert "Against mem-0001: The port of the database is 5432  number: 5432 → 5433" in done.out
+
+    def test_how_a_text_contradicts_is_said_beside_the_memory_that_it_is_true_of(self, engram: Driver):
+        engram.remember("The api port is 1001")
+        engram.remember("The api port is 1002")
+        engram("promote", "mem-0002", "--keep")
+        done = engram("remember", "The api port is 1003")
+
+        lines = {line.split(":")[0].strip(): line.rstrip() for line in done.out.splitlines() if "Against" in line}
+        assert lines.keys() == {"Against mem-0001", "Against mem-0002"}
+        for number, line in zip(("1001", "1002"), (lines[name] for name in sorted(lines)), strict=True):
+            assert line.endswith((f"The api port is {number}", f"number: {number} → 1003"))
+        assert done.out.count("number: ") == 1
 
     def test_a_secret_is_taken_out_and_said_so(self, engram: Driver):
         done = engram("remember", "The key is <private>hunter2</private>, ask Kim")

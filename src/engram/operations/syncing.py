@@ -1,6 +1,7 @@
 """Exchanging memories with other stores through a repository, and deciding whose word counts."""
 
 import os
+from shlex import quote
 from typing import TYPE_CHECKING
 
 from engram.errors import Conflict, Invalid, NotFound, Unconfirmed
@@ -54,7 +55,7 @@ def sync_git(
         done = exchange.run(dry=status or dry_run)
     if not (status or dry_run):
         call.usage.mark("sync", call.now)
-    return done._replace(hint=_next_step(done))
+    return done._replace(hint=_next_step(done, os.path.realpath(call.syncing.here)))
 
 
 def repository_exchange(
@@ -86,13 +87,14 @@ def repository_exchange(
     return Exchange(call, ledger, place, place.root, Reach(scope, wanted["private"], wanted["global"]))
 
 
-def _next_step(done: Synced) -> str:
+def _next_step(done: Synced, here: str) -> str:
+    there = "" if done.place == here else f"cd {quote(done.place)} && "
     steps = (
         (done.strangers, "Somebody new: look with engram replicas, then engram replicas accept ID --confirm."),
         (done.dry_run and (done.wrote or done.sent or done.read), "Do it: engram sync --git."),
         (
             done.wrote or done.erased,
-            "Hand it on: git add .engram && git commit && git push (after git pull, sync again).",
+            f"Hand it on: {there}git add .engram && git commit && git push (after git pull, sync again).",
         ),
         (
             done.stayed.get("private"),

@@ -191,7 +191,7 @@ class Syncing(NamedTuple):
 
     ledger: Callable[[], Ledger]
     place: Callable[[str], Scope]  # which project a folder is
-    root: Callable[[str], str]  # the root of the repository that a folder is in
+    root: Callable[[str], str]  # the root of the repository whose project a folder belongs to
     device: str = ""
     folder: str = ""  # where what comes and goes is kept meanwhile; "" keeps nothing
     here: str = "."  # the folder this process works in

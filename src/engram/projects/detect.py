@@ -96,6 +96,20 @@ def root_of(folder: str | os.PathLike[str], home: str | os.PathLike[str]) -> str
     return next((place for place in above if any(os.path.lexists(mark(place)) for mark in marks)), above[0])
 
 
+def repository_of(folder: str | os.PathLike[str], home: str | os.PathLike[str]) -> str:
+    """The folder in which a folder's project exchanges memories: its root, or the only repository within it.
+
+    Raises:
+        Conflict: in a folder that is never a project.
+    """
+    root = root_of(folder, home)
+    if told_by(root) or _everybodys(root, os.path.realpath(home)):
+        return root
+    found, whole = _repositories(root)
+    children = {told.name: child for child in sorted(found, reverse=True) if (told := told_by(child))}
+    return next(iter(children.values())) if whole and len(children) == 1 else root
+
+
 def told_by(place: str) -> Told | None:
     """What a folder itself says: its own word, else what its repository tells; None when it says nothing."""
     mark = os.path.join(place, ".git")

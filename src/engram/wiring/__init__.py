@@ -31,7 +31,7 @@ from engram.ports import (
     able,
 )
 from engram.projects.checkouts import Whereabouts, tip_of
-from engram.projects.detect import root_of
+from engram.projects.detect import repository_of
 from engram.rules.kinds import extended
 from engram.rules.media import TAKEN
 from engram.rules.proposals import Policy
@@ -241,7 +241,7 @@ def _syncing(
     return Syncing(
         ledger=ledger,
         place=lambda folder: home_scope(settings, environment, folder, taken),
-        root=lambda folder: root_of(folder, environment.get("HOME") or "/"),
+        root=lambda folder: repository_of(folder, environment.get("HOME") or "/"),
         device=os.uname().nodename,
         folder=folder,
         here=here,
