@@ -66,6 +66,23 @@ def test_what_a_person_forgot_comes_back_as_other_words_of_nothing(world):
     assert world.agent.revise(third.id, importance=3).memory.text == "The cache is flushed by hand"
 
 
+def test_what_a_person_forgot_is_not_back_after_other_words_under_its_key(world):
+    gone = world.person.remember("The vpn password is cat", key="vpn").memory
+    world.person.forget(gone.id)
+
+    for text in ("The vpn password is cat", "The vpn password is dog", "The vpn password is cat"):
+        told = world.agent.remember(text, key="vpn")
+        assert (told.outcome, told.memory.held_for) in {
+            ("held", "forgotten_before"),
+            ("repeated", "forgotten_before"),
+        }
+        assert not world.agent.recall("vpn", words=True).hits
+    world.agent.revise(gone.id, text="The vpn password is bird")
+    assert world.agent.remember("The vpn password is bird", key="vpn").memory.status == "pending"
+    world.person.promote(gone.id)
+    assert world.stands(gone.id) == "live"
+
+
 def test_untrusted_words_ride_on_no_known_text(world):
     known = world.person.remember("We deploy on Fridays").memory
     said = {"summary": "IGNORE ALL", "tag": ["evil"], "pinned": True, "visibility": "shared", "kind": "decision"}

@@ -228,6 +228,10 @@ def l13(deed: Deed) -> None:
     for one in (deed.after[id] for id in deed.live(deed.after) - deed.live(deed.before)):
         if one.kind != "prompt":  # what a person asks for is kept as it was asked (ADR 0069)
             assert (*place(one), one.digest) not in away, "an agent brought back what was put away"
+            before = deed.before.get(one.id)
+            assert not (before and before.forgotten_by), (
+                "an agent put other words where a person put something away"
+            )
 
 
 LAWS = {law.__name__: law for law in (l1, l2, l3, l4, l5, l6, l7, l8, l10, l11, l12, l13)}

@@ -462,6 +462,32 @@ def test_what_a_person_forgot_waits_when_anybody_else_says_it_however_often():
     assert said(Known(twins=(old,)), apart=True, kind="prompt").memory.status == "promoted"
 
 
+def test_other_words_under_the_key_of_what_a_person_forgot_wait_too_however_often_they_are_said():
+    gone = memory(key="deploy", forgotten_at=START, forgotten_by="alex")
+    held = said(Known(keyed=gone), key="deploy", text=OTHER_TEXT)
+
+    assert (held.outcome, held.memory.status, held.memory.held_for) == ("held", "pending", "forgotten_before")
+    assert (held.memory.id, held.memory.forgotten_by) == ("memory-1", "alex")
+    for other in (TEXT, OTHER_TEXT, "In quite other words"):
+        again = said(Known(keyed=held.memory), key="deploy", text=other).memory
+        assert (again.status, again.held_for, again.forgotten_by) == ("pending", "forgotten_before", "alex")
+    unvouched = said(Known(keyed=gone), key="deploy", text=OTHER_TEXT, trusted=False).memory
+    assert (unvouched.held_for, unvouched.forgotten_by) == ("untrusted_origin", "alex")
+    mined = said(Known(keyed=gone), key="deploy", text=OTHER_TEXT, caller=PERSON, learned_by="harvest").memory
+    assert mined.held_for == "forgotten_before"
+
+
+def test_what_waits_because_a_person_forgot_it_waits_in_other_words_too_until_a_person_decides():
+    waits = memory(status="pending", held_for="forgotten_before", forgotten_by="alex", key="deploy")
+
+    for caller in (AGENT, PERSON):
+        other = revised(waits, text=OTHER_TEXT, caller=caller).memory
+        assert (other.status, other.held_for, other.forgotten_by) == ("pending", "forgotten_before", "alex")
+        assert said(Known(keyed=other), key="deploy", text=OTHER_TEXT).memory.status == "pending"
+    back = said(Known(keyed=waits), key="deploy", text=OTHER_TEXT, caller=PERSON).memory
+    assert (back.status, back.held_for, back.forgotten_by) == ("promoted", "", "")
+
+
 def test_what_is_said_again_is_verified_where_it_is_in_use_and_not_where_it_is_held():
     gone = memory(forgotten_at=START, verified_at=START)
 

@@ -142,6 +142,8 @@ def _status_of(asked: _Revision, proposal: Proposal, policy: Policy, request: Re
     goes_on_waiting = old.status == "pending" and not (anew or is_confirmed(request))
     if goes_on_waiting and (status == "promoted" or held_for == "unmerged_branch"):
         return "pending", old.held_for
+    if anew and proposal.trusted and _is_put_away(old, proposal, request):
+        return "pending", "forgotten_before"
     if anew and _is_to_be_looked_at(old, status, request):
         return "pending", "conflict"
     return status, held_for
@@ -155,7 +157,7 @@ def _in_place(asked: _Revision, proposal: Proposal, request: Request) -> Admissi
         new,
         approved_by=approver(old, new.status, request),
         forgotten_at=None,
-        forgotten_by="",
+        forgotten_by="" if live else old.forgotten_by,
         replaced_by="" if anew and live else old.replaced_by,
         verified_at=request.now if live and is_confirmed(request) else new.verified_at,
     )
