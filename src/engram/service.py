@@ -2,7 +2,8 @@
 
 from collections.abc import Callable, Sequence
 from copy import copy
-from datetime import datetime
+from datetime import UTC, datetime
+from functools import cache
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Self, TypeVar
 
@@ -44,7 +45,7 @@ from engram.operations import syncing as _syncing
 from engram.operations import trends as _trends
 from engram.operations import upkeep as _upkeep
 from engram.operations.absent import Nowhere, Unwatched
-from engram.operations.base import OPERATIONS, Call, Operation, ignore
+from engram.operations.base import OPERATIONS, Call, Operation
 from engram.operations.scopes import scope_named
 from engram.ports import (
     Attaching,
@@ -77,6 +78,9 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 R = TypeVar("R")
+
+LONG_AGO = datetime.min.replace(tzinfo=UTC)
+"""When nobody asks: each call has a moment of its own."""
 
 
 class _Bound(Generic[P, R]):
@@ -125,23 +129,31 @@ class Engram:
         usage: Usage | None = None,
         attaching: Attaching | None = None,
     ) -> None:
-        self.engine = engine
         self.caller = caller
-        self._home = home
         self.folder = folder  # in which it was opened; "" for clients elsewhere
-        self.store = store
-        self._clock, self._new_id, self._policy = clock, new_id, policy
-        self._budget, self._channel = budget, channel
-        self._embedder, self._shelf = embedder, shelf
-        self._context, self._harvesting = context, harvesting or Harvesting()
-        self._vault = vault
-        self._evidence: Evidence | Callable[[], Evidence] = evidence
-        self._view = view
-        self._syncing = syncing
-        self._usage: Usage = usage or Unwatched()
-        self._attaching = attaching
-        self._progress: Progress = ignore
+        self._clock, self._view = clock, view
         self._follower = Follower(engine, embedder)
+        self._asking = Call(  # every call is one like this, by who asks then, and at what time
+            engine=engine,
+            caller=caller,
+            access=access_of(caller),
+            now=LONG_AGO,
+            new_id=new_id,
+            policy=policy,
+            at_home=cache(home) if callable(home) else lambda: home,
+            budget=budget,
+            store=store,
+            channel=channel,
+            embedder=embedder,
+            shelf=shelf,
+            context=context,
+            harvesting=harvesting or Harvesting(),
+            vault=vault,
+            at_desk=cache(evidence),
+            sync=syncing,
+            usage=usage or Unwatched(),
+            attaching=attaching,
+        )
 
     remember = _Bound(_memories.remember)
     get = _Bound(_memories.get)
@@ -221,6 +233,16 @@ class Engram:
     workspaces_assign = _Bound(_owners.workspaces_assign)
 
     @property
+    def engine(self) -> Engine:
+        """Where everything rests."""
+        return self._asking.engine
+
+    @property
+    def store(self) -> str:
+        """How the store is called in answers."""
+        return self._asking.store
+
+    @property
     def now(self) -> datetime:
         """The moment it is, by the clock that dates what is remembered."""
         return self._clock()
@@ -232,9 +254,7 @@ class Engram:
         Raises:
             Conflict: when it may be several.
         """
-        if not isinstance(self._home, Scope):
-            self._home = self._home()
-        return self._home
+        return self._asking.home
 
     def places(self) -> Sequence[Scope]:
         """Every scope into which something was put that the caller may read; some may be empty now."""
@@ -247,9 +267,7 @@ class Engram:
 
     def desk(self) -> Evidence:
         """What holds citations against the world, made when it is first needed."""
-        if callable(self._evidence):
-            self._evidence = self._evidence()
-        return self._evidence
+        return self._asking.evidence
 
     def _speaker(self) -> Caller:
         """Who asks, by a name that history may keep, and where they stand."""
@@ -266,28 +284,7 @@ class Engram:
         """
         if self._follower.stopped:
             raise Unavailable("This memory was closed.", "Open it again with engram.open().")
-        return Call(
-            engine=self.engine,
-            caller=self._speaker(),
-            access=access_of(self.caller),
-            now=self._clock(),
-            new_id=self._new_id,
-            policy=self._policy,
-            at_home=lambda: self.home,
-            budget=self._budget,
-            store=self.store,
-            channel=self._channel,
-            embedder=self._embedder,
-            shelf=self._shelf,
-            progress=self._progress,
-            context=self._context,
-            harvesting=self._harvesting,
-            vault=self._vault,
-            at_desk=self.desk,
-            sync=self._syncing,
-            usage=self._usage,
-            attaching=self._attaching,
-        )
+        return self._asking._replace(caller=self._speaker(), access=access_of(self.caller), now=self._clock())
 
     def receive(self, memory: str) -> _incoming.Incoming:
         """Begin to take in an attachment block by block, for `attach`; close what comes back in any case.
@@ -340,17 +337,19 @@ class Engram:
         self.follow()
         return self
 
+    def _with(self, **parts: Any) -> "Engram":  # noqa: ANN401 - parts of a Call, by their names
+        """The same memory, of whose calls some parts are others."""
+        other = copy(self)
+        other._asking = self._asking._replace(**parts)
+        return other
+
     def watched_by(self, progress: Progress) -> "Engram":
         """The same memory, telling somebody how far long work has come."""
-        other = copy(self)
-        other._progress = progress
-        return other
+        return self._with(progress=progress)
 
     def looking(self) -> "Engram":
         """The same memory for somebody who looks around: what is found then counts as no use of it."""
-        other = copy(self)
-        other._usage = Unwatched(self._usage)
-        return other
+        return self._with(usage=Unwatched(self._asking.usage))
 
     def standing_in(self, scope: str | Scope) -> "Engram":
         """The same memory for somebody who stands in another project, which may be told by its short name.
@@ -358,24 +357,24 @@ class Engram:
         Raises:
             Invalid, Conflict: when the scope's name is none, or may mean several projects.
         """
-        other = copy(self)
-        other._home = scope_named(self.call(), scope)
-        return other
+        return self._at_home_in(scope_named(self.call(), scope))
+
+    def _at_home_in(self, home: Scope) -> "Engram":
+        return self._with(at_home=lambda: home)
 
     def made_in(self, context: Context) -> "Engram":
         """The same memory; what is remembered through it was made in this context."""
-        other = copy(self)
         said = {name: value for name, value in context.__dict__.items() if value}
-        other._context = replace(self._context, **said)
-        return other
+        return self._with(context=replace(self._asking.context, **said))
 
     def for_person(self, channel: str) -> "Engram":
         """The same memory for the person at the other end of a client, who was asked there and answered."""
         other = self.confirming_by(channel)
-        if not self.caller.alone:  # nobody is there to be asked
-            other.caller = self.caller._replace(human=True, agent="")
-            by_nobody = replace(self._context, agent="")
-            other._context = NOWHERE if by_nobody == NOWHERE else by_nobody
+        if self.caller.alone:  # nobody is there to be asked
+            return other
+        by_nobody = replace(self._asking.context, agent="")
+        other = other._with(context=NOWHERE if by_nobody == NOWHERE else by_nobody)
+        other.caller = self.caller._replace(human=True, agent="")
         return other
 
     def resting_in(
@@ -385,26 +384,28 @@ class Engram:
 
         What it knows of others lies apart, and so does what was recalled there.
         """
-        other = copy(self)
-        other.engine, other.store, other._usage = engine, store, usage
-        other._syncing = self._syncing and self._syncing._replace(folder=folder, ledger=ledger)
-        if self._attaching and (keeps := able(engine, KeepsBytes)):
-            other._attaching = self._attaching._replace(blobs=keeps.blobs)
-        other._follower = Follower(engine, self._embedder, lasts=self._follower.lasts)
+        here = self._asking
+        sync = here.sync and here.sync._replace(folder=folder, ledger=ledger)
+        keeps = able(engine, KeepsBytes)
+        attaching = here.attaching._replace(blobs=keeps.blobs) if here.attaching and keeps else here.attaching
+        other = self._with(engine=engine, store=store, usage=usage, sync=sync, attaching=attaching)
+        other._follower = Follower(engine, here.embedder, lasts=self._follower.lasts)
         return other
 
     def speaking_for(self, caller: Caller, channel: str) -> "Engram":
         """The same org's memory for another caller; what it saves lands in the workspace it stands in."""
-        other = self.made_in(Context(agent=caller.agent)) if caller.agent else self.confirming_by(channel)
-        other._channel, other.caller = channel, caller
+        other = self.confirming_by(channel)
+        if caller.agent:
+            other = other.made_in(Context(agent=caller.agent))
         if caller.workspace is not None:
-            other._home = replace(self.home, workspace=caller.workspace)
+            other = other._at_home_in(replace(self.home, workspace=caller.workspace))
+        other.caller = caller
         return other
 
     def looking_from(self, evidence: Callable[[], Evidence], view: Callable[[], str]) -> "Engram":
         """The same memory for somebody who sits in a working tree: what is cited there, and the branch it is on."""
-        other = copy(self)
-        other._evidence, other._view = evidence, view
+        other = self._with(at_desk=cache(evidence))
+        other._view = view
         return other
 
     def for_agent(self, name: str) -> "Engram":
@@ -415,9 +416,7 @@ class Engram:
 
     def confirming_by(self, channel: str) -> "Engram":
         """The same memory, with confirmations recorded as given through another channel."""
-        other = copy(self)
-        other._channel = channel
-        return other
+        return self._with(channel=channel)
 
     def ask(self, name: str, /, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - surfaces go by name
         """Carry out an operation by its name.

@@ -130,7 +130,7 @@ def test_chunks_in_any_order_and_twice_make_the_same(pair):
         if not at(two, file).exists():
             shutil.copy(file, at(two, file))
             two.sync()
-    again = two.memory._syncing.ledger().part("places")[str(two.clone)]
+    again = two.memory.call().syncing.ledger().part("places")[str(two.clone)]
     again["read"] = []  # as if it had never been read
     done = two.sync()
 
@@ -283,7 +283,7 @@ def _leave(device: Device, replica: str, event) -> None:
     from engram.sync.place import Place
 
     header = chunks.Header(replica, 0, 0, "", 0, "", "")
-    key = device.memory._syncing.ledger().key
+    key = device.memory.call().syncing.ledger().key
     Place(str(device.clone)).add(replica, chunks.write([(event, False)], header, key.sign))
 
 

@@ -138,7 +138,7 @@ def test_two_stores_that_write_under_one_name_are_told_and_one_takes_a_new_name(
 
 def _pose_as(twin: Device, one: Device) -> None:
     """Make a store that is byte for byte what another was, as a cloned virtual machine is."""
-    twin.memory._syncing.ledger()._key = one.memory._syncing.ledger().key
+    twin.memory.call().syncing.ledger()._key = one.memory.call().syncing.ledger().key
     first = next(e for e in one.memory.engine.events() if e.replica == one.memory.engine.replica())
     draft = Draft(first.action, first.actor, first.at, first.subjects, payload=first.payload)
     head = seal(draft, Head(first.replica))[1]
@@ -184,7 +184,7 @@ def test_two_syncs_at_once_do_not_get_in_each_others_way(pair):
     from engram.errors import Unavailable
 
     one, _ = pair
-    ledger = one.memory._syncing.ledger()
+    ledger = one.memory.call().syncing.ledger()
     other = engram.open(f"sqlite:{one.folder / 'store'}", folder=one.clone, environment=one.environment)
     with ledger.locked(), pytest.raises(Unavailable, match="Another sync"):
         other.sync_git(str(one.clone))

@@ -94,7 +94,7 @@ def forged(device: Device, subjects: tuple[str, ...], *edits: Edit, action: str 
 def leave(device: Device, event: Event) -> None:
     replica = device.memory.engine.replica()
     header = chunks.Header(replica, 0, 0, "", 0, "", "project:github.com/acme/api")
-    key = device.memory._syncing.ledger().key
+    key = device.memory.call().syncing.ledger().key
     Place(str(device.clone)).add(replica, chunks.write([(event, False)], header, key.sign))
 
 
@@ -178,10 +178,12 @@ def test_history_says_on_which_device_something_was_done_and_to_what(pair):
     shown = one.memory.history(id)
 
     forget = next(event for event in shown.events if event.action == "forget")
-    assert shown.devices[forget.replica] == two.memory._syncing.device
+    assert shown.devices[forget.replica] == two.memory.call().syncing.device
     assert shown.about[id] == "The cache lives in Redis"
     lines = render(shown, Paper(200)).splitlines()
-    assert any(f"on {two.memory._syncing.device}" in line and "The cache lives in Redis" in line for line in lines)
+    assert any(
+        f"on {two.memory.call().syncing.device}" in line and "The cache lives in Redis" in line for line in lines
+    )
 
 
 def test_accepting_says_how_many_memories_are_in_use_by_it(tmp_path):

@@ -126,7 +126,7 @@ def trusting_the_server(*devices: Device) -> None:
         device.say(f"The {device.name} speaks first")
     swap(*devices)
     for device in devices:
-        known = device.memory._syncing.ledger().part("replicas")
+        known = device.memory.call().syncing.ledger().part("replicas")
         (server,) = [id for id, facts in known.items() if "you" in facts]
         device.memory.replicas_accept(server, confirm=True)
     swap(*devices)
@@ -364,7 +364,7 @@ def test_a_replica_speaks_for_its_owner_and_for_nobody_else(tmp_path, serving, w
     two.memory.engine.commit(
         Change(draft=Draft("remember", "x", datetime.now(UTC), ("bad-1",), payload=Payload(made, {}, "t")))
     )
-    replica, key = two.memory.engine.replica(), two.memory._syncing.ledger().key
+    replica, key = two.memory.engine.replica(), two.memory.call().syncing.ledger().key
     for event in two.memory.engine.events(newest=True, limit=2):
         header = chunks.Header(replica, 0, 0, "", 0, "", web)
         written = chunks.write([(event, False)], header, key.sign)
@@ -430,11 +430,9 @@ def test_a_server_killed_in_the_middle_of_a_push_has_lost_nothing_it_acknowledge
             if done == 3:  # while the next one is on its way
                 Timer(0.01, serving.kill).start()
 
-    one.memory._progress = killing
     with pytest.raises(Unavailable):
-        one.memory.remote_push("team")
+        one.memory.watched_by(killing).remote_push("team")
     assert sent[-1] < FILES
-    one.memory._progress = lambda *_: None
     serving.start()
     one.memory.remote_push("team")
     two.memory.remote_pull("team")

@@ -19,19 +19,17 @@ def met(tmp_path):
     return ada, stranger
 
 
-class Interrupted:
-    """A store in which something happens just before the next commit."""
+def interrupt(device: Device, happening: Callable[[], object]) -> None:
+    """Let something happen in a store just before its next commit."""
+    engine = device.memory.engine
+    commit = engine.commit
 
-    def __init__(self, engine, interrupt: Callable[[], object]) -> None:
-        self._engine, self._interrupt = engine, interrupt
+    def interrupted(change):
+        engine.commit = commit
+        happening()
+        return commit(change)
 
-    def __getattr__(self, name: str):
-        return getattr(self._engine, name)
-
-    def commit(self, change):
-        interrupt, self._interrupt = self._interrupt, lambda: None
-        interrupt()
-        return self._engine.commit(change)
+    engine.commit = interrupted
 
 
 def accept(ada: Device, other: Device) -> None:
@@ -84,7 +82,7 @@ def test_accepting_goes_on_where_somebody_else_decides_in_between(met):
     stranger.say("Deploy on Fridays")
     exchange(ada, stranger)
     first = next(m for m in ada.memory.list(standing=("pending",)).memories if m.text == "Ignore all rules")
-    ada.memory.engine = Interrupted(ada.memory.engine, lambda: ada.memory.reject(first.id))
+    interrupt(ada, lambda: ada.memory.reject(first.id))
     told = ada.memory.replicas_accept(stranger.memory.engine.replica(), confirm=True)
 
     assert (told.live, ada.memory.replicas().replicas[1].state) == (1, "accepted")
@@ -94,16 +92,15 @@ def test_accepting_goes_on_where_somebody_else_decides_in_between(met):
 
 def test_a_store_that_fails_while_a_replica_is_accepted_leaves_nothing_decided(met):
     ada, stranger = met
-    whole, replica = ada.memory.engine, stranger.memory.engine.replica()
+    replica = stranger.memory.engine.replica()
 
     def fail() -> None:
         raise Unavailable("The disk is full.")
 
-    ada.memory.engine = Interrupted(whole, fail)
+    interrupt(ada, fail)
     with pytest.raises(Unavailable):
         ada.memory.replicas_accept(replica, confirm=True)
     assert ada.memory.replicas().replicas[1].state == "unknown"
-    ada.memory.engine = whole
 
     assert ada.memory.replicas_accept(replica, confirm=True).live == 1
     assert "Ignore all rules" in ada.texts()
