@@ -33,6 +33,7 @@ from engram.ports import (
     Usage,
     Vault,
 )
+from engram.recall import past
 from engram.rules.access import require_writing
 from engram.rules.proposals import Policy
 
@@ -223,10 +224,7 @@ def no_longer_there() -> Conflict:
 
 def newest(call: Call, subject: str | None = None) -> Iterator[Event]:
     """All of history, or that of one record, newest first, page by page."""
-    before = 0
-    while events := call.engine.events(subject=subject, newest=True, after=before, limit=50):
-        yield from events
-        before = events[-1].seq
+    return past.events(call.engine, subject=subject, newest=True, at_once=50)
 
 
 def last_event(call: Call) -> int:
@@ -239,7 +237,7 @@ def remains(call: Call, id: str) -> Mapping[str, Any] | None:
 
     None for what is there, and for what was another's or in another workspace: it is nothing to this caller.
     """
-    for event in call.engine.events(subject=id, newest=True, limit=PAGE):
+    for event in newest(call, id):
         if event.action == PURGED or event.payload is None:
             return {}
         edits = [edit for edit in event.payload.edits if edit.id == id]

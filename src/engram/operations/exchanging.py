@@ -15,6 +15,7 @@ from engram.operations.carrying import Found, Ours, canonical_reach, project_tol
 from engram.operations.joining import Joining
 from engram.operations.replicas import Replicas, signed_by
 from engram.ports import Ledger
+from engram.recall import past
 from engram.rules import carrying, hearing, joining
 from engram.rules.carrying import Reach, Watch
 from engram.sync import chunks, keys
@@ -391,13 +392,10 @@ class Exchange:
 
     def _seq_of(self, own: str, position: int) -> int:
         """The local number of our own event at a position; 0 when there is none."""
-        before = 0
-        while position and (page := self._call.engine.events(newest=True, after=before, limit=PAGE)):
-            for event in page:
-                if event.replica == own and event.position <= position:
-                    return event.seq
-            before = page[-1].seq
-        return 0
+        if not position:
+            return 0
+        told = past.events(self._call.engine, newest=True, at_once=PAGE)
+        return next((event.seq for event in told if event.replica == own and event.position <= position), 0)
 
     def _give(
         self,

@@ -25,6 +25,7 @@ from engram.operations.base import (
     remains,
     require_between,
 )
+from engram.recall import past
 from engram.rules.access import is_keeper
 from engram.rules.undo import LASTING, reversed_by
 from engram.rules.undo import undo as take_back
@@ -319,11 +320,7 @@ def how_many(call: Call) -> int:
     """How many events there are: all of them to whoever looks after the store, to others those they may read."""
     if is_keeper(call.caller):
         return last_event(call)
-    found, after = 0, 0
-    while page := call.engine.events(after=after, limit=MOST_STEPS):
-        found += len(_readable(call, page))
-        after = page[-1].seq
-    return found
+    return sum(len(_readable(call, page)) for page in past.pages(call.engine, at_once=MOST_STEPS))
 
 
 def _whole(call: Call, event: Event) -> Event:
@@ -405,10 +402,7 @@ def _batch(call: Call, ref: str) -> tuple[Event, ...]:
 
 def _in_batch(call: Call, batch: str) -> list[Event]:
     """Every event of a batch, the oldest first."""
-    found: list[Event] = []
-    while page := call.engine.events(batch=batch, after=found[-1].seq if found else 0, limit=50):
-        found += map(_light, page)
-    return found
+    return [_light(event) for event in past.events(call.engine, batch=batch, at_once=50)]
 
 
 def _since(call: Call, seq: int, subject: str | None = None) -> Iterator[Event]:

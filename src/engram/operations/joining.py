@@ -18,6 +18,7 @@ from engram.model.session import Session
 from engram.operations.base import PAGE, Call, every, pages
 from engram.operations.bearing import rivals_of
 from engram.operations.blobs import named_by, tidy
+from engram.recall import past
 from engram.rules import carrying, hearing, joining
 from engram.rules.carrying import Reach
 from engram.rules.changes import claims_of
@@ -311,10 +312,7 @@ class Joining:
 
     def events_of(self, id: str) -> list[Event]:
         """Everything that is known of a record, in the order in which it came here."""
-        found: list[Event] = []
-        while page := self._call.engine.events(subject=id, after=found[-1].seq if found else 0, limit=PAGE):
-            found += page
-        return found
+        return list(past.events(self._call.engine, subject=id, at_once=PAGE))
 
     def records(self, ids: Iterable[str]) -> dict[str, Record]:
         """The records that are here, by id, of whatever type."""
@@ -337,10 +335,8 @@ class Joining:
         return [record for page in found for record in page if isinstance(record, Relation)]
 
     def history(self, after: int = 0) -> Iterator[Event]:
-        """All of history, page by page, after a local number."""
-        while page := self._call.engine.events(after=after, limit=PAGE):
-            yield from page
-            after = page[-1].seq
+        """All of history after a local number."""
+        return past.events(self._call.engine, after=after, at_once=PAGE)
 
     def refold(self, replica: str) -> "Refolded":
         """Make every record anew that a replica has a word in: what it means here has changed."""

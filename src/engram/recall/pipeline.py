@@ -16,6 +16,7 @@ from engram.model.memory import Memory, Standing, standing
 from engram.model.query import Census, Hit, Query, cosine, says_all
 from engram.model.text import NEGATIONS, is_latin, query_terms, terms, tokens
 from engram.ports import Embedder, Engine
+from engram.recall import past
 from engram.recall.lexical import Words, read
 from engram.recall.meaning import Meaning, begin, embed, meaning_of
 from engram.recall.periods import sought
@@ -269,31 +270,22 @@ def _as_it_was(
 
 def _history(engine: Engine, id: str) -> list[Event]:
     """All that was ever done to a memory: each time that it was said again is an event too."""
-    found: list[Event] = []
-    while True:
-        before = found[-1].seq if found else 0
-        page = engine.events(subject=id, newest=True, after=before, limit=MOST_EVENTS)
-        found += page
-        if len(page) < MOST_EVENTS:
-            return found
+    return list(past.events(engine, subject=id, newest=True, at_once=MOST_EVENTS))
 
 
 def _reworded(engine: Engine, moment: datetime) -> Iterator[str]:
     """The ids of memories whose words were changed after a moment, the latest first."""
     seen: dict[str, None] = {}
-    before, own = 0, engine.replica()
-    while events := engine.events(newest=True, after=before, limit=200):
-        for event in events:
-            if event.at <= moment and event.replica != own:
-                continue  # it came from another store, later than it was made
-            if event.at <= moment or len(seen) >= MOST_REWORDED:
-                return
-            edits = event.payload.edits if event.payload else ()
-            for edit in edits:
-                if edit.field in ("text", "summary", "tags") and edit.old is not None and edit.id not in seen:
-                    seen[edit.id] = None
-                    yield edit.id
-        before = events[-1].seq
+    own = engine.replica()
+    for event in past.events(engine, newest=True, at_once=200):
+        if event.at <= moment and event.replica != own:
+            continue  # it came from another store, later than it was made
+        if event.at <= moment or len(seen) >= MOST_REWORDED:
+            return
+        for edit in event.payload.edits if event.payload else ():
+            if edit.field in ("text", "summary", "tags") and edit.old is not None and edit.id not in seen:
+                seen[edit.id] = None
+                yield edit.id
 
 
 def _knew(pool: Sequence[Candidate], name: str) -> bool:
