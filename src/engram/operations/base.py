@@ -17,7 +17,9 @@ from engram.model.limits import AGO, AHEAD, at_moment, check_text
 from engram.model.memory import NOWHERE, Context, Memory
 from engram.model.query import Page
 from engram.model.refs import cursor_of
+from engram.model.relation import Relation
 from engram.model.scope import GLOBAL, Scope
+from engram.model.session import Session
 from engram.operations.absent import Nowhere, Unwatched
 from engram.ports import (
     Attaching,
@@ -63,6 +65,13 @@ TRIES = 40
 
 def ignore(done: int, total: int, what: str) -> None:
     """The progress of work that nobody watches."""
+
+
+class Memories(NamedTuple):
+    """A Page that has memories alone."""
+
+    records: tuple[Memory, ...]
+    next: str | None = None
 
 
 class Call(NamedTuple):
@@ -164,6 +173,23 @@ class Call(NamedTuple):
                 return memory
         raise NotFound(f"There is no memory {ref!r}.", "See what there is: engram list, or engram recall WORDS.")
 
+    def memories(self, ids: Iterable[str]) -> dict[str, Memory]:
+        """The readable ones of some memories, by what each was asked for: an id, a handle or a prefix."""
+        return cast("dict[str, Memory]", self.engine.get("memory", ids, self.access))
+
+    def sessions(self, ids: Iterable[str]) -> dict[str, Session]:
+        """The readable ones of some sessions, by their whole ids: see `exactly`."""
+        return cast("dict[str, Session]", self.exactly("session", ids))
+
+    def relations(self, ids: Iterable[str]) -> dict[str, Relation]:
+        """The readable ones of some relations, by their ids."""
+        return cast("dict[str, Relation]", self.engine.get("relation", ids, self.access_to("relation")))
+
+    def page(self, where: Filter, *, limit: int, after: str | None = None, oldest: bool = False) -> "Memories":
+        """A page of the readable memories that match, newest first or oldest first."""
+        page = self.engine.scan("memory", where, self.access, after=after, limit=limit, oldest=oldest)
+        return Memories(cast("tuple[Memory, ...]", page.records), page.next)
+
     def exactly(self, type: RecordType, ids: Iterable[str]) -> dict[str, Record]:
         """The readable records that have exactly these ids, which come from records or events: nobody typed them.
 
@@ -261,8 +287,8 @@ def elsewhere(call: Call, ids: Iterable[str]) -> set[str]:
     """Those of some memories that lie in another workspace than the one the caller stands in."""
     if call.access.workspace is None:
         return set()
-    found = call.engine.get("memory", ids, call.access._replace(workspace=None))
-    return {id for id, one in found.items() if cast("Memory", one).scope.workspace != call.access.workspace}
+    found = call._replace(access=call.access._replace(workspace=None)).memories(ids)
+    return {id for id, one in found.items() if one.scope.workspace != call.access.workspace}
 
 
 def every(call: Call, where: Filter) -> Iterator[Memory]:

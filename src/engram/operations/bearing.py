@@ -81,7 +81,7 @@ def rivals_of(call: Call, memory: Memory) -> list[Memory]:
     found = _live(call, where)
     link = memory.replaced_by
     for _ in range(MOST_LINKS if link else 0):
-        above = cast("list[Memory]", list(call.engine.get("memory", [link], call.access).values()))
+        above = list(call.memories([link]).values())
         found += above
         if not above or not (link := above[0].replaced_by):
             break
@@ -102,7 +102,7 @@ def replaced_by(call: Call, memory: Memory) -> tuple[Memory, ...]:
 def relation_between(call: Call, one: str, other: str) -> Relation | None:
     """What the caller keeps of two memories, told by their ids in either order."""
     id = pair_id(call.caller.owner, one, other)
-    return cast("Relation | None", call.engine.get("relation", [id], call.access_to("relation")).get(id))
+    return call.relations([id]).get(id)
 
 
 def superseded_by(call: Call, memory: Memory, request: Request, *, judged: bool = False) -> list[Step]:
@@ -114,8 +114,8 @@ def superseding(call: Call, memory: Memory, *, judged: bool = False) -> list[tup
     """The caller's verdicts that this memory supersedes another, with the other; or those given alone."""
     said = [one for one in relations_of(call, memory.id) if one.from_id == memory.id and one.kind == "supersedes"]
     said = [one for one in said if one.status == "judged" or (one.status == "proposed" and not judged)]
-    others = call.engine.get("memory", [one.to_id for one in said], call.access)
-    return [(one, cast("Memory", others[one.to_id])) for one in said if one.to_id in others]
+    others = call.memories(one.to_id for one in said)
+    return [(one, others[one.to_id]) for one in said if one.to_id in others]
 
 
 def _live(call: Call, where: Filter) -> list[Memory]:
@@ -126,9 +126,9 @@ def _live(call: Call, where: Filter) -> list[Memory]:
 
 
 def _related(call: Call, where: Filter, limit: int = MOST_TWINS) -> tuple[Memory, ...]:
-    return cast("tuple[Memory, ...]", call.engine.scan("memory", where, call.access, limit=limit).records)
+    return call.page(where, limit=limit).records
 
 
 def memories_by_id(call: Call, ids: Sequence[str]) -> tuple[Memory, ...]:
     """Those of these memories that the caller may read."""
-    return cast("tuple[Memory, ...]", tuple(call.engine.get("memory", ids, call.access).values()))
+    return tuple(call.memories(ids).values())

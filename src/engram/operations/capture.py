@@ -1,7 +1,6 @@
 """Taking up what a text says was learned, and naming a topic that goes on."""
 
 from collections.abc import Sequence
-from typing import cast
 
 from engram.errors import EngramError, Invalid
 from engram.model.answers_work import Captured, Suggested
@@ -98,5 +97,5 @@ def suggest_key(
         raise Invalid("There is nothing to name.", 'Give a summary or a text: --summary "JWT auth middleware".')
     key = suggested_key(text, summary, kind or "")
     where = Filter(key=key, owner=call.caller.owner, scopes=(scope_named(call, scope) if scope else call.home,))
-    held = call.engine.scan("memory", where, call.access, limit=1).records
-    return Suggested(at=call.now, key=key, held_by=cast("Memory", held[0]) if held else None)
+    held = call.page(where, limit=1).records
+    return Suggested(at=call.now, key=key, held_by=held[0] if held else None)

@@ -10,7 +10,7 @@ from engram.errors import Invalid
 from engram.model.filter import ANYTHING
 from engram.model.relation import Relation
 from engram.model.scope import Scope
-from engram.model.session import Session, session_ids
+from engram.model.session import session_ids
 from engram.operations.base import Call, every, pages
 from engram.rules import carrying
 from engram.rules.carrying import Reach
@@ -64,9 +64,9 @@ class Ours:
                         counts[name] = counts.get(name, 0) + count
         self.stayed = counts
         self.relations = dict(self._verdicts(call))
-        known = cast("dict[str, Session]", call.exactly("session", sessions))
+        known = call.sessions(sessions)
         copies = (id for name in sessions - known.keys() for id in session_ids("", name)[1:])
-        known |= cast("dict[str, Session]", call.exactly("session", copies))
+        known |= call.sessions(copies)
         here = {id for id, session in known.items() if reach.holds("session", session.scope)}
         self.ids = frozenset(self.memories | here | self.relations.keys())
 

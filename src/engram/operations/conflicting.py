@@ -89,8 +89,8 @@ class Run:
         total = call.engine.census((), call.access).total
         where = Filter(**self.scope, owner=call.caller.owner, standings=("live",), now=call.now)
         while True:
-            page = call.engine.scan("memory", where, call.access, after=after, limit=PAGE, oldest=True)
-            found = (one for memory in page.records for one in self._suspected(cast("Memory", memory), embedder))
+            page = call.page(where, after=after, limit=PAGE, oldest=True)
+            found = (one for memory in page.records for one in self._suspected(memory, embedder))
             # Two that suspect one another are one pair.
             self._propose([*{_ends(one[0], one[1]): one for one in found}.values()])
             self.scanned += len(page.records)
@@ -288,8 +288,8 @@ class Run:
         """What waits for review because it contradicts something that is in use, unless it was set aside."""
         mine = Filter(**self.scope, owner=self.call.caller.owner)
         where = mine._replace(standings=("pending",), held_for="conflict", now=self.call.now)
-        page = self.call.engine.scan("memory", where, self.call.access, limit=MOST_HELD)
-        for one in cast("tuple[Memory, ...]", page.records):
+        page = self.call.page(where, limit=MOST_HELD)
+        for one in page.records:
             for other in rivals_of(self.call, one):
                 if found := self._waiting(one, other):
                     yield found
@@ -308,8 +308,8 @@ class Run:
         """What the newest memories may be at odds with: what saves of them would name, and nobody has judged."""
         call, embedder = self.call, None if self.words else ready(self.call)
         where = Filter(**self.scope, owner=call.caller.owner, standings=("live",), now=call.now)
-        page = call.engine.scan("memory", where, call.access, limit=MOST_OPEN)
-        for memory in cast("tuple[Memory, ...]", page.records):
+        page = call.page(where, limit=MOST_OPEN)
+        for memory in page.records:
             if is_compared(call, memory):
                 for one in unjudged(call, memory, rivals(gathering(call, memory, embedder), memory))[:MOST]:
                     pair = _newer_first(memory, one.memory)

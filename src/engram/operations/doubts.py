@@ -1,7 +1,5 @@
 """What waits because nobody vouches for it, as far as it bears on what an agent says now."""
 
-from typing import cast
-
 from engram.model.filter import Filter
 from engram.model.memory import Memory
 from engram.model.query import Query
@@ -22,8 +20,8 @@ def doubted(call: Call, proposal: Proposal) -> tuple[Memory, ...]:
     if call.caller.human:
         return ()
     where = Filter(standings=("pending",), held_for=UNVOUCHED, now=call.now, view=call.caller.view)
-    page = call.engine.scan("memory", where, call.access, limit=MOST_COMPARED)
-    found = cast("tuple[Memory, ...]", page.records)
+    page = call.page(where, limit=MOST_COMPARED)
+    found = page.records
     if page.next is None:
         return found
     for said in sayings(proposal):

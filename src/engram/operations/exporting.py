@@ -96,7 +96,7 @@ def _stock(call: Call, where: Filter, place: Filter) -> "Stock":
     from engram.interop.writing import Stock  # noqa: PLC0415 - start-up
 
     def find(ids: Iterable[str]) -> dict[str, Memory]:
-        return cast("dict[str, Memory]", call.engine.get("memory", list(ids), call.access))
+        return call.memories(list(ids))
 
     def relations() -> Iterator[Relation]:
         for page in cast("Iterator[tuple[Relation, ...]]", pages(call, "relation", Filter())):

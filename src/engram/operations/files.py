@@ -1,7 +1,6 @@
 """Which files memories rest on: the files of a project, who cites them, and how fresh that is."""
 
 from collections import Counter
-from typing import cast
 
 from engram.model.answers_look import CitedFile, CitedFiles
 from engram.model.evidence import WORST, Check, Verdict
@@ -31,9 +30,9 @@ def files(
     citing: list[Memory] = []
     looked_at = 0
     while looked_at < MOST_LOOKED_AT:
-        page = call.engine.scan("memory", where, call.access, after=after, limit=PAGE)
+        page = call.page(where, after=after, limit=PAGE)
         looked_at += len(page.records)
-        citing += [one for one in cast("tuple[Memory, ...]", page.records) if _cites_files(one)]
+        citing += [one for one in page.records if _cites_files(one)]
         if (after := page.next) is None:
             break
     rows = _by_file(citing, dict(checked(call, citing)))

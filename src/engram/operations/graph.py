@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Iterable
 from functools import partial
-from typing import Any, cast
+from typing import Any
 
 from engram.errors import Invalid
 from engram.model.answers_look import Edge, Graph, Node
@@ -141,12 +141,12 @@ class _Drawing:
         return Filter(**place, **clauses, except_kinds=own, now=self._call.now, view=self._call.caller.view)
 
     def _scanned(self, where: Filter, limit: int) -> list[Memory]:
-        page = self._call.engine.scan("memory", where, self._call.access, limit=limit)
+        page = self._call.page(where, limit=limit)
         self.left_out += int(page.next is not None)
-        return list(cast("tuple[Memory, ...]", page.records))
+        return list(page.records)
 
     def _got(self, ids: Iterable[str]) -> list[Memory]:
-        return cast("list[Memory]", list(self._call.engine.get("memory", list(ids), self._call.access).values()))
+        return list(self._call.memories(list(ids)).values())
 
     def _memories(self, memories: Iterable[Memory]) -> bool:
         """Put memories in, as far as they fit; whether all did."""

@@ -3,7 +3,7 @@
 import functools
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from itertools import islice, takewhile
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from engram.errors import Conflict, EngramError, Invalid, Moved, NotFound, Unconfirmed
 from engram.model.answers import Chronicle, Undone
@@ -79,7 +79,7 @@ def history(
     if before and told:
         read = list(_since(call, told[-1].seq, subject))
     undone = reversed_by([event for event in read if told and event.seq > told[-1].seq])
-    known = cast("dict[str, Memory]", call.engine.get("memory", ids, call.access))
+    known = call.memories(ids)
     met = call.sync.ledger().part("replicas") if call.sync else {}
     return Chronicle(
         at=call.now,
@@ -103,7 +103,7 @@ def _pairs(call: Call, events: Sequence[Event]) -> dict[str, tuple[str, str]]:
         for edit in event.payload.edits if event.payload else ():
             if edit.type == "relation":
                 made.setdefault(edit.id, {})[edit.field] = str(edit.new or edit.old)
-    known = cast("dict[str, Relation]", call.engine.get("relation", made, call.access_to("relation")))
+    known = call.relations(made)
     there = {id: (one.from_id, one.to_id) for id, one in known.items()}
     return {id: (one["from_id"], one["to_id"]) for id, one in made.items() if "from_id" in one} | there
 
@@ -334,11 +334,11 @@ def _light(event: Event) -> Event:
 
 
 def _undone(call: Call, events: tuple[Event, ...], done: Event, ids: tuple[str, ...], *, again: str = "") -> Undone:
-    found = call.engine.get("memory", ids, call.access)
+    found = call.memories(ids)
     return Undone(
         at=call.now,
         events=events,
-        memories=cast("tuple[Memory, ...]", tuple(found.values())),
+        memories=tuple(found.values()),
         gone=tuple(id for id in ids if id not in found),
         event=done.seq,
         again=again or f"engram undo {done.seq}",

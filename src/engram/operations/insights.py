@@ -1,7 +1,6 @@
 """Insights: what was noticed about how a person works, in a list of its own that no recall looks into."""
 
 from collections import Counter
-from typing import cast
 
 from engram.errors import Invalid, NotFound
 from engram.model.answers import Remembered
@@ -9,7 +8,6 @@ from engram.model.answers_assets import Insights
 from engram.model.answers_store import Receipt
 from engram.model.filter import Filter
 from engram.model.limits import check_choice
-from engram.model.memory import Memory
 from engram.model.scope import Scope
 from engram.operations import parameters as p
 from engram.operations.base import Call, every, operation, require_between
@@ -92,9 +90,9 @@ def insights_list(
         )
         found = tuple(hit.memory for hit in recall(call.engine, asked).hits)
         return Insights(at=call.now, memories=found, hint=hint)
-    page = call.engine.scan("memory", where, call.access, after=after, limit=limit)
+    page = call.page(where, after=after, limit=limit)
     counts = {} if after else Counter(tag for one in every(call, where) for tag in one.tags)
-    memories = cast("tuple[Memory, ...]", page.records)
+    memories = page.records
     return Insights(at=call.now, memories=memories, next=page.next, categories=dict(counts), hint=hint)
 
 

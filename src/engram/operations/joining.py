@@ -294,7 +294,7 @@ class Joining:
         found: dict[str, Memory] = {}
         wanted = {memory.replaced_by for memory in memories.values() if memory.replaced_by} - memories.keys()
         while wanted:
-            got = cast("dict[str, Memory]", self._call.engine.get("memory", wanted, self._call.access))
+            got = self._call.memories(wanted)
             found |= got
             wanted = {one.replaced_by for one in got.values() if one.replaced_by} - memories.keys() - found.keys()
         return found

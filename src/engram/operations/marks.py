@@ -29,7 +29,7 @@ def marks(call: Call, memories: Sequence[Memory]) -> Mapping[str, tuple[str, ...
     relations = cast("tuple[Relation, ...]", page.records)
     telling = [one for one in relations if mark(one, one.from_id)]
     ends = {end for one in telling for end in (one.from_id, one.to_id)}
-    known = cast("dict[str, Memory]", call.engine.get("memory", ends, call.access)) if ends else {}
+    known = call.memories(ends) if ends else {}
     told = {one.id: [*_told(call, one.id, telling, known)] for one in memories}
     spoken_of = {frozenset((one.from_id, one.to_id)) for one in relations}
     live = [one for one in memories if standing(one, call.now, call.caller.view) == "live"]

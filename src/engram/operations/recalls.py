@@ -136,8 +136,7 @@ def context(
             now=call.now,
             view=call.caller.view,
         )
-        found = call.engine.scan("memory", where, call.access, limit=limit).records
-        return [one for one in cast("Sequence[Memory]", found) if in_context(one)]
+        return [one for one in call.page(where, limit=limit).records if in_context(one)]
 
     asked: Sequence[Memory] = ()
     hint = ""

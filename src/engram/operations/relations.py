@@ -149,9 +149,7 @@ def _settled(call: Call, ends: tuple[AtRevision, AtRevision], verdict: Verdict) 
         return change, cast("Relation", change.puts[0])
 
     commit, relation = call.settle(decide)
-    pair = cast(
-        "tuple[Memory, ...]", tuple(call.engine.get("memory", [id for id, _ in ends], call.access).values())
-    )
+    pair = tuple(call.memories([id for id, _ in ends]).values())
     hint = why_proposed(call, relation, pair) if relation.status == "proposed" else ""
     touched = [edit.id for edit in (commit.event.payload.edits if commit.event.payload else ())]
     for one in pair:
@@ -207,8 +205,8 @@ def _edges(call: Call, focus: Memory, limit: int, *, judged: bool) -> Iterator[t
     live = Filter(standings=("live",), now=call.now, view=call.caller.view, except_kinds=quiet(call.policy.kinds))
     yield from _citing(call, focus, live)
     for tag in focus.tags[:MOST_TAGS]:
-        page = call.engine.scan("memory", live._replace(tags=(tag,)), call.access, limit=MOST_PER_TAG)
-        for one in cast("tuple[Memory, ...]", page.records):
+        page = call.page(live._replace(tags=(tag,)), limit=MOST_PER_TAG)
+        for one in page.records:
             yield one, f"tag:{tag}"
     around = timeline(call, focus.id, before=1, after=1)
     yield from ((one, "before") for one in around.before)
@@ -234,8 +232,8 @@ def _citing(call: Call, focus: Memory, live: Filter) -> Iterator[tuple[Memory, s
     where = live._replace(scopes=(focus.scope,), except_kinds=())  # a discovery cites more than any other
     after = None
     for _ in range(MOST_WALKED // PAGE):
-        page = call.engine.scan("memory", where, call.access, after=after, limit=PAGE)
-        for one in cast("tuple[Memory, ...]", page.records):
+        page = call.page(where, after=after, limit=PAGE)
+        for one in page.records:
             for citation in one.citations:
                 if (citation.kind, citation.ref) in cited:
                     yield one, f"cites:{citation.ref}"
@@ -248,16 +246,15 @@ def chain(call: Call, focus: Memory) -> Iterator[tuple[Memory, str]]:
     seen = {focus.id}
     newer: Memory | None = focus
     while newer is not None and newer.replaced_by and len(seen) < MOST_CHAIN:
-        above = call.engine.get("memory", [newer.replaced_by], call.access).values()
-        newer = cast("Memory", next(iter(above))) if above else None
+        newer = next(iter(call.memories([newer.replaced_by]).values()), None)
         if newer is None or newer.id in seen:
             break
         seen.add(newer.id)
         yield newer, "superseded_by"
     older = [focus.id]
     while older and len(seen) < MOST_CHAIN:
-        page = call.engine.scan("memory", Filter(replaced_by=older.pop()), call.access, limit=MOST_CHAIN)
-        for one in cast("tuple[Memory, ...]", page.records):
+        page = call.page(Filter(replaced_by=older.pop()), limit=MOST_CHAIN)
+        for one in page.records:
             if one.id not in seen:
                 seen.add(one.id)
                 older.append(one.id)

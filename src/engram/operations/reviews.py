@@ -178,8 +178,7 @@ def would_replace(call: Call, memory: Memory) -> tuple[Memory, ...]:
 
 def target_of(call: Call, memory: Memory) -> Memory | None:
     """What a memory would amend; None where that is nothing, or gone."""
-    found = call.engine.get("memory", [memory.amends], call.access) if memory.amends else {}
-    return cast("Memory | None", found.get(memory.amends))
+    return call.memories([memory.amends]).get(memory.amends) if memory.amends else None
 
 
 def _candidate(call: Call, memory: Memory, evidence: tuple[Check, ...]) -> Candidate:
@@ -189,7 +188,7 @@ def _candidate(call: Call, memory: Memory, evidence: tuple[Check, ...]) -> Candi
     rivals = [one for one in known if contradiction(one.text, memory.text)]
     judged = [one for one in relations_of(call, memory.id) if one.kind == "conflicts" and one.status == "judged"]
     ends = {end for one in judged for end in (one.from_id, one.to_id)} - {one.id for one in rivals}
-    rivals += cast("list[Memory]", list(call.engine.get("memory", ends, call.access).values()))
+    rivals += list(call.memories(ends).values())
     return Candidate(
         _as_approved(call, memory, target),
         target,

@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import cast
 
 from engram.model.answers import Brief
 from engram.model.answers_work import Drift, Queue, Route, Routed
@@ -128,8 +127,8 @@ def _carried_out(call: Call, scope: str) -> Routed:
 
 
 def _as_they_are(call: Call, routes: Sequence[Route]) -> tuple[Route, ...]:
-    now = call.engine.get("memory", [route.memory.id for route in routes], call.access)
-    return tuple(route._replace(memory=cast("Memory", now.get(route.memory.id, route.memory))) for route in routes)
+    now = call.memories(route.memory.id for route in routes)
+    return tuple(route._replace(memory=now.get(route.memory.id, route.memory)) for route in routes)
 
 
 def _counted(routes: Sequence[Route]) -> Mapping[str, int]:

@@ -1,14 +1,12 @@
 """Looking through memories as a person does: by words and meaning, in any standing, with every filter."""
 
 from collections.abc import Mapping
-from typing import cast
 
 from engram.errors import Invalid
 from engram.model.answers import Recollection
 from engram.model.answers_look import Found
 from engram.model.filter import Filter
 from engram.model.limits import MOST_TAGS, composed
-from engram.model.memory import Memory
 from engram.model.text import tokens
 from engram.operations import parameters as p
 from engram.operations.base import MOST_KINDS, Call, each, operation, require_between
@@ -111,9 +109,9 @@ def _listed(call: Call, where: Filter, limit: int, after: str | None, *, unused:
     """Without words: what the filters let through, newest first, page by page."""
     uses, hits = call.usage.uses(), list[Recollection]()
     for _ in range(MOST_PASSED_OVER // limit):
-        page = call.engine.scan("memory", where, call.access, after=after, limit=limit - len(hits))
+        page = call.page(where, after=after, limit=limit - len(hits))
         after = page.next
-        fresh = (one for one in cast("tuple[Memory, ...]", page.records) if not (unused and one.id in uses))
+        fresh = (one for one in page.records if not (unused and one.id in uses))
         hits += (Recollection(one, 0.0, 0.0, {}, tokens(one.gist)) for one in fresh)
         if after is None or len(hits) >= limit:
             break

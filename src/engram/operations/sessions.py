@@ -84,7 +84,7 @@ def _begun(call: Call, session: Session, *, resumed: bool) -> Began:
 
 def _began_before(call: Call, event: Event) -> Began:
     """The first answer again, with the session as it stands."""
-    found = cast("list[Session]", list(call.exactly("session", event.subjects).values()))
+    found = list(call.sessions(event.subjects).values())
     if not found:
         raise no_longer_there()
     made = any(edit.field == "id" for edit in (event.payload.edits if event.payload else ()))
@@ -209,8 +209,8 @@ def _latest(call: Call, since: datetime | None = None) -> tuple[Session, ...]:
 
 def _ended_before(call: Call, event: Event) -> Ended:
     """The first answer again."""
-    kept = cast("list[Memory]", list(call.engine.get("memory", event.subjects, call.access).values()))
-    ended = cast("list[Session]", list(call.exactly("session", event.subjects).values()))
+    kept = list(call.memories(event.subjects).values())
+    ended = list(call.sessions(event.subjects).values())
     return Ended(at=call.now, session=next(iter(ended), None), summary=next(iter(kept), None), event=event.seq)
 
 
@@ -259,8 +259,7 @@ def timeline(call: Call, memory: p.Ref, *, before: p.Before = 5, after: p.Afterw
     def around(count: int, *, oldest: bool) -> tuple[Memory, ...]:
         # From the memory itself on, in the order of every list: many are made in one moment.
         here = cursor_of(focus)
-        page = call.engine.scan("memory", live, call.access, after=here, limit=count, oldest=oldest)
-        return cast("tuple[Memory, ...]", page.records)
+        return call.page(live, after=here, limit=count, oldest=oldest).records
 
     return Timeline(
         at=call.now,
@@ -295,8 +294,8 @@ def _find(call: Call, ref: str) -> Session | None:
 def _named(call: Call, name: str) -> Session | None:
     """The caller's session of this very name, else the readable one of this very id."""
     ids = (*session_ids(call.caller.owner, sessions.called(name)), name)
-    found = call.exactly("session", ids)
-    return cast("Session | None", next((found[id] for id in ids if id in found), None))
+    found = call.sessions(ids)
+    return next((found[id] for id in ids if id in found), None)
 
 
 def _merged(context: Context, given: dict[str, str]) -> Context:
