@@ -10,6 +10,7 @@ from engram.model.answers_sync import Synced
 from engram.model.change import Change, Past
 from engram.model.event import Draft, Event, Head, Payload
 from engram.model.filter import Filter
+from engram.model.scope import GLOBAL
 from engram.operations.base import PAGE, Call, every
 from engram.operations.carrying import Found, Ours, canonical_reach, project_told
 from engram.operations.joining import Joining
@@ -488,3 +489,29 @@ class Exchange:
                 ]
                 if gone:
                     self.tally.erased += self._place.erase(replica, name, gone)
+
+
+def exchange_in(
+    call: Call, folder: str, *, private: bool | None = None, everywhere: bool | None = None, keep: bool = True
+) -> Exchange:
+    """An exchange with the place in a repository, and what it is given there; what is asked is remembered.
+
+    Raises:
+        Invalid: when there is no such folder.
+    """
+    place = Place(folder)
+    ledger = call.syncing.ledger()
+    known = ledger.part("places")
+    facts = known.get(place.root, {})
+    wanted = {
+        "private": facts.get("private", False) if private is None else private,
+        "global": facts.get("global", False) if everywhere is None else everywhere,
+    }
+    scope = call.syncing.place(place.root)
+    if scope == GLOBAL and not wanted["global"]:
+        raise Invalid(
+            f"{place.root} is not a project.", "Name the folder of a repository, or give it a name: engram init."
+        )
+    if keep:
+        known.setdefault(place.root, {}).update(wanted)
+    return Exchange(call, ledger, place, place.root, Reach(scope, wanted["private"], wanted["global"]))
