@@ -376,7 +376,9 @@ def operation(
     human: bool = False,
     local: bool = False,
 ) -> Callable[[Callable[Concatenate[Call, P], R]], Callable[Concatenate[Call, P], R]]:
-    """Mark a function as an operation. Its signature is the whole interface; surfaces read nothing else.
+    """Mark a function as an operation. Its signature and these flags are the whole interface, for every surface.
+
+    What a terminal alone does beside stands in one table there: `MANNERS` in `surfaces/cli.py`.
 
     It `writes` always, or by the parameters named alone: without them, whoever may only read may ask it too.
     A `token` parameter makes the operation idempotent: the function sees it as `call.token`.

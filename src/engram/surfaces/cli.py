@@ -3,7 +3,7 @@
 import gc
 import os
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -182,13 +182,60 @@ BY_FLAG = {("sync", "--git"): "sync_git", ("doctor", "--hygiene"): "hygiene"}
 """Operations that are said as another command with an option."""
 
 
+class Manner(NamedTuple):
+    """What the terminal does for one operation beside asking it and showing its answer."""
+
+    alone: bool = False  # it works where the store does not, or needs none: another's is looked at
+    alone_with: str = ""  # the parameter with which it does
+    mends: bool = False  # it opens what others may read, and what the store has to say is in its report
+    reads: str = "text"  # the parameter whose `-` is standard input
+    writes: str = ""  # the parameter whose `-` is standard output: nothing else is shown there
+    walks: "Callable[[Engram, dict[str, Any]], int] | None" = None  # what a person at a terminal gets instead
+    completes: "Callable[[Engram, Any], Any] | None" = None  # what is added to the answer
+    goes_on: "Callable[[Engram, str, dict[str, Any], Any], Any] | None" = None  # asks on: another answer, or None
+
+
+def _walk(engram: "Engram", asked: dict[str, Any]) -> int:
+    from engram.surfaces.review import walk  # noqa: PLC0415 - start-up
+
+    return walk(engram, scope=asked["scope"])
+
+
+def _with_views(engram: "Engram", answer: Any) -> Any:  # noqa: ANN401 - what sync answers
+    from engram.surfaces.commands.views import with_views  # noqa: PLC0415 - start-up
+
+    return with_views(engram, answer)
+
+
+def _pinned(engram: "Engram", name: str, asked: dict[str, Any], answer: Any) -> Any:  # noqa: ANN401 - of verify
+    """Pin what is cited to what is there now, where the person who was shown the differences wants that."""
+    if answer.event or not engram.caller.human or not (_at_a_terminal() and _can_be_pinned(answer) and _agreed()):
+        return None
+    return engram.ask(name, **{**asked, "repin": True, "confirm": True})
+
+
+MANNERS = {
+    "attach": Manner(reads="file"),
+    "backup_restore": Manner(alone=True),
+    "backup_verify": Manner(alone=True),
+    "doctor": Manner(mends=True),
+    "export": Manner(writes="path"),
+    "fetch": Manner(writes="path"),
+    "hygiene": Manner(alone_with="path"),
+    "import": Manner(reads="path"),
+    "kinds": Manner(alone=True),
+    "rescue": Manner(alone=True, writes="path"),
+    "review": Manner(walks=_walk),
+    "sync": Manner(completes=_with_views),
+    "verify": Manner(goes_on=_pinned),
+}
+"""The operations with a manner of their own: all that the terminal knows of any by its name."""
+
+
 def _operate(words: list[str], screen: Screen) -> int:
     from engram.service import OPERATIONS  # noqa: PLC0415 - start-up
 
-    name, words = words[0], words[1:]
-    if words and (two := f"{name}_{words[0]}") in OPERATIONS:
-        name, words = two, words[1:]  # `session begin`
-    name = next((other for (first, flag), other in BY_FLAG.items() if first == name and flag in words), name)
+    name, words = _called(words, OPERATIONS)
     if name not in OPERATIONS:
         if {"-h", "--help"} & set(words):
             from engram.surfaces.commands.overview import beginning_with  # noqa: PLC0415 - start-up
@@ -205,34 +252,42 @@ def _operate(words: list[str], screen: Screen) -> int:
     listing = asked.pop("list", False)
     for flag in ("git", "hygiene"):  # they have said which operation is meant
         asked.pop(flag, None)
-    # These must work where the store does not, or need none: another's is looked at.
-    alone = name in ("backup_verify", "backup_restore", "rescue", "kinds")
-    apart = alone or (name == "hygiene" and bool(asked.get("path")))
+    manner = MANNERS.get(name, Manner())
+    apart = manner.alone or bool(asked.get(manner.alone_with))
     making = OPERATIONS[name].adds or asked.get("action") == "install"  # who asks of what is there leaves no store
-    with _open(asked.pop("store"), lenient=name == "doctor", apart=apart, making=making) as engram:
-        if name == "review" and not (screen.json or listing) and _at_a_terminal():
-            from engram.surfaces.review import walk  # noqa: PLC0415 - start-up
+    with _open(asked.pop("store"), lenient=manner.mends, apart=apart, making=making) as engram:
+        if manner.walks and not (screen.json or listing) and _at_a_terminal():
+            return manner.walks(engram, asked)
+        return _answered(engram, name, asked, screen)
 
-            return walk(engram, scope=asked["scope"])
-        try:
-            with _watched(engram) as watched:
-                _say_that_it_reads(name, asked)
-                answer = watched.ask(name, **_with_input(asked))
-        except EngramError:
-            _warn([each for each in engram.notices() if each.severity != "error"])  # what is wrong says the error
-            raise
-        notices = [] if name == "doctor" else engram.notices()  # a report has them
-        if name == "sync":
-            from engram.surfaces.commands.views import with_views  # noqa: PLC0415 - start-up
 
-            answer = with_views(engram, answer)
-        quiet = name in ("export", "fetch", "rescue") and asked["path"] == "-"
-        _show(answer, engram.view, screen, quiet=quiet, notices=notices)
-        asking = name == "verify" and not answer.event and not screen.json and engram.caller.human
-        if asking and _at_a_terminal() and _can_be_pinned(answer) and _agreed():
-            answer = engram.ask(name, **{**asked, "repin": True, "confirm": True})
-            _show(answer, engram.view, screen)
-        return _exit_code(answer)
+def _called(words: list[str], operations: Iterable[str]) -> tuple[str, list[str]]:
+    """The operation that a command line begins with, if it is one, and what follows."""
+    name, words = words[0], words[1:]
+    if words and (two := f"{name}_{words[0]}") in operations:
+        name, words = two, words[1:]  # `session begin`
+    return next((other for (first, flag), other in BY_FLAG.items() if first == name and flag in words), name), words
+
+
+def _answered(engram: "Engram", name: str, asked: dict[str, Any], screen: Screen) -> int:
+    """Ask an operation and show its answer; returns the exit code."""
+    manner = MANNERS.get(name, Manner())
+    try:
+        with _watched(engram) as watched:
+            _say_that_it_reads(asked, manner.reads)
+            answer = watched.ask(name, **_with_input(asked))
+    except EngramError:
+        _warn([each for each in engram.notices() if each.severity != "error"])  # what is wrong says the error
+        raise
+    notices = () if manner.mends else engram.notices()
+    if manner.completes:
+        answer = manner.completes(engram, answer)
+    quiet = bool(manner.writes) and asked[manner.writes] == "-"
+    _show(answer, engram.view, screen, quiet=quiet, notices=notices)
+    if manner.goes_on and not screen.json and (later := manner.goes_on(engram, name, asked, answer)):
+        answer = later
+        _show(answer, engram.view, screen)
+    return _exit_code(answer)
 
 
 def _can_be_pinned(answer: Any) -> bool:  # noqa: ANN401 - what verify answers
@@ -274,13 +329,9 @@ def _open(store: str, *, lenient: bool, apart: bool, making: bool) -> "Engram":
     return open(store, channel="flag", lenient=lenient, apart=apart, making=when)
 
 
-READS = {"import": "path", "attach": "file"}
-"""Operations beside those with a text that read standard input, and the parameter that is - then."""
-
-
-def _say_that_it_reads(name: str, asked: dict[str, Any]) -> None:
+def _say_that_it_reads(asked: dict[str, Any], parameter: str) -> None:
     """Tell whoever sits at a terminal that what is typed is read: nothing else shows it."""
-    reads = "-" in (asked.get("text"), asked.get(READS.get(name, "")))
+    reads = "-" in (asked.get("text"), asked.get(parameter))
     if reads and sys.stdin is not None and sys.stdin.isatty() and sys.stderr is not None:
         print("Reading what you type, until Ctrl-D on a line of its own.", file=sys.stderr, flush=True)
 
