@@ -14,13 +14,16 @@ from mcp import Client
 from engram.errors import Invalid
 from engram.interop import keyed, memory_v1, observations, records
 from engram.interop.tools import Profile
+from engram.model.caller import Caller
 from engram.model.memory import Memory
+from engram.model.scope import Scope
 from engram.service import Engram
 from engram.surfaces.mcp import pages
 from engram.surfaces.mcp.command import read
 from engram.surfaces.mcp.server import build, instructions, offered, registered
 from engram.surfaces.mcp.tools import native
-from interop.talking import opened
+from interop.talking import Talk, opened
+from rules.world import World
 
 PROFILES: dict[str, Profile] = {
     one.name: one for one in (native(), observations.PROFILE, records.PROFILE, memory_v1.PROFILE, keyed.PROFILE)
@@ -257,3 +260,37 @@ def test_only_the_tools_that_are_named_are_served(words, count):
 def test_a_tool_that_is_not_there_is_refused_at_the_start(words):
     with pytest.raises(Invalid, match="There is no tool"):
         read(words)
+
+
+ON_A_BRANCH: dict[str, tuple[str, dict[str, Any], str, dict[str, str]]] = {
+    "observations": (
+        "mem_save",
+        {"title": "Retries", "content": "We retry five times"},
+        "mem_timeline",
+        {"observation_id": "id"},
+    ),
+    "records": (
+        "store_memory",
+        {"content": "We retry five times", "scope": "repo:acme", "source": "user-said", "category": "gotcha"},
+        "get_memory",
+        {"id": "id"},
+    ),
+    "keyed": ("save", {"key": "retries", "value": "We retry five times", "scope": "project"}, "get", {"id": "id"}),
+}
+"""Profile → a tool that saves into the project, and one that shows what was saved."""
+
+
+@pytest.mark.parametrize("name", list(ON_A_BRANCH))
+def test_no_tool_says_that_what_is_live_on_the_branch_waits_for_a_person(name: str):
+    world = World(home=Scope("project", "acme"))
+    talk = Talk(PROFILES[name], world.as_(Caller(human=False, view="acme#feature")))
+    saves, said, shows, refs = ON_A_BRANCH[name]
+    answer = talk.answer(saves, **said)
+    one = the_only(talk.memory)
+    assert (one.staged, one.waiting) == (True, False)
+    id = 1 if name == "observations" else one.id
+    answers = [answer, talk.answer(shows, **dict.fromkeys(refs, id))]
+    told = "\n".join(f"{each.text}\n{json.dumps(each.structured)}" for each in answers)
+
+    assert "feature" in answer.text
+    assert not re.search(r"waits|pending", told)

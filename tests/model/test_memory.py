@@ -3,6 +3,7 @@
 import math
 import re
 from datetime import UTC, datetime, timedelta, timezone
+from typing import get_args
 
 import pytest
 from hypothesis import given
@@ -24,7 +25,7 @@ from engram.model.limits import (
     parse_time,
     print_time,
 )
-from engram.model.memory import Asset, Citation, Context, Memory, clean_tags, standing
+from engram.model.memory import Asset, Citation, Context, HeldFor, Memory, Status, clean_tags, standing
 from engram.model.record import replace
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -455,6 +456,42 @@ def test_age_counts_from_the_last_time_the_words_were_made_verified_or_changed(m
 
     assert (one.fresh_at, one.stale_at) == (fresh, fresh + 24 * HOUR)
     assert one.effective_confidence(fresh + 24 * HOUR) == 0.25
+
+
+LIVES = st.fixed_dictionaries(
+    {
+        "status": st.sampled_from(get_args(Status)),
+        "held_for": st.sampled_from(["unmerged_branch", *get_args(HeldFor)]),
+        "forgotten_at": st.sampled_from([None, START]),
+        "replaced_by": st.sampled_from(["", "other"]),
+        "branch": st.sampled_from(["", "acme/api@feature"]),
+    }
+)
+
+
+@given(LIVES)
+def test_what_is_pending_and_not_forgotten_is_either_staged_or_waiting(fields):
+    one = memory(**fields)
+    elsewhere, here = standing(one, NOW), standing(one, NOW, one.branch)
+
+    assert one.waiting == (elsewhere == "pending") == (here == "pending")
+    assert (one.staged or one.waiting) == (one.status == "pending" and one.forgotten_at is None)
+    assert not (one.staged and one.waiting)
+    assert (elsewhere == "staged") == (one.staged and bool(one.branch))
+    assert here != "staged"
+
+
+@pytest.mark.parametrize(
+    ("fields", "stands"),
+    [
+        ({"tier": 3, "status": "promoted"}, True),
+        ({"tier": 3, "status": "promoted", "forgotten_at": START}, True),
+        ({"tier": 3, "status": "pending"}, False),
+        ({"tier": 2, "status": "promoted"}, False),
+    ],
+)
+def test_what_stands_curated_is_of_tier_3_and_was_approved(fields, stands):
+    assert memory(**fields).stands_curated is stands
 
 
 @given(st.integers(0, 400), st.sampled_from(["1d", "30d", "none"]), st.none() | st.integers(0, 300))

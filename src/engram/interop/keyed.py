@@ -374,12 +374,11 @@ def _saved(asks: Asks, answer: Remembered) -> Answer:
         "repeated": "updated",
         "staged": "created",
     }
-    waits = answer.memory.status == "pending" and not answer.memory.branch
-    outcome = "pending" if waits else outcomes.get(answer.outcome, "pending")
+    outcome = "pending" if answer.memory.waiting else outcomes.get(answer.outcome, "pending")
     said: dict[str, Any] = {"memory": row(answer.memory, Categories(asks)), "outcome": outcome}
-    if answer.memory.branch:
+    if answer.memory.staged:
         said["hint"] = answer.hint
-    elif waits:
+    elif answer.memory.waiting:
         why = answer.memory.held_for or "review"
         said["hint"] = asks.says(f"It waits for a person ({why}): engram review.")
     return as_json(said)

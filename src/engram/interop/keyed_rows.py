@@ -88,5 +88,5 @@ def row(memory: Memory, categories: Categories) -> dict[str, Any]:
         ],
         "createdAt": print_time(memory.created_at),
         "updatedAt": print_time(memory.updated_at),
-        **({"waitsForReview": memory.held_for or "review"} if memory.status == "pending" else {}),
+        **({"waitsForReview": memory.held_for or "review"} if memory.waiting else {}),
     }

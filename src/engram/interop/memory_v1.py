@@ -53,7 +53,7 @@ def remember(
     )
     memory = answer.memory
     waits = asks.says(f"It waits for review ({memory.held_for or 'by a person'}): engram review.")
-    return settled(asks, memory, waits if memory.status == "pending" else answer.hint or "It is promoted.")
+    return settled(asks, memory, waits if memory.waiting else answer.hint or "It is promoted.")
 
 
 def settled(asks: Asks, memory: Memory, said: str) -> Answer:

@@ -258,7 +258,7 @@ def _files(stock: Stock, tally: Tally, folder: Folder) -> Iterator[File]:
         _count_losses(memory, row, tally)
         reason, file = row.pop("reason", None), row.pop("file")
         rows[file].append((handle_number("memory", handle) or 0, print_record(row, style)))
-        if memory.status == "pending" and row["risk_tier"] == CURATED:
+        if memory.waiting and row["risk_tier"] == CURATED:
             waiting.append(_envelope(row, memory, reason))
         if row["dest"] == "memory-log.md" and row["status"] == "promoted":
             log.append((f"{(memory.verified_at or memory.created_at):%Y-%m-%dT%H:%M:%SZ}", _log_line(row)))

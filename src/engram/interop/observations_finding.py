@@ -310,7 +310,7 @@ def _brief(memory: Memory, most: int) -> str:
     return (
         f"#{words.number_of(memory)} [{words.type_of(memory)}] {words.title_of(memory)}: "
         f"{words.cut(' '.join(memory.text.split()), most)} ({words.time_of(memory.created_at)})"
-        f"{' [waits for review]' if memory.status == 'pending' else ''}"
+        f"{' [waits for review]' if memory.waiting else ''}"
     )
 
 

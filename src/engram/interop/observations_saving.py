@@ -60,12 +60,12 @@ def measured(text: str) -> dict[str, Any]:
 
 def waiting(asks: Asks, saved: Remembered) -> str:
     """What stands in the way of a memory that is not in use yet."""
-    if saved.outcome == "proposed" and not saved.memory.branch:
-        return "It changes what a person approved, so it waits beside it until a person has reviewed it."
-    if saved.memory.status != "pending":
-        return ""
-    if saved.memory.branch:
+    if saved.memory.staged:
         return saved.hint
+    if not saved.memory.waiting:
+        return ""
+    if saved.outcome == "proposed":
+        return "It changes what a person approved, so it waits beside it until a person has reviewed it."
     why = saved.memory.held_for.replace("_", " ")
     return asks.says(f"It waits until a person has reviewed it{f' ({why})' if why else ''}: engram review.")
 

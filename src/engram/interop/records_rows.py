@@ -194,7 +194,7 @@ def _further(memory: Memory) -> dict[str, Any]:
     row |= {name: print_time(time) for name, time in times.items() if time is not None}
     if memory.replaced_by:
         row["superseded_by"] = memory.replaced_by
-    if memory.status == "pending" and not memory.branch:
+    if memory.waiting:
         row["waits_for_review"] = memory.held_for or "review"
     return row
 

@@ -239,9 +239,9 @@ def _stored(asks: Asks, answer: Remembered, done: str = "Stored") -> Answer:
     memory = answer.memory
     told = {"repeated": "Known already", "restored": "Stored again"}.get(answer.outcome, done)
     notes = [f"{told}: {_ids(memory)}"]
-    if memory.branch:
+    if memory.staged:
         notes.append(f"It holds on the branch {memory.branch.rpartition('#')[2]} until that is merged.")
-    elif memory.status == "pending":
+    elif memory.waiting:
         against = ", ".join(one.handle for one in answer.conflicts)
         notes.append(f"It contradicts {against}." if against else "")
         notes.append(asks.says(f"It waits for a person ({memory.held_for or 'review'}): engram review."))
@@ -261,11 +261,7 @@ def _ids(memory: Memory) -> str:
 
 
 def _named(memory: Memory) -> dict[str, Any]:
-    waits = (
-        {"waits_for_review": memory.held_for or "review"}
-        if memory.status == "pending" and not memory.branch
-        else {}
-    )
+    waits = {"waits_for_review": memory.held_for or "review"} if memory.waiting else {}
     return {"id": memory.id, "short_id": memory.handle, **waits}
 
 

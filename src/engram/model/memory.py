@@ -316,6 +316,21 @@ class Memory(Record, kw_only=True):
         return self.status == "promoted" and self.forgotten_at is None and not self.replaced_by
 
     @property
+    def staged(self) -> bool:
+        """Whether it waits for its branch to be merged: live for who stands on it, staged for everybody else."""
+        return self.status == "pending" and self.held_for == "unmerged_branch" and self.forgotten_at is None
+
+    @property
+    def waiting(self) -> bool:
+        """Whether it waits for somebody to decide: what stands as pending, whoever looks."""
+        return self.status == "pending" and self.held_for != "unmerged_branch" and self.forgotten_at is None
+
+    @property
+    def stands_curated(self) -> bool:
+        """Whether it is curated and approved: only a person's confirmed word changes or hides what it says."""
+        return self.tier == CURATED and self.status == "promoted"
+
+    @property
     def gist(self) -> str:
         """What it says, wherever it is one of several: the only definition of what a summary may stand for.
 
@@ -410,11 +425,10 @@ def standing(memory: Memory, now: datetime, view: str = "") -> Standing:  # noqa
         return "forgotten"
     if memory.status == "rejected":
         return "rejected"
-    if memory.status == "pending":
-        if memory.held_for != "unmerged_branch":
-            return "pending"
-        if memory.branch != view:
-            return "staged"
+    if memory.waiting:
+        return "pending"
+    if memory.staged and memory.branch != view:
+        return "staged"
     if memory.replaced_by:
         return "replaced"
     if memory.valid_from is not None and now < memory.valid_from:

@@ -245,10 +245,10 @@ class Run:
 
     def _known(self, one: Memory, other: Memory) -> Pair:
         """Two memories as one of them waits, as a verdict or a proposal is kept, or as they are suspected."""
-        for waiting, against in ((one, other), (other, one)):
-            if waiting.held_for == "conflict" and waiting.status == "pending":
-                rivals_now = {each.id for each in rivals_of(self.call, waiting)}
-                if against.id in rivals_now and (held := self._waiting(waiting, against)):
+        for late, against in ((one, other), (other, one)):
+            if late.waiting and late.held_for == "conflict":
+                rivals_now = {each.id for each in rivals_of(self.call, late)}
+                if against.id in rivals_now and (held := self._waiting(late, against)):
                     return held
         if kept := relation_between(self.call, one.id, other.id):
             return _kept(kept, *((one, other) if kept.from_id == one.id else (other, one)))

@@ -129,7 +129,7 @@ def _followed(call: Call) -> tuple[Change | None, Settled]:
     puts = [one for one in (change.puts if change else ()) if isinstance(one, Memory)]
     after = [one.known_as(asked[one.id]) for one in puts if one.id in asked]
     promoted = tuple(one for one in after if one.status == "promoted")
-    held = tuple(one for one in after if one.status == "pending" and not one.branch)
+    held = tuple(one for one in after if one.waiting)
     named = {other.id: other.handle for each in beside.values() for _, other in each.verdicts}
     answer = Settled(
         at=call.now,

@@ -87,7 +87,8 @@ class _Drawing:
             found += self._got({one.replaced_by for one in found if one.replaced_by})
         self._memories(found)
         self._edges((one.id, one.replaced_by, "replaced by") for one in found if one.replaced_by)
-        self._edges((one.id, one.amends, "would change") for one in found if one.amends and one.status == "pending")
+        proposals = (one for one in found if one.amends and (one.waiting or one.staged))
+        self._edges((one.id, one.amends, "would change") for one in proposals)
         if len(found) < 2:
             self.hint = "It replaced nothing, and nothing replaced it." if subject else "Nothing was replaced yet."
 

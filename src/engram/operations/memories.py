@@ -167,14 +167,13 @@ def admit(
 def _not_replaced_yet(call: Call, admitted: Remembered, replaces: Sequence[str]) -> Remembered:
     """The answer, with why what it should replace stays in use; what waits for review is told of there."""
     new = admitted.memory
-    staged_here = new.status == "pending" and new.held_for == "unmerged_branch"
-    if new.status == "pending" and not staged_here:
+    if new.waiting:
         return admitted
     others = [one for one in map(call.memory, replaces) if one.id != new.id]
     found = [(one, relation_between(call, new.id, one.id)) for one in others]
     waits = [why_proposed(call, known, (new, one)) for one, known in found if known and known.status == "proposed"]
     # Of what is staged, this tells all that the hint did: where it holds, and until when.
-    return _noted(admitted._replace(hint="") if waits and staged_here else admitted, waits)
+    return _noted(admitted._replace(hint="") if waits and new.staged else admitted, waits)
 
 
 def _settled(call: Call, prepared: Proposal, decide: Callable[[], tuple[Change, Admission]]) -> Remembered:
@@ -470,10 +469,10 @@ def remembered_before(call: Call, event: Event) -> Remembered:
 def _next_step(call: Call, memory: Memory, handle: str, kind: str | None) -> str:
     if kind and kind != memory.kind:
         return f"Its kind stays {memory.kind}; to make it {kind}: engram revise {handle} --kind {kind}."
-    if memory.status != "pending":
-        return _meant(call, memory, handle)
-    if memory.branch and memory.held_for == "unmerged_branch":
+    if memory.staged:
         return f"It holds on {memory.branch.rpartition('#')[2]} until that is merged: engram settle."
+    if not memory.waiting:
+        return _meant(call, memory, handle)
     if not call.caller.human:
         return "A person decides about it: engram review."
     confirm = " --confirm" if memory.tier == CURATED else ""

@@ -153,7 +153,7 @@ def _settled(call: Call, ends: tuple[AtRevision, AtRevision], verdict: Verdict) 
     hint = why_proposed(call, relation, pair) if relation.status == "proposed" else ""
     touched = [edit.id for edit in (commit.event.payload.edits if commit.event.payload else ())]
     for one in pair:
-        if verdict.kind == "conflicts" and one.id in touched and one.status == "pending":
+        if verdict.kind == "conflicts" and one.id in touched and one.waiting:
             hint = f"{one.handle} waits for review now: the other is curated. A person decides: engram review."
     return Related(at=call.now, relation=relation, memories=pair, event=commit.event.seq, hint=hint)
 
@@ -161,8 +161,8 @@ def _settled(call: Call, ends: tuple[AtRevision, AtRevision], verdict: Verdict) 
 def why_proposed(call: Call, relation: Relation, pair: tuple[Memory, ...]) -> str:
     """Why a verdict does nothing yet, and who makes it count."""
     for one in pair:
-        if relation.kind == "supersedes" and one.id == relation.from_id and one.status == "pending":
-            if one.branch:
+        if relation.kind == "supersedes" and one.id == relation.from_id and (one.staged or one.waiting):
+            if one.staged:
                 return _once_merged(call, one, next(other for other in pair if other is not one))
             if any(other.tier == CURATED for other in pair if other is not one):
                 return (
@@ -170,7 +170,7 @@ def why_proposed(call: Call, relation: Relation, pair: tuple[Memory, ...]) -> st
                 )
             return f"{one.handle} waits for review itself; then it replaces the other: engram promote {one.handle}."
     named = {one.id: one.called for one in pair}
-    curated = [one.called for one in pair if one.tier == CURATED and one.status == "promoted"]
+    curated = [one.called for one in pair if one.stands_curated]
     why = f"{curated[0]} is curated" if curated else f"A person wrote or approved {named[relation.to_id]}"
     verdict = f"engram judge {named[relation.from_id]}~{named[relation.to_id]} {relation.kind}"
     listed = ", or engram conflicts" if relation.kind in relations.TELLING else ""

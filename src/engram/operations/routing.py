@@ -58,7 +58,7 @@ def queue(call: Call, *, scope: p.OnlyScope = "", limit: p.Limit = 20) -> Queue:
     free = len(routes) - len(stay)
     hint = f"{free} more {'needs' if free == 1 else 'need'} nobody: engram sync --apply." if free else ""
     shown = tuple(stay[:limit])
-    ends = {route.memory.id: would_replace(call, route.memory) for route in shown if not route.memory.branch}
+    ends = {route.memory.id: would_replace(call, route.memory) for route in shown if not route.memory.staged}
     replaces = {id: tuple(one.handle for one in others) for id, others in ends.items() if others}
     return Queue(call.now, shown, total=len(stay), replaces=replaces, hint=hint)
 

@@ -198,7 +198,7 @@ def _admitted(
 def _weighed(old: Memory, new: Memory, proposal: Proposal, request: Request) -> Admission:
     """Only weight, reach or validity moved: the words are neither approved nor verified by it, nor held for it."""
     _require_harmless(old, new, request)
-    outcome: Outcome = "revised" if old.status == "promoted" or old.branch else "held"
+    outcome: Outcome = "revised" if old.status == "promoted" or old.staged else "held"
     return _admitted("revise", outcome, [Step(old, new)], proposal, request)
 
 
@@ -295,7 +295,7 @@ def _new(proposal: Proposal, known: Known, policy: Policy, request: Request) -> 
     if away:
         memory = replace(memory, forgotten_by=away.forgotten_by)
     steps = [Step(None, memory), *_replacing(memory, rivals, request)]
-    outcome: Outcome = "new" if status == "promoted" else "staged" if memory.branch else "held"
+    outcome: Outcome = "new" if status == "promoted" else "staged" if memory.staged else "held"
     return _admitted("remember", outcome, steps, proposal, request, rivals=rivals)
 
 
@@ -308,15 +308,14 @@ def _again(old: Memory, proposal: Proposal, known: Known, policy: Policy, reques
     # Who would have had to wait with a new text adds nothing to a known one by the way: it is only counted.
     status, _ = _verdict(1, (), proposal, policy, request)
     free = status == "promoted" or (not policy.autopromote and proposal.trusted and not policy.review_all)
-    staged = old.status == "pending" and old.held_for == "unmerged_branch"
-    free = free or (staged and proposal.trusted and proposal.branch == old.branch)
+    free = free or (old.staged and proposal.trusted and proposal.branch == old.branch)
     if free and proposal.key and not old.key and (old.tier != CURATED or request.caller.human):
         changes["key"] = proposal.key
     if free and old.tier != CURATED:
         changes |= added(old, proposal, request) | other_kind(old, proposal, policy, request)
-    if staged and proposal.branch:
+    if old.staged and proposal.branch:
         changes["branch"] = proposal.branch  # one place at a time: where it was said last
-    elif (staged or stands == "pending") and not old.amends:
+    elif (old.staged or old.waiting) and not old.amends:
         changes |= _judged_again(old, proposal, known, policy, request)
     elif stands == "stale" and proposal.trusted and (old.tier != CURATED or is_confirmed(request)):
         changes["verified_at"] = request.now  # said again: fresh evidence, unlike a mere reading

@@ -8,7 +8,7 @@ from engram.errors import Conflict
 from engram.model.change import ABSENT, Change, Request
 from engram.model.codec import Record, type_of
 from engram.model.event import Draft, Payload, edits_between
-from engram.model.memory import CURATED, Memory
+from engram.model.memory import Memory
 from engram.model.record import replace
 from engram.model.session import Session
 from engram.rules.access import require_confirmation, require_place
@@ -155,9 +155,8 @@ def _guard(steps: Sequence[Step], request: Request) -> None:
         before, after = each.before, each.after
         if not isinstance(after, Memory) or not (before is None or isinstance(before, Memory)):
             continue
-        was = before is not None and before.tier == CURATED and before.status == "promoted"
-        will = after.tier == CURATED and after.status == "promoted"
-        if will and not was:
+        was = before is not None and before.stands_curated
+        if after.stands_curated and not was:
             require_confirmation(request, f"A memory of kind {after.kind} becomes live only when confirmed.")
         if was and after.status == "promoted" and _reworded(before, after):
             require_confirmation(request, f"This {after.kind} memory was approved; changing it needs a person.")

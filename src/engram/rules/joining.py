@@ -272,7 +272,7 @@ def rings(memories: Mapping[str, Memory], written: Callable[[str], Stamp]) -> Se
 
 def unapproved(memory: Memory, events: Iterable[Event]) -> bool:
     """Whether a curated memory would be live in words that no person confirmed: edited here, approved there."""
-    if memory.tier != CURATED or memory.status != "promoted":
+    if not memory.stands_curated:
         return False
     said = [event for event in events if event.payload is not None]
     approvals = [e for e in said if _wrote(e, memory.id, ("status",), "promoted") and _confirmed(e)]

@@ -87,7 +87,7 @@ def promote(
     if keep:
         kept = keeping(amended or memory, beaten, relations, request)
         beaten, superseded = [], ()
-    if any(each.tier == CURATED and each.status == "promoted" for each in beaten):
+    if any(each.stands_curated for each in beaten):
         require_confirmation(request, "It would replace a curated memory.")
     if amended is not None:
         return _apply(stored, memory, amended, beaten, request, base=base, kept=kept)
@@ -142,8 +142,7 @@ def verify(memory: Memory, request: Request, citations: Sequence[Citation] | Non
     require_judge(request.caller, memory)
     if citations is not None:
         require_owner(request.caller, memory)
-    staged = memory.status == "pending" and bool(memory.branch)
-    if (memory.status != "promoted" and not staged) or memory.forgotten_at is not None:
+    if (memory.status != "promoted" and not memory.staged) or memory.forgotten_at is not None:
         forgotten = memory.forgotten_at is not None
         raise Conflict(
             f"{memory.called} is {_state(memory)}; only a promoted memory can be verified.",
@@ -198,7 +197,7 @@ def restore(
     require_owner(request.caller, memory)
     if memory.forgotten_at is None:
         raise Conflict(f"{memory.called} is not forgotten.", "There is nothing to restore.")
-    if memory.tier == CURATED and memory.status == "promoted":
+    if memory.stands_curated:
         require_person(request, f"restore a curated memory (kind {memory.kind})")
     if memory.forgotten_by:
         require_person(request, "restore what a person forgot", f"engram restore {memory.called}")

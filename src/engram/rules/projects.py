@@ -222,6 +222,6 @@ def _needs_confirmation(move: Step) -> bool:
     """Whether an approved curated memory holds elsewhere afterwards, or is no longer in use."""
     before, after = move.before, move.after
     assert isinstance(before, Memory)
-    if before.tier != CURATED or before.status != "promoted":
+    if not before.stands_curated:
         return False
     return any(getattr(before, name) != getattr(after, name) for name in ("scope", "status", "replaced_by"))

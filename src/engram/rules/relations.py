@@ -261,7 +261,7 @@ def _says_the_same(first: Memory, verdict: Verdict, known: Relation) -> bool:
 def _must_wait(first: Memory, second: Memory, known: Relation, request: Request) -> Conflict:
     if not request.caller.human:
         return _judged_already(first, second, known)
-    waits = "holds on a branch that is not merged" if first.branch else "waits for review itself"
+    waits = "holds on a branch that is not merged" if first.staged else "waits for review itself"
     return Conflict(f"{first.called} {waits}.", f"Promote it first: engram promote {first.called}.")
 
 
@@ -280,7 +280,7 @@ def _waits(first: Memory, second: Memory, verdict: Verdict, effects: Sequence[St
         return True
     if not effects or request.caller.human:
         return False
-    curated = any(one.tier == CURATED and one.status == "promoted" for one in (first, second))
+    curated = any(one.stands_curated for one in (first, second))
     hidden = verdict.kind == "supersedes" and (second.status == "promoted" or is_a_persons(second))
     return curated or (hidden and is_firm(second, request.caller))
 
@@ -320,7 +320,7 @@ def _held(
     """
     late = newcomer(*pair)
     older = pair[0] if late is pair[1] else pair[1]
-    if older.tier != CURATED or older.status != "promoted" or late.owner != request.caller.owner:
+    if not older.stands_curated or late.owner != request.caller.owner:
         return []
     if verdict.kind == "conflicts":
         if late.status != "promoted" or late.replaced_by or late.forgotten_at is not None:

@@ -81,7 +81,7 @@ def held(memory: Memory, policy: Policy, now: datetime) -> Route | None:
     # the same. What is stale would be out of use in the moment it went live.
     outside = memory.learned_by in ("harvest", "import") or is_unvouched(memory.source)
     rows = (
-        (memory.held_for == "unmerged_branch" or memory.branch, "skip", "unmerged_branch"),
+        (memory.staged, "skip", "unmerged_branch"),
         (memory.valid_until is not None and now >= memory.valid_until, "skip", "expired"),
         (memory.held_for in HELD, "queue", memory.held_for),
         (CURATED in (memory.tier, policy.kind(memory.kind).tier), "queue", "curated_kind"),

@@ -71,7 +71,7 @@ def told(candidate: Candidate, now: datetime, paper: Paper) -> Iterator[str]:
         yield f"  {word} {paper.bold(other.handle)}:"
         yield from differences(other.text, memory.text, paper)
     for other in candidate.near:
-        also = ", and waits too" if other.status == "pending" else ""
+        also = ", and waits too" if other.waiting else ""
         yield f"  Nearly the same{also}: {paper.bold(other.handle)}"
         yield from differences(other.text, memory.text, paper)
 

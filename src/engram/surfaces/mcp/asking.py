@@ -118,7 +118,7 @@ def question_about(saved: Remembered, candidate: Candidate | None = None) -> Que
     A proposal is shown below what it would change: no words of its own can stand in for that.
     """
     memory = saved.memory
-    if memory.status != "pending" or saved.replayed or memory.held_for not in ASKED_FOR:
+    if not memory.waiting or saved.replayed or memory.held_for not in ASKED_FOR:
         return None
     asks = f"An agent wants to remember ({memory.kind}, {memory.scope}):\n\n{_quoted(memory)}"
     if candidate and (amended := candidate.amends):
@@ -198,7 +198,7 @@ def decided(engram: Engram, state: str, said: object) -> tuple[Memory, str]:
             return done.memories[0], "The person rejected it: it will not come back."
     except Conflict as error:
         now = engram.get(id).memories[0]
-        moved = now.status == "pending" and now.revision != int(seen)
+        moved = now.waiting and now.revision != int(seen)
         why = "It was changed after the person saw it, so it waits on." if moved else error.message
         return now, f"The person's answer was not carried out. {why}"
     return waiting, "The person has not decided: it waits."

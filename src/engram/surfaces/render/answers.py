@@ -100,8 +100,7 @@ def render(answer: Any, paper: Paper) -> str:  # noqa: ANN401 - every type of an
 def _remembered(answer: a.Remembered, paper: Paper) -> Iterator[str]:
     sign, words = OUTCOMES[answer.outcome]
     memory = answer.memory
-    waits = memory.status == "pending" and not memory.branch
-    mark = paper.warn(sign) if waits else paper.good(sign)
+    mark = paper.warn(sign) if memory.waiting else paper.good(sign)
     again = "  (same token: nothing done again)" if answer.replayed else ""
     yield f"{mark} {words}: {paper.bold(memory.handle)}  {paper.dim(f'{memory.kind} · {memory.scope}')}{again}"
     yield from _echoed(memory, paper, min(paper.width, WIDEST_ROW) - 2, "  ")
@@ -109,7 +108,7 @@ def _remembered(answer: a.Remembered, paper: Paper) -> Iterator[str]:
         yield paper.dim(f"  Said {times(memory.seen)} now; nothing was stored twice.")
     if answer.redacted:
         yield paper.warn(f"  Taken out before storing: {', '.join(answer.redacted)}.")
-    if waits:
+    if memory.waiting:
         yield paper.dim(f"  Why: {HELD[memory.held_for] if memory.held_for else 'autopromote is off'}.")
     for number, other in enumerate(answer.conflicts):
         text = cut(other.text, paper.width - 40)

@@ -307,7 +307,7 @@ def _queue(answer: a.Queue, paper: Paper) -> Iterator[str]:
     yield from table(routes, paper)
     if answer.total > len(answer.candidates):
         yield paper.way(f"{answer.total - len(answer.candidates)} more: --limit")
-    if any(route.memory.held_for != "unmerged_branch" for route in answer.candidates):
+    if any(not route.memory.staged for route in answer.candidates):
         yield paper.way("  Decide about them: engram review.")
     if answer.hint:
         yield paper.dim(f"  {answer.hint}")

@@ -16,7 +16,7 @@ from textual.widgets import ContentSwitcher, Footer, Header, Input, Static, Tab,
 from engram.errors import EngramError, Unconfirmed
 from engram.model.answers import Changed, Remembered
 from engram.model.event import Event
-from engram.model.memory import Memory, Standing, standing
+from engram.model.memory import Memory, standing
 from engram.service import Engram
 from engram.surfaces.render.answers import DONE, OUTCOMES, render
 from engram.surfaces.render.paper import Paper, cut
@@ -227,10 +227,7 @@ class Twin(App[None]):
         memory = self.current()
         if memory is None or not fitting:
             return memory is not None
-        return self._stands(memory) in fitting
-
-    def _stands(self, memory: Memory) -> Standing:
-        return standing(memory, self.engram.now, self.engram.view)
+        return standing(memory, self.engram.now, self.engram.view) in fitting
 
     # What is done about a memory. Each passes the revision that was shown: who looked at older words is refused.
 
@@ -257,7 +254,7 @@ class Twin(App[None]):
         if text is None or text == memory.text:
             self._say("Unchanged; nothing was done.")
             return
-        ask = self.engram.promote if self._stands(memory) == "pending" else self.engram.revise
+        ask = self.engram.promote if memory.waiting else self.engram.revise
         await self._do(memory, lambda **how: ask(memory.id, text=text, revision=memory.revision, **how))
 
     @work
