@@ -417,11 +417,18 @@ def test_what_is_verified_is_promoted_or_staged_and_may_be_cited_anew():
     for wrong, hint in (
         (memory(forgotten_at=START), "Restore it first: engram restore memory-1."),
         (waiting(), "Review it first: engram review."),
+        (memory(status="rejected"), "If the rejection was a mistake, undo it: engram history memory-1."),
         (waiting(forgotten_at=START), "Restore it first: engram restore memory-1."),
     ):
         with pytest.raises(Conflict) as refused:
             lifecycle.verify(wrong, request())
         assert refused.value.hint == hint
+
+
+def test_forgetting_what_is_rejected_is_refused_with_the_command_that_erases_it():
+    with pytest.raises(Conflict) as refused:
+        lifecycle.forget(memory(status="rejected"), request())
+    assert refused.value.hint == "To erase it: engram purge memory-1 --confirm."
 
 
 def test_a_reviewer_verifies_what_is_anothers_and_only_its_owner_cites_it_anew():

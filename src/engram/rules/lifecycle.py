@@ -142,13 +142,10 @@ def verify(memory: Memory, request: Request, citations: Sequence[Citation] | Non
     require_judge(request.caller, memory)
     if citations is not None:
         require_owner(request.caller, memory)
-    if (memory.status != "promoted" and not memory.staged) or memory.forgotten_at is not None:
-        forgotten = memory.forgotten_at is not None
+    if _state(memory) != "promoted" and not memory.staged:
         raise Conflict(
             f"{memory.called} is {_state(memory)}; only a promoted memory can be verified.",
-            f"Restore it first: engram restore {memory.called}."
-            if forgotten
-            else "Review it first: engram review.",
+            _way_back(memory) or "Review it first: engram review.",
         )
     if memory.tier == CURATED:
         require_person(request, f"verify a curated memory (kind {memory.kind})")
@@ -167,7 +164,10 @@ def forget(memory: Memory, request: Request, *, reason: str = "", replaced: Sequ
     """
     require_owner(request.caller, memory)
     if memory.status == "rejected":
-        raise Conflict(f"{memory.called} is rejected: it is hidden already.", "To erase it: engram purge.")
+        raise Conflict(
+            f"{memory.called} is rejected: it is hidden already.",
+            f"To erase it: engram purge {memory.called} --confirm.",
+        )
     if memory.forgotten_at is not None:
         raise Conflict(f"{memory.called} is forgotten already.", f"Bring it back: engram restore {memory.called}.")
     command = f"engram forget {memory.called}"
@@ -424,13 +424,18 @@ def _successors(memory: Memory, known: Sequence[Memory]) -> set[str]:
 def _require_waiting(memory: Memory, act: str) -> None:
     if memory.status == "pending" and memory.forgotten_at is None:
         return
-    hint = {
-        "rejected": f"If the rejection was a mistake, undo it: engram history {memory.called}.",
-        "forgotten": f"Restore it first: engram restore {memory.called}.",
-    }.get(_state(memory), "See what waits: engram review --list.")
+    hint = _way_back(memory) or "See what waits: engram review --list."
     if act == "reject" and _state(memory) == "promoted":
         hint = f"Take it out of use: engram forget {memory.called}."
     raise Conflict(f"Cannot {act} {memory.called}: it is {_state(memory)}, not pending.", hint)
+
+
+def _way_back(memory: Memory) -> str:
+    """How what was rejected or forgotten comes back; "" for anything else."""
+    return {
+        "rejected": f"If the rejection was a mistake, undo it: engram history {memory.called}.",
+        "forgotten": f"Restore it first: engram restore {memory.called}.",
+    }.get(_state(memory), "")
 
 
 def _state(memory: Memory) -> str:
