@@ -8,7 +8,7 @@ import pytest
 from engram.errors import Invalid
 from engram.model.change import ABSENT, Change
 from engram.model.event import EDITED
-from engram.model.memory import CURATED, Memory
+from engram.model.memory import CURATED, Memory, standing
 from engram.model.record import replace
 from engram.model.scope import Scope
 from engram.rules.changes import claims_of
@@ -28,6 +28,62 @@ def changed(*steps: tuple[Memory | None, Memory], held: Sequence[Memory] = ()) -
     claims = {each.id: claims_of(each) for each in held}
     said = {"action": EDITED, "actor": "file", "batch": "batch", "salt": "salt", "note": {"taken_out": 1}}
     return HANDS.change(steps, claims, now=NOW, **said)
+
+
+# --- a status that was set by hand ---
+
+WAITING = {"status": "pending", "held_for": "conflict", "branch": "repo#work"}
+
+
+@pytest.mark.parametrize(
+    ("fields", "status"),
+    [
+        ({}, "promoted"),
+        ({}, "pending"),  # as it was written before it began to hold
+        ({"verified_at": START - 400 * DAY}, "stale"),
+        ({"verified_at": START - 400 * DAY}, "promoted"),  # as it was written before time passed
+        ({"status": "pending"}, "pending"),
+        ({"forgotten_at": START}, "rejected"),
+        ({"replaced_by": "other"}, "superseded"),
+    ],
+)
+def test_a_status_that_time_or_nobody_set_leaves_the_memory_itself(fields, status):
+    known = memory(**fields)
+
+    assert HANDS.as_told(known, status, NOW) is known
+
+
+@pytest.mark.parametrize(
+    "fields", [WAITING, {"forgotten_at": START, "forgotten_by": "kim"}, {"replaced_by": "other"}]
+)
+def test_what_is_promoted_by_hand_is_in_use_and_approved(fields):
+    live = HANDS.as_told(memory(approved_by="", **fields), "promoted", NOW)
+
+    assert (live.status, live.approved_by, live.held_for, live.branch) == ("promoted", "manual", "", "")
+    assert (live.forgotten_at, live.forgotten_by, live.replaced_by) == (None, "", "")
+    assert HANDS.as_told(memory(status="pending", approved_by="kim"), "promoted", NOW).approved_by == "kim"
+
+
+@pytest.mark.parametrize(("tier", "reason"), [(2, ""), (CURATED, "curated_kind")])
+def test_what_waits_by_hand_waits_as_something_new_of_its_tier_would(tier, reason):
+    waits = HANDS.as_told(memory(tier=tier, approved_by="kim", forgotten_at=START), "pending", NOW)
+
+    assert (waits.status, waits.held_for, waits.approved_by, waits.forgotten_at) == ("pending", reason, "", None)
+    assert HANDS.added(memory(tier=tier, status="pending"), frozenset(), NOW).held_for == reason
+
+
+def test_what_is_rejected_or_stale_by_hand_is_so_from_today_on():
+    waits = memory(**WAITING)
+
+    assert HANDS.as_told(waits, "rejected", NOW) == replace(waits, status="rejected", held_for="")
+    for decay in ("180d", "none"):
+        stale = HANDS.as_told(memory(decay=decay), "stale", NOW)
+        assert standing(stale, NOW) in ("stale", "expired")
+        assert standing(memory(decay=decay), NOW) == "live"
+
+
+def test_what_is_superseded_by_nobody_known_stays_in_force():
+    assert HANDS.as_told(memory(status="pending"), "superseded", NOW).status == "promoted"
 
 
 # --- an item that is new ---

@@ -16,6 +16,7 @@ from uuid import UUID, uuid5
 from engram.errors import EngramError, Invalid
 from engram.interop.peers import PEERS
 from engram.model.codec import Traveller
+from engram.model.memory import Memory
 
 HEAD = 64 * 1024
 """How many bytes of a file are looked at to tell its form."""
@@ -79,6 +80,14 @@ _OUR_MARK = b"Engr"
 _BEGINS_AS_JSON = re.compile(rb"(?:\xef\xbb\xbf)?\s*(?:\{|\[\s*[{\"])")
 
 
+AsTold = Callable[[Memory, str, datetime], Memory]
+"""See `ports.Hands.as_told`."""
+
+
+def _as_it_stands(memory: Memory, _status: str, _now: datetime) -> Memory:
+    return memory
+
+
 class Source(NamedTuple):
     """What lies at a path, looked at once."""
 
@@ -88,6 +97,9 @@ class Source(NamedTuple):
     """The first 64 KiB; empty for a folder."""
     names: tuple[str, ...]
     """The entries of a folder, or of a zip: at most a thousand."""
+
+    as_told: AsTold = _as_it_stands
+    """What the status of an item of memory.v1 means beside its other keys: a rule, which whoever reads brings."""
 
 
 class Form(NamedTuple):

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from engram.errors import EngramError, Invalid
 from engram.interop import theirs
-from engram.interop.forms import HEAD, Foreign, Form, Problem, Source, foreign_id
+from engram.interop.forms import HEAD, AsTold, Foreign, Form, Problem, Source, foreign_id
 from engram.interop.memory_v1 import KINDS
 from engram.interop.writing import File, Folder, Stock, Tally, Writer
 from engram.model.items import (
@@ -103,7 +103,7 @@ def _read(source: Source) -> Iterator[Foreign | Problem]:
     for file in files:
         try:
             for block in _blocks(file):
-                thing = _foreign(block, folder, named, now)
+                thing = _foreign(block, folder, named, now, source.as_told)
                 yield thing._replace(dropped=(*thing.dropped, *left)) if isinstance(thing, Foreign) else thing
                 left = () if isinstance(thing, Foreign) else left
         except UnicodeDecodeError:
@@ -179,15 +179,17 @@ def _id_of(handle: str, memory: Memory, *, named: bool) -> str:
     return foreign_id(NAME, f"{handle} {memory.created_at.date()} {memory.text}")
 
 
-def _foreign(block: _Block, folder: str, named: dict[str, str], now: datetime) -> Foreign | Problem:
+def _foreign(
+    block: _Block, folder: str, named: dict[str, str], now: datetime, as_told: AsTold
+) -> Foreign | Problem:
     where = f"{block.file}, line {block.line}"
     try:
         item = read_item(block.text, block.style, now)
         told = _told(block)
-        reason = _reason(folder, item.handle) if item.memory.status == "pending" else None
+        memory = as_told(item.memory, item.status, now)
+        reason = _reason(folder, item.handle) if memory.status == "pending" else None
     except EngramError as error:
         return Problem(where, error.message)
-    memory = item.memory
     if reason is not None:
         told["reason"] = reason
     if block.file == "archive.md":

@@ -8,14 +8,14 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any, NamedTuple, get_args
 
 from engram.errors import EngramError, Invalid
 from engram.model.codec import Document, decode, encode
 from engram.model.event import BOOKKEEPING
 from engram.model.hashing import sha256
-from engram.model.limits import EARLIEST, parse_decay, print_time
+from engram.model.limits import parse_decay, print_time
 from engram.model.memory import CURATED, HeldFor, Memory, Standing, standing
 from engram.model.record import replace
 from engram.model.refs import handle_number
@@ -86,7 +86,11 @@ class Style(NamedTuple):
 
 
 class Item(NamedTuple):
-    """An item as it was read. `settled` says that writing it again would tell the same."""
+    """An item as it was read: the memory that its keys tell of, and the word that stands there as its status.
+
+    What that word means where the other keys say otherwise, a rule decides (see `ports.Hands.as_told`). `settled`
+    says that writing the memory again would tell the same.
+    """
 
     handle: str
     memory: Memory
@@ -210,7 +214,9 @@ def _further(memory: Memory, told: Mapping[str, Any], keys: Iterable[str]) -> di
 
 
 def read_item(block: str, style: Style, now: datetime) -> Item:
-    """The item of a block of lines that begins with its dash.
+    """The item of a block of lines that begins with its dash, as it stands there.
+
+    `now` dates what does not say when it was learned; nothing else depends on it.
 
     Raises:
         Invalid: naming the key and what is wrong with it.
@@ -294,11 +300,12 @@ def _item(values: Mapping[str, Any], others: tuple[str, ...], later: Mapping[str
     memory = _decoded(document, implied, values)
     if not values.get("updated_at"):
         memory = replace(memory, updated_at=_last_moment(memory))
-    meant = _as_told(memory, str(told["status"]), now)
-    settled = meant is memory and bool(told["id"]) and {*TWELVE} <= values.keys()
+    settled = bool(told["id"]) and {*TWELVE} <= values.keys()
     lacks = frozenset(name for name in TWELVE if values.get(name) is None)
     further = frozenset(OURS[name] for name in values if name in OURS)
-    return Item(str(told["id"] or ""), meant, str(told["status"]), others, "uid" in values, settled, lacks, further)
+    return Item(
+        str(told["id"] or ""), memory, str(told["status"]), others, "uid" in values, settled, lacks, further
+    )
 
 
 def _decoded(document: Document, implied: Document, values: Mapping[str, Any]) -> Memory:
@@ -365,7 +372,11 @@ def _checked(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _implied(told: Mapping[str, Any], later: Mapping[str, Any]) -> Memory:
-    """The memory that the twelve keys tell of, when nothing else is said."""
+    """The memory that the twelve keys tell of, when nothing else is said.
+
+    These are the defaults of the form, and no decision: `_further` leaves out what is as they say, and reading
+    puts it back.
+    """
     status: Any = "promoted" if told["status"] in ("stale", "superseded") else told["status"]
     made, verified = _midnight(told["learned_at"]), _midnight(told["last_verified"])
     assert made
@@ -412,31 +423,6 @@ def _let_dates_speak(document: Document, told: Mapping[str, Any]) -> None:
             document.pop(field, None)
             if moment:
                 document[field] = print_time(moment)
-
-
-def _as_told(memory: Memory, status: str, now: datetime) -> Memory:  # noqa: PLR0911 - one for each status
-    """The memory as its status says, where a person set that by hand; else the memory itself."""
-    stands = status_of(memory, now)
-    aged = memory.status == "promoted" and status in AGES and stands in AGES
-    if status == stands or (aged and AGES.index(status) < AGES.index(stands)):
-        return memory
-    if status == "superseded":
-        return memory if memory.replaced_by else replace(memory, status="promoted")
-    free = {"forgotten_at": None, "forgotten_by": "", "replaced_by": "", "held_for": "", "branch": ""}
-    if status == "promoted":
-        return replace(memory, **free, status="promoted", approved_by=memory.approved_by or "manual")
-    if status == "rejected":
-        return replace(memory, status="rejected", held_for="")
-    if status == "pending":
-        held = "curated_kind" if memory.tier == CURATED else ""
-        return replace(memory, **{**free, "held_for": held}, status="pending", approved_by="")
-    # Stale by hand: neither its last verification nor its last wording counts, until it is verified anew.
-    lasts = parse_decay(memory.decay)
-    if lasts is None:
-        return replace(memory, **free, status="promoted", valid_until=now)
-    past = max(EARLIEST, now - lasts - timedelta(1))
-    worded = memory.reworded_at and min(memory.reworded_at, past)
-    return replace(memory, **free, status="promoted", verified_at=past, reworded_at=worded)
 
 
 def _last_moment(memory: Memory) -> datetime:

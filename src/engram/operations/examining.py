@@ -15,6 +15,7 @@ from engram.model.memory import Memory
 from engram.operations.base import Call, every
 from engram.operations.citing import checked
 from engram.operations.scrubbing import TOO_FIRM, held_by, numbers, shown
+from engram.rules.hands import Hands
 from engram.rules.hygiene import Examination
 from engram.rules.scrubbing import hidden
 
@@ -110,7 +111,7 @@ def _look_at_theirs(call: Call, path: str, looking: Examination) -> tuple[str, l
     problems: list[str] = []
     unread = 0
     try:
-        for thing in form.read(source):
+        for thing in form.read(source._replace(as_told=Hands.as_told)):
             if isinstance(thing, Problem):
                 unread += 1
                 problems += [f"{thing.name}: {thing.message}"] if unread <= MOST_PROBLEMS else []

@@ -40,12 +40,13 @@ def import_memories(
     """
     from engram.interop.forms import recognise  # noqa: PLC0415 - start-up
     from engram.operations.intake import Taking, called  # noqa: PLC0415 - start-up
+    from engram.rules.hands import Hands  # noqa: PLC0415 - start-up
 
     with _at_hand(path) as file:
         source, found = recognise(file, form, called=called(path))
         taking = Taking(call, path, found, scope, trust=trust, dry_run=dry_run)
         try:
-            for thing in found.read(source):
+            for thing in found.read(source._replace(as_told=Hands.as_told)):
                 taking.take(thing)
             done = taking.finish()
         except OSError as error:

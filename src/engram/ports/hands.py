@@ -11,6 +11,13 @@ from engram.model.memory import Memory
 class Hands(Protocol):
     """What a person's hand means for a memory. Pure: the moment is given, and nothing is kept."""
 
+    def as_told(self, memory: Memory, status: str, now: datetime) -> Memory:
+        """The memory of an item with the status that stands there, which a person may have set by hand.
+
+        `status` is a word of memory.v1. Answers with the memory itself where that is how it stands anyway.
+        """
+        ...
+
     def added(self, memory: Memory, lacks: Collection[str], now: datetime) -> Memory:
         """The memory of an item that nobody knew; `lacks` are those of the twelve keys that it does not have."""
         ...

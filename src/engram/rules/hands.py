@@ -1,12 +1,14 @@
 """What a person's edit of a text means: which memory it approves, makes, forgets or parts from another."""
 
 from collections.abc import Collection, Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 from engram.model.change import ABSENT, Change
 from engram.model.event import Draft, Payload, edits_between
-from engram.model.memory import CURATED, Memory
+from engram.model.items import AGES, status_of
+from engram.model.limits import EARLIEST, parse_decay
+from engram.model.memory import CURATED, HeldFor, Memory
 from engram.model.record import replace
 from engram.model.scope import GLOBAL
 from engram.rules.changes import WORDS, claims_of, other_words
@@ -25,6 +27,24 @@ class Hands(NamedTuple):
 
     policy: Policy = Policy()
 
+    @staticmethod
+    def as_told(memory: Memory, status: str, now: datetime) -> Memory:
+        """What a person set by hand holds against what the other keys say; what time alone did, nobody set."""
+        stands = status_of(memory, now)
+        aged = memory.status == "promoted" and status in AGES and stands in AGES
+        if status == stands or (aged and AGES.index(status) < AGES.index(stands)):
+            return memory
+        if status == "superseded":
+            return memory if memory.replaced_by else replace(memory, status="promoted")
+        if status == "rejected":
+            return replace(memory, status="rejected", held_for="")
+        back = replace(memory, forgotten_at=None, forgotten_by="", replaced_by="", held_for="", branch="")
+        if status == "promoted":
+            return _approved(back)
+        if status == "pending":
+            return replace(back, status="pending", held_for=_held(back), approved_by="")
+        return _overdue(replace(back, status="promoted"), now)
+
     def added(self, memory: Memory, lacks: Collection[str], now: datetime) -> Memory:
         """A person's new item with what it does not say: care and decay by its kind, the rest as if said now."""
         kind = self.policy.kind(DEFAULT_KIND if "kind" in lacks else memory.kind)
@@ -33,10 +53,10 @@ class Hands(NamedTuple):
         told |= {"decay": kind.decay} if "decay" in lacks else {}
         told |= {"confidence": CERTAIN} if "confidence" in lacks else {}
         told |= {"created_at": now, "updated_at": now} if "learned_at" in lacks else {}
-        curated = told.get("tier", memory.tier) == CURATED
-        if memory.status == "pending" and not memory.held_for and curated:
-            told["held_for"] = "curated_kind"
-        return replace(memory, **told)
+        new = replace(memory, **told)
+        if new.status == "pending" and not new.held_for:
+            new = replace(new, held_for=_held(new))
+        return new
 
     @staticmethod
     def changed(before: Memory, after: Memory, now: datetime) -> Memory:
@@ -52,14 +72,7 @@ class Hands(NamedTuple):
             return replace(after, held_for=before.held_for)
         if after.status != "promoted":
             return after
-        return replace(
-            after,
-            held_for="",
-            branch="",
-            approved_by=after.approved_by or PERSON,
-            forgotten_by="",
-            verified_at=seen,
-        )
+        return _approved(replace(after, held_for="", branch="", forgotten_by="", verified_at=seen))
 
     @staticmethod
     def taken_out(memory: Memory, now: datetime) -> Memory | None:
@@ -148,6 +161,25 @@ class Hands(NamedTuple):
         )
         expects = {after.id: before.revision if before else ABSENT for before, after in steps}
         return Change(draft, tuple(puts), expects=expects, claims=claims)
+
+
+def _approved(memory: Memory) -> Memory:
+    return replace(memory, status="promoted", approved_by=memory.approved_by or PERSON)
+
+
+def _held(memory: Memory) -> HeldFor:
+    """Why a memory waits of which nothing else is said."""
+    return "curated_kind" if memory.tier == CURATED else ""
+
+
+def _overdue(memory: Memory, now: datetime) -> Memory:
+    """A memory that is stale by hand: neither its last verification nor its last wording counts any more."""
+    lasts = parse_decay(memory.decay)
+    if lasts is None:
+        return replace(memory, valid_until=now)
+    past = max(EARLIEST, now - lasts - timedelta(1))
+    worded = memory.reworded_at and min(memory.reworded_at, past)
+    return replace(memory, verified_at=past, reworded_at=worded)
 
 
 def _is_newer(one: Memory, other: Memory) -> bool:

@@ -67,8 +67,9 @@ class StoreVault:
                 yield from sqlite_rescue.salvage(self.place)
             elif self._form == "files":
                 from engram.engines.files import rescue  # noqa: PLC0415 - as above
+                from engram.rules.hands import Hands  # noqa: PLC0415 - as above
 
-                yield from rescue.salvage(self.place, now)
+                yield from rescue.salvage(self.place, now, Hands(self._policy))
             elif self._form == "postgres":
                 with driver():
                     from engram.engines import postgres_rescue  # noqa: PLC0415 - as above

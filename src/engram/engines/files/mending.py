@@ -270,8 +270,9 @@ class Mender:
             return []
         try:
             copy = read_registry(clean(self._folder.read(name) or b"", name), name)
-            base = reading.base_of(copy, lines)
-            return [Twin(copy.item(span, self._clock()), name, base) for span in copy.blocks()]
+            base, now = reading.base_of(copy, lines), self._clock()
+            found = (reading.as_told(copy.item(span, now), self._hands, now) for span in copy.blocks())
+            return [Twin(item, name, base) for item in found]
         except (Unreadable, Corrupt):
             return []
 

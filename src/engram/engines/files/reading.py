@@ -109,7 +109,7 @@ def read(registry: Registry, state: State, base: Base, now: datetime, hands: Han
         if untouched and untouched not in found.spans:
             found.spans[untouched] = span
             continue
-        item = registry.item(span, now)
+        item = as_told(registry.item(span, now), hands, now)
         item = item._replace(memory=_resolved(item.memory, by_number))
         id = _whose(item, state, by_number)
         if id and id not in found.spans:
@@ -141,6 +141,12 @@ def _meant(found: Reading, before: Memory, said: Memory, hands: Hands, now: date
     if differences(encode(said), encode(after)):
         found.behind.add(before.id)
     return Edited(before, after)
+
+
+def as_told(item: Item, hands: Hands, now: datetime) -> Item:
+    """An item with the status that a person set by hand, if one did: it has to be written again then."""
+    meant = hands.as_told(item.memory, item.status, now)
+    return item._replace(memory=meant, settled=item.settled and meant is item.memory)
 
 
 def _meet(found: Reading, state: State, id: str, span: Span, item: Item, base: Base, now: datetime) -> None:  # noqa: PLR0917 - one item, and all that it is held against

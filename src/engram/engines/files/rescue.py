@@ -7,12 +7,14 @@ from datetime import datetime
 from engram.engines.files.folder import EVENTS, REGISTRY, Folder
 from engram.engines.files.history import State, read_journal
 from engram.engines.files.problem import Unreadable
+from engram.engines.files.reading import as_told
 from engram.engines.files.registry import FENCE, Registry, read_registry
 from engram.errors import Corrupt, EngramError, Unavailable
 from engram.model.codec import RECORDS, Document, RecordType, encode
+from engram.ports import Hands
 
 
-def salvage(path: str, now: datetime) -> Iterator[tuple[RecordType, Document]]:
+def salvage(path: str, now: datetime, hands: Hands) -> Iterator[tuple[RecordType, Document]]:
     """Every record that can be read, each once; an item that makes no sense is passed over."""
     folder, state = Folder(path), State()
     with suppress(Corrupt, Unavailable):
@@ -25,7 +27,7 @@ def salvage(path: str, now: datetime) -> Iterator[tuple[RecordType, Document]]:
     registry = _registry(folder)
     for span in registry.blocks() if registry else ():
         with suppress(Unreadable, EngramError):
-            memory = registry.item(span, now).memory if registry else None
+            memory = as_told(registry.item(span, now), hands, now).memory if registry else None
             if memory and memory.id not in known and not state.erased(memory.id, ""):
                 known.add(memory.id)
                 yield "memory", encode(memory)
