@@ -4,14 +4,15 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
-from engram.model.change import ABSENT, Change
-from engram.model.event import Draft, Payload, edits_between
+from engram.model.caller import Caller
+from engram.model.change import Change, Request
+from engram.model.event import edits_between
 from engram.model.items import AGES, status_of
 from engram.model.limits import EARLIEST, parse_decay
 from engram.model.memory import CURATED, HeldFor, Memory
 from engram.model.record import replace
 from engram.model.scope import GLOBAL
-from engram.rules.changes import WORDS, claims_of, other_words
+from engram.rules.changes import WORDS, Step, claims_of, compose, other_words
 from engram.rules.proposals import Policy, scrubbed
 from engram.rules.redact import redact
 
@@ -135,32 +136,27 @@ class Hands(NamedTuple):
         note: Mapping[str, Any],
     ) -> Change:
         """All of it as one Change. Whom another memory leaves no place stands apart."""
-        touched = {after.id for _, after in steps}
-        taken = {claim: id for id, claims in held.items() if id not in touched for claim in claims}
-        puts, claims = [], {}
-        for before, said in steps:
-            moved = before and edits_between(before, said)
-            revision = before.revision + 1 if before else 1
-            after = replace(said, updated_at=now if moved else said.updated_at, revision=revision)
-            if any(taken.get(claim, after.id) != after.id for claim in claims_of(after)):
-                after = replace(after, apart=True)
-            claims[after.id] = claims_of(after)
-            taken |= dict.fromkeys(claims[after.id], after.id)
-            puts.append(after)
-        pairs = zip((before for before, _ in steps), puts, strict=True)
-        edits = tuple(edit for before, after in pairs for edit in edits_between(before, after))
-        draft = Draft(
-            action=action,
-            actor=actor,
-            at=now,
-            subjects=tuple(after.id for after in puts),
-            tier=max((after.tier for after in puts), default=0),
-            batch=batch,
-            # Whoever writes this file is a person, or acts as one.
-            payload=Payload(edits, {"confirmed": "file", **note}, salt),
-        )
-        expects = {after.id: before.revision if before else ABSENT for before, after in steps}
-        return Change(draft, tuple(puts), expects=expects, claims=claims)
+        # Whoever writes this file is a person, or acts as one.
+        request = Request(Caller(actor=actor), now, batch, fresh="", salt=salt, confirmed="file")
+        return compose(action, request, _placed(steps, held, now), note=note)
+
+
+def _placed(
+    steps: Sequence[tuple[Memory | None, Memory]], held: Mapping[str, Sequence[str]], now: datetime
+) -> list[Step]:
+    """Each memory one revision on, and apart where another one holds its place already or takes it before."""
+    touched = {after.id for _, after in steps}
+    taken = {claim: id for id, claims in held.items() if id not in touched for claim in claims}
+    placed = []
+    for before, said in steps:
+        moved = before and edits_between(before, said)
+        revision = before.revision + 1 if before else 1
+        after = replace(said, updated_at=now if moved else said.updated_at, revision=revision)
+        if any(taken.get(claim, after.id) != after.id for claim in claims_of(after)):
+            after = replace(after, apart=True)
+        taken |= dict.fromkeys(claims_of(after), after.id)
+        placed.append(Step(before, after))
+    return placed
 
 
 def _approved(memory: Memory) -> Memory:

@@ -370,7 +370,7 @@ class Scribe:
             now=self._clock(),
             batch=batch,
             salt=self._new_id(),
-            note={name: value for name, value in note.items() if value},
+            note=note,
         )
         return change._replace(numbers={each.after.id: each.number for each in edited if each.number})
 
