@@ -37,6 +37,10 @@ class Invalid(EngramError):
 
     code, exit_code, http_status = "invalid", 2, 422
 
+    def __init__(self, message: str, hint: str = "", field: str = "") -> None:
+        super().__init__(message, hint)
+        self.field = field  # what of it, where one thing alone is wrong; for our own code, and no part of an answer
+
 
 class TooLarge(Invalid):
     """More bytes than are taken here."""

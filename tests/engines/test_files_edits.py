@@ -246,9 +246,22 @@ def test_an_edit_that_makes_no_sense_is_told_with_its_line_and_blocks_writes_and
     engine.close()
 
 
-def test_the_line_that_is_told_is_that_of_the_wrong_key(folder):
-    text = edit(folder, "decay: 365d", "decay: soon")
-    line = text[: text.index("decay: soon")].count("\n") + 1
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("decay: 365d", "decay: soon"),
+        ('fact: "I pay in euros"', 'fact: "I pay in \\u0007 euros"'),
+        ("kind: fiscal", "kind: Much too long"),
+        ("risk_tier: 3", "risk_tier: 9"),
+        ("confidence: 1.0" + FIRST, "confidence: 7.0" + FIRST),
+        ("dest: null", "dest: null\n    state: perhaps"),
+        ("dest: null", "dest: null\n    valid_from: 2026-02-01T00:00:00Z\n    valid_until: 2026-01-01T00:00:00Z"),
+    ],
+)
+def test_the_line_that_is_told_is_that_of_the_wrong_key(folder, old, new):
+    text = edit(folder, old, new)
+    wrong_one = new.removesuffix(FIRST).rpartition("\n")[2]
+    line = text[: text.index(wrong_one)].count("\n") + 1
     engine = opened(folder)
     with pytest.raises(Corrupt, match=f"line {line}:"):
         engine.commit(change(memory("id-9")))

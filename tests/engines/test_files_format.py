@@ -231,7 +231,7 @@ def test_row_looser_permissions_are_refused_at_start_with_the_command_that_mends
         open_files(tmp_path / "store")
     assert f"chmod {right:o} {path.resolve()}" in refused.value.hint
     lenient = open_files(tmp_path / "store", lenient=True)
-    assert [each.code for each in lenient.check()] == ["modes"]
+    assert [(each.code, each.hint[-25:]) for each in lenient.check()] == [("modes", "(or: engram doctor --fix)")]
     assert wrong(lenient.check(repair=True)) == []
     lenient.close()
     assert stat.S_IMODE(path.stat().st_mode) == right

@@ -433,6 +433,7 @@ def test_check_reports_loose_modes_and_repairs_them(store):
     (finding,) = engine.check()
 
     assert (finding.code, finding.fixable) == ("modes", True)
+    assert finding.hint.endswith("(or: engram doctor --fix)")
     assert engine.check(repair=True) == []
     assert stat.S_IMODE(store.stat().st_mode) == 0o600
     engine.close()

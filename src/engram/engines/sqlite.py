@@ -379,7 +379,8 @@ class SqliteEngine:
             if repair:
                 os.chmod(loose.path, loose.wanted)
             else:
-                yield Finding("modes", loose.sentence, f"Make it private: {loose.command}", fixable=True)
+                hint = f"Make it private: {loose.command}  (or: engram doctor --fix)"
+                yield Finding("modes", loose.sentence, hint, fixable=True)
         version = apsw.sqlite_lib_version()
         if tuple(map(int, version.split("."))) < sqlite_file.SAFE_SQLITE:
             wanted = ".".join(map(str, sqlite_file.SAFE_SQLITE))

@@ -102,7 +102,7 @@ UPGRADE = "Upgrade Engram here; or take over what the newer one writes: engram e
 
 
 class Finding(NamedTuple):
-    """Something a check noticed. `fixable` means `doctor --fix` mends it."""
+    """Something a check noticed. `fixable` means `doctor --fix` mends it; the hint of such a one says so itself."""
 
     code: str
     message: str

@@ -41,6 +41,14 @@ OURS = {"uid": "id", "state": "status"} | {
 }
 """Further key → field of a memory."""
 
+_TOLD_BY = {name: name for name in ("kind", "source", "confidence", "learned_by", "decay")} | {
+    "text": "fact",
+    "tier": "risk_tier",
+    "created_at": "learned_at",
+    "verified_at": "last_verified",
+}
+"""Field of a memory → the one of the twelve keys that tells it alone."""
+
 NEVER = "never_stale"
 LONGEST_DECAY = "200y"
 """How memory.v1 says a horizon that never comes; `never_stale` says that it was meant."""
@@ -227,7 +235,8 @@ def read_item(block: str, style: Style, now: datetime) -> Item:
     values: dict[str, Any] = {}
     for name, raw in fields:
         if name in values:
-            raise Invalid(f"{name} appears twice.", "Where a merge left both: engram doctor --fix keeps both.")
+            keep = "Where a merge left both: engram doctor --fix keeps both."
+            raise Invalid(f"{name} appears twice.", keep, field=name)
         if name in ours:
             values[name] = _value(name, raw)
     pad = " " * width
@@ -271,7 +280,7 @@ def _value(name: str, raw: list[str]) -> Any:  # noqa: ANN401 - as it stands the
     try:
         return read_scalar(raw)
     except Invalid as error:
-        raise Invalid(f"{name} cannot be read: {error.message}", error.hint) from None
+        raise Invalid(f"{name} cannot be read: {error.message}", error.hint, field=name) from None
 
 
 def _kept(name: str, raw: list[str], pad: str) -> list[str]:
@@ -287,7 +296,10 @@ def _later(fields: Fields) -> dict[str, Any]:
 
 def _item(values: Mapping[str, Any], others: tuple[str, ...], later: Mapping[str, Any], now: datetime) -> Item:
     told = _checked({"learned_at": now.date().isoformat(), **values})
-    implied = encode(_implied(told, later))
+    try:
+        implied = encode(_implied(told, later))
+    except Invalid as error:
+        raise Invalid(error.message, error.hint, field=_key_of(error.field, values)) from None
     document = dict(implied)
     for name, field in OURS.items():
         if name in values and (name not in ("state", *BOOKKEEPING) or values[name] is not None):
@@ -318,15 +330,21 @@ def _decoded(document: Document, implied: Document, values: Mapping[str, Any]) -
         memory = decode("memory", document)
     except EngramError as error:
         if isinstance(why := error.__cause__, EngramError):
-            raise Invalid(why.message, why.hint) from None
+            wrong = why.field if isinstance(why, Invalid) else ""
+            raise Invalid(why.message, why.hint, field=_key_of(wrong, values)) from None
         for name, field in OURS.items():  # a value of a wrong kind says so in no words of ours
             if name in values and field in document and not _fits(implied | {field: document[field]}):
-                raise Invalid(
-                    f"{name} cannot be {values[name]!r}.", "See what it may be in docs/format.md."
-                ) from None
+                may = "See what it may be in docs/format.md."
+                raise Invalid(f"{name} cannot be {values[name]!r}.", may, field=name) from None
         raise Invalid("the item is not a memory.", "See docs/format.md.") from None
     assert isinstance(memory, Memory)
     return memory
+
+
+def _key_of(field: str, values: Mapping[str, Any]) -> str:
+    """The key that tells of a field, of those that an item has; "" where none does."""
+    keys = [*(name for name, told in OURS.items() if told == field), _TOLD_BY.get(field, "")]
+    return next((name for name in keys if name in values), "")
 
 
 def _fits(document: Document) -> bool:
@@ -347,7 +365,7 @@ def _typed(field: str, value: Any) -> Any:  # noqa: ANN401 - as JSON has it
         return [value]
     wanted = _SHAPES.get(field)
     if wanted and value is not None and not isinstance(value, wanted):
-        raise Invalid(f"{field} cannot be {value!r}.", "See docs/format.md.")
+        raise Invalid(f"{field} cannot be {value!r}.", "See docs/format.md.", field=field)
     return value
 
 
@@ -362,12 +380,17 @@ def _checked(values: Mapping[str, Any]) -> dict[str, Any]:
         try:
             told[name] = _READERS[name](value)
         except (TypeError, ValueError):
-            raise Invalid(f"{name} cannot be {value!r}.", _FORMS.get(name, "")) from None
+            raise Invalid(f"{name} cannot be {value!r}.", _FORMS.get(name, ""), field=name) from None
     if told["id"] and handle_number("memory", told["id"]) is None:
-        raise Invalid(f"id cannot be {told['id']!r}.", "Write mem- and a number, or leave it out for a new one.")
-    parse_decay(told["decay"])
+        number = "Write mem- and a number, or leave it out for a new one."
+        raise Invalid(f"id cannot be {told['id']!r}.", number, field="id")
+    try:
+        parse_decay(told["decay"])
+    except Invalid as error:
+        raise Invalid(error.message, error.hint, field="decay") from None
     if told["status"] not in (*AGES, "rejected", "superseded"):
-        raise Invalid(f"status cannot be {told['status']!r}.", "Use pending, promoted, rejected or stale.")
+        words = "Use pending, promoted, rejected or stale."
+        raise Invalid(f"status cannot be {told['status']!r}.", words, field="status")
     return told
 
 

@@ -303,7 +303,8 @@ class Memory(Record, kw_only=True):
     def _check(self) -> None:
         self.__dict__["confidence"] = round(float(self.confidence), 2)
         if self.valid_from and self.valid_until and self.valid_from >= self.valid_until:
-            raise Invalid("valid_until must be later than valid_from.", "Give two moments in order, or only one.")
+            order = "Give two moments in order, or only one."
+            raise Invalid("valid_until must be later than valid_from.", order, field="valid_until")
 
     @property
     def called(self) -> str:

@@ -8,6 +8,8 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any, ClassVar, NoReturn, Self, TypeVar, dataclass_transform
 
+from engram.errors import Invalid
+
 R = TypeVar("R", bound="Record")
 
 NONE: Mapping[Any, Any] = MappingProxyType({})
@@ -18,8 +20,9 @@ NONE: Mapping[Any, Any] = MappingProxyType({})
 class Record:
     """Base of every record: subclasses annotate their fields, give defaults, and may define checks.
 
-    `CHECKS` says what a field must be by itself. Only fields that are given are asked: a default fits, and records
-    are read by the dozen for every question. `_check` says what the fields must be together.
+    `CHECKS` says what a field must be by itself, and an Invalid of theirs names it. Only fields that are given are
+    asked: a default fits, and records are read by the dozen for every question. `_check` says what the fields must
+    be together.
     Fields named in `UNCOMPARED` say where a record was found, not what it is: they are part of no equality.
     """
 
@@ -58,9 +61,14 @@ class Record:
         if len(mine) != len(self.FIELDS) or not self.KNOWN.issuperset(values):
             self._complain(mine)
         checks = self.CHECKS
-        for name, value in values.items():
-            if name in checks:
-                checks[name](value)
+        name = ""
+        try:
+            for name, value in values.items():
+                if name in checks:
+                    checks[name](value)
+        except Invalid as error:
+            error.field = error.field or name
+            raise
         self._check()
 
     def _check(self) -> None:

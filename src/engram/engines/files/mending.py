@@ -100,7 +100,7 @@ class Mender:
         """What others may open; with `repair` it is private afterwards."""
         loose = self._folder.loose()
         if not repair:
-            wanted = "Make it private: {}"
+            wanted = "Make it private: {}  (or: engram doctor --fix)"
             return [Finding("modes", e.sentence, wanted.format(e.command), fixable=True) for e in loose]
         for each in loose:
             os.chmod(each.path, each.wanted)

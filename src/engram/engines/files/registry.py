@@ -133,9 +133,8 @@ class Registry(NamedTuple):
         try:
             return read_item(self.text[span[0] : span[1]], self.style, now)
         except Invalid as error:
-            key = error.message.partition(" ")[0]  # what is wrong with a value begins with its key
-            named = re.compile(rf"^{self.style.indent}(?:  |- )['\"]?{re.escape(key)}['\"]?[ \t]*:", re.MULTILINE)
-            at = named.search(self.text, *span)
+            key = rf"^{self.style.indent}(?:  |- )['\"]?{re.escape(error.field)}['\"]?[ \t]*:"
+            at = re.compile(key, re.MULTILINE).search(self.text, *span) if error.field else None
             line = self.line_of(at.start() if at else span[0]) + (error.n if isinstance(error, Stray) else 0)
             raise Unreadable(Problem("memory.md", line, error.message, error.hint)) from None
 

@@ -92,9 +92,7 @@ def _stats(answer: a.Stats, paper: Paper) -> Iterator[str]:
 def _report(answer: a.Report, paper: Paper) -> Iterator[str]:
     for finding in answer.findings:
         sign = {"error": paper.bad("✗"), "warning": paper.warn("!")}.get(finding.severity, paper.dim("·"))
-        told = "doctor --fix" in finding.hint
-        fix = paper.way("  (engram doctor --fix)") if finding.fixable and not told else ""
-        yield f"{sign} {finding.message} {paper.dim(finding.hint)}{fix}".rstrip()
+        yield f"{sign} {finding.message} {paper.dim(finding.hint)}".rstrip()
     warned = sum(finding.severity == "warning" for finding in answer.findings)
     if answer.healthy and warned:
         yield f"{paper.warn('!')} Nothing is broken, but look at {'what stands' if warned == 1 else 'those'} above."
