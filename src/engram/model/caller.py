@@ -2,6 +2,10 @@
 
 from typing import NamedTuple
 
+from engram.model.memory import Memory
+from engram.model.relation import Relation
+from engram.model.session import Session
+
 READER, WRITER, REVIEWER, ADMIN = ROLES = ("reader", "writer", "reviewer", "admin")
 """What a member of a project may do there; each may also do what those before it may."""
 
@@ -46,9 +50,13 @@ class Caller(NamedTuple):
         own = dict(self.grants).get(place, WRITER)
         return own != "" and any(ROLES.index(each) >= ROLES.index(role) for each in (own, *self.roles))
 
-    def is_judge_of(self, owner: str | None, place: str) -> bool:
-        """Whether a verdict on what somebody wrote in a place is this caller's: its own, or a reviewer's there."""
-        return owner is not None and (owner == self.owner or self.is_in(REVIEWER, place))
+    def owns(self, record: Memory | Session | Relation) -> bool:
+        """Whether a record is this caller's own. What has no owner is nobody's."""
+        return record.owner is not None and record.owner == self.owner
+
+    def may_judge(self, memory: Memory) -> bool:
+        """Whether a verdict on a memory is this caller's: its own, or a reviewer's in the memory's project."""
+        return memory.owner is not None and (self.owns(memory) or self.is_in(REVIEWER, memory.scope.place))
 
     def judges(self) -> bool:
         """Whether there is a place in which this caller reviews what others wrote."""

@@ -17,7 +17,7 @@ from engram.operations.history import how_many
 from engram.ports import Noticing, able
 from engram.rules.access import is_keeper, require_keeper, require_person, require_writing
 from engram.rules.kinds import own_lists
-from engram.rules.naming import Misnamed, put_right
+from engram.rules.naming import Misnamed, mended
 
 HINTS = {"pending": "Review {}: engram review.", "stale": "Look at {}: engram list --standing stale."}
 
@@ -132,18 +132,18 @@ def _named(call: Call, misnamed: Misnamed, *, fix: bool) -> list[Finding]:
     """
     found = misnamed.found()
     mine = [one for one in found if call.caller.owner in ("", one[0].owner)]
-    batch, mended = call.new_id(), 0
+    batch, done = call.new_id(), 0
     for memory, named in mine if fix else ():
         try:
-            call.engine.commit(put_right(memory, named, call.request(batch=batch)))
-            mended += 1
+            call.engine.commit(mended(memory, named, call.request(batch=batch)))
+            done += 1
         except Moved:  # somebody changed it meanwhile
             continue
     findings = []
-    if mended:
-        told = f"The names of {_memories(mended)} were composed."
+    if done:
+        told = f"The names of {_memories(done)} were composed."
         findings.append(Finding("names", told, f"Take it back: engram undo {batch}.", severity="note"))
-    if left := len(found) - mended:
+    if left := len(found) - done:
         kept = "was" if left == 1 else "were"
         told = f"{_memories(left)} {kept} named by an earlier version, in another form of the same letters."
         findings.append(Finding("names", told, "Mend it: engram doctor --fix.", severity="warning", fixable=True))

@@ -74,7 +74,7 @@ def require_owner(caller: Caller, memory: Memory | Session | Relation) -> None:
     Raises:
         Forbidden: for anyone else.
     """
-    if memory.owner is None or memory.owner != caller.owner:
+    if not caller.owns(memory):
         raise Forbidden(
             "This memory belongs to someone else; sharing lets you read it, not change it.",
             "Remember your own version, or ask its owner.",
@@ -93,7 +93,7 @@ def require_judge(caller: Caller, memory: Memory) -> None:
 
 def may_judge(caller: Caller, memory: Memory) -> bool:
     """Whether a verdict on this memory is the caller's: its own, or a reviewer's in the memory's project."""
-    return caller.is_judge_of(memory.owner, memory.scope.place)
+    return caller.may_judge(memory)
 
 
 def require_keeper(caller: Caller, act: str) -> None:

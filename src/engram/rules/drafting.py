@@ -137,7 +137,7 @@ def approver(old: Memory | None, status: Status, request: Request) -> str:
 
 
 def _made(old: Memory, proposal: Proposal, *, anew: bool) -> Context:
-    """Where other words or another kind were made (`anew`); else where the memory was.
+    """The context of the result: the proposal's if text or kind is new (`anew`), else the memory's own.
 
     Another system's word for the kind goes with the kind, and what it keeps of the record goes with the record. The
     repository goes with what is cited: who has other words for it cites the same files.

@@ -46,7 +46,7 @@ class Misnamed:
         return sorted(self._found.values(), key=lambda one: not one[1].apart)
 
 
-def put_right(memory: Memory, named: Memory, request: Request) -> Change:
+def mended(memory: Memory, named: Memory, request: Request) -> Change:
     """A memory under its composed names; what it says stays, so a person who mends the store confirms it."""
     confirmed = request._replace(confirmed=request.confirmed or CHANNEL)
     changes = {name: getattr(named, name) for name in ("key", "tags", "apart")}

@@ -72,15 +72,15 @@ def relate(
     check_choice("relation kind", verdict.kind, get_args(RelationKind))
     _require_pair(first, second, request)
     effects = _effects(first, second, verdict, request)
-    held = _held((first, second), verdict, known, replaced, request)
-    waits = _waits(first, second, verdict, effects, request) or _moves_what_is_firm(held, request)
+    held = _hold_newcomer((first, second), verdict, known, replaced, request)
+    waits = _is_only_proposed(first, second, verdict, effects, request) or _moves_what_is_firm(held, request)
     if known is not None:
         if known.approved_by and not request.caller.human:
             if not _says_the_same(first, verdict, known):
                 raise _judged_already(first, second, known)
             return compose("relate", request, [Step(known, replace(known, revision=known.revision + 1))])
         if known.status == "judged" and waits:
-            raise _must_wait(first, second, known, request)
+            raise _refusal_while_waiting(first, second, known, request)
     by = request.caller.name if request.caller.human else ""
     status: RelationStatus = "proposed" if waits else "judged"
     relation = _relation((first.id, second.id), verdict, known, request, status=status, by=by)
@@ -258,7 +258,7 @@ def _says_the_same(first: Memory, verdict: Verdict, known: Relation) -> bool:
     return known.status != "ignored" and known.kind == verdict.kind and not turned
 
 
-def _must_wait(first: Memory, second: Memory, known: Relation, request: Request) -> Conflict:
+def _refusal_while_waiting(first: Memory, second: Memory, known: Relation, request: Request) -> Conflict:
     if not request.caller.human:
         return _judged_already(first, second, known)
     waits = "holds on a branch that is not merged" if first.staged else "waits for review itself"
@@ -275,7 +275,9 @@ def _moves_what_is_firm(steps: Sequence[Step], request: Request) -> bool:
     return not request.caller.human and any(is_firm(one, request.caller) for one in moved)
 
 
-def _waits(first: Memory, second: Memory, verdict: Verdict, effects: Sequence[Step], request: Request) -> bool:
+def _is_only_proposed(
+    first: Memory, second: Memory, verdict: Verdict, effects: Sequence[Step], request: Request
+) -> bool:
     if verdict.kind == "supersedes" and first.status != "promoted":
         return True
     if not effects or request.caller.human:
@@ -307,7 +309,7 @@ def _effects(first: Memory, second: Memory, verdict: Verdict, request: Request) 
     return steps
 
 
-def _held(
+def _hold_newcomer(
     pair: tuple[Memory, Memory],
     verdict: Verdict,
     known: Relation | None,

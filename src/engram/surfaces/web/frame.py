@@ -114,11 +114,11 @@ class Asked(NamedTuple):
     def decides(self, memory: Memory) -> bool:
         """Whether a verdict on a memory may be this person's: its owner's, or a reviewer's of its project."""
         caller = self.engram.caller
-        return caller.writes and caller.is_judge_of(memory.owner, memory.scope.place)
+        return caller.writes and caller.may_judge(memory)
 
     def owns(self, memory: Memory) -> bool:
         """Whether a memory is this person's own."""
-        return memory.owner is not None and memory.owner == self.engram.caller.owner
+        return self.engram.caller.owns(memory)
 
     def voice(self, memory: Memory) -> str:
         """Whose word a memory is, with the name behind it where it is not this person's own."""
