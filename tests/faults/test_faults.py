@@ -22,12 +22,16 @@ from faults.clusters import open_folder
 from faults.harness import (
     ENGINES,
     TIMES,
+    address,
+    assert_holding,
     assert_nothing_lost,
     child,
     drawing,
     killed_while_writing,
     opened,
     place_of,
+    rescued,
+    rescued_texts,
     store_of,
     tell,
     texts,
@@ -59,6 +63,7 @@ def test_a_full_disk_refuses_and_loses_nothing(tmp_path, engine, size):
 
     assert error == "Unavailable"
     assert readable == len(kept) - 1
+    assert rescued(*address(store, tmp_path)).keys() == set(kept)
     found = open_any(store)
     assert {each.id for each in everything(found)} == set(kept)
     assert wrong(found.check()) == []
@@ -176,8 +181,9 @@ def test_a_log_of_sqlite_that_was_deleted_takes_no_more_than_it_held_and_leaves_
         acked |= set(process.stdout.read().split("\n"))
         for suffix in ("-wal", "-shm"):
             Path(f"{place}{suffix}").unlink()
+        saved = rescued_texts(place, tmp_path)
         with opened(place, tmp_path) as memory:
-            assert known <= texts(memory) <= acked
+            assert known <= texts(memory) == saved <= acked
             assert memory.doctor().healthy
             known = texts(memory)
     tell("the `-wal` deleted after a kill: what was in the file itself is whole", "sqlite", tries, damaged=True)
@@ -208,6 +214,7 @@ def test_a_clock_that_jumps_loses_nothing_and_history_keeps_its_order(tmp_path, 
             events = memory.engine.events(limit=1000)
             assert [each.time for each in events] == sorted(each.time for each in events)
             assert memory.doctor().healthy
+    assert_holding(place, tmp_path, wanted)
     tell("the clock jumps by years, back and forth", engine, jumps)
 
 
@@ -218,9 +225,10 @@ def test_a_lock_that_a_killed_process_held_stops_nobody(tmp_path, engine):
         killed_while_writing(store, acks, run, 5)
         begun = time.monotonic()
         found = open_any(store)
-        Story(found, name=f"after{run}", start=run).remember(f"after kill {run}")
+        after = Story(found, name=f"after{run}", start=run).remember(f"after kill {run}")
         assert time.monotonic() - begun < 20
         found.close()
+        assert after.id in rescued(*address(store, tmp_path))
     tell("the lock of a killed process, taken by the next", engine, 2 * TIMES)
 
 
@@ -258,9 +266,7 @@ def test_a_home_and_a_store_that_can_only_be_read_are_read_and_refuse_in_plain_w
             assert texts(memory) == {"We deploy on Fridays"}
             with pytest.raises(Unavailable, match="can only be read here"):
                 memory.remember("Use uv")
-        with opened(place, home) as memory:
-            assert texts(memory) == {"We deploy on Fridays"}
-            assert memory.doctor().healthy
+        assert_holding(place, home, {"We deploy on Fridays"})
     tell("a home and a store that can only be read: shown, and a write refused", engine, 1)
 
 
@@ -317,7 +323,8 @@ def test_two_checkpointers_beside_a_writer_lose_nothing(tmp_path):
     for process in (writer, *processes):
         process.kill()
         process.wait()
+    saved = rescued_texts(place, tmp_path)
     with opened(place, tmp_path) as memory:
-        assert wanted <= texts(memory)
+        assert wanted <= texts(memory) <= saved
         assert memory.doctor().healthy
     tell("two checkpointers beside a writer", "sqlite", tries)

@@ -12,7 +12,18 @@ import pytest
 
 from engram.errors import Unavailable
 from faults.clusters import given, open_folder, template
-from faults.harness import ENGINES, TIMES, assert_nothing_lost, child, opened, place_of, tell, texts
+from faults.harness import (
+    ENGINES,
+    TIMES,
+    assert_holding,
+    assert_nothing_lost,
+    child,
+    opened,
+    place_of,
+    rescued_texts,
+    tell,
+    texts,
+)
 
 ROOM = 400_000
 
@@ -88,9 +99,7 @@ def test_a_store_on_a_full_disk_is_read_by_whoever_opens_it_then(tmp_path, engin
                 each.unlink()
             kept.add(memory.remember("With room again").memory.text)
             assert texts(memory) == kept
-        with opened(place, tmp_path) as memory:
-            assert texts(memory) == kept
-            assert memory.doctor().healthy
+        assert_holding(place, tmp_path, kept)
     tell("a disk without a byte or a file to spare: read by whoever opens the store then", engine, 1)
 
 
@@ -117,8 +126,9 @@ def test_an_import_that_the_disk_ends_says_what_is_there_and_goes_on_with_room(t
         place = place_of(engine, disk)
         with opened(place, tmp_path) as memory, pytest.raises(Unavailable) as refused:
             memory.import_(str(tmp_path / "theirs.json"))
+        saved = rescued_texts(place, tmp_path)
         with opened(place, tmp_path) as memory:
-            kept = texts(memory)
+            assert (kept := texts(memory)) == saved
         subprocess.run(["mount", "-o", "remount,size=60M", str(disk)], check=True)
         with opened(place, tmp_path) as memory:
             done = memory.import_(str(tmp_path / "theirs.json"))

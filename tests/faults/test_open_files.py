@@ -9,7 +9,7 @@ import subprocess
 import pytest
 
 from engram.errors import Unavailable
-from faults.harness import opened, place_of, tell, texts
+from faults.harness import assert_holding, opened, place_of, tell, texts
 from surfaces.mcp_clients import COMMAND, Served, environment, serving
 
 LIMITS = (5, 6, 7, 8)
@@ -102,9 +102,7 @@ def test_a_server_that_may_open_no_more_files_refuses_and_goes_on_when_it_may(tm
         assert "ulimit -n 1024" in told["hint"]
         assert saved(served, client, "Use make")[0] == 200
         client.close()
-    with opened(place, tmp_path) as memory:
-        assert texts(memory) == {"We deploy on Fridays", "Use make"}
-        assert memory.doctor().healthy
+    assert_holding(place, tmp_path, {"We deploy on Fridays", "Use make"})
     tell("no file may be opened any more: a server refuses, and goes on when it may", "files", 1)
 
 

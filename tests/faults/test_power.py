@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from faults.clusters import cluster, given, open_folder, template
-from faults.harness import CHILD, TIMES, WORKER, assert_nothing_lost, drawing, opened, place_of, tell
+from faults.harness import CHILD, TIMES, WORKER, assert_nothing_lost, drawing, opened, place_of, rescued, tell
 from faults.tracing import Trace, traced
 
 LOST = "power loss at any moment: what was synced is left, and by chance some of the rest"
@@ -76,8 +76,10 @@ def test_a_power_cut_at_any_moment_leaves_every_acknowledged_attachment_whole(en
         for said in survived(folder, record(engine, folder, "attach"), dice, cuts):
             with running(engine, left):
                 place = os.environ["DATABASE"] if engine == "postgres" else place_of(engine, left)
-                with opened(place, folder if engine == "postgres" else left) as memory:
-                    for id, n in map(json.loads, said.splitlines()):
+                home, acked = folder if engine == "postgres" else left, [*map(json.loads, said.splitlines())]
+                assert rescued(place, home).keys() >= {id for id, _ in acked}
+                with opened(place, home) as memory:
+                    for id, n in acked:
                         memory.fetch(id, f"{n}.txt", str(fetched), overwrite=True)
                         assert fetched.read_text() == drawing(n)
                     found = memory.doctor(fix=engine == "files").findings  # its trail is not synced

@@ -3,6 +3,7 @@
 import random
 from pathlib import Path
 
+import apsw
 import pytest
 
 import engram
@@ -56,6 +57,21 @@ def test_a_rescue_says_how_to_go_on_and_that_works(place, tmp_path):
 
 def test_a_whole_store_is_rescued_whole_and_what_was_purged_is_not(place, tmp_path):
     assert rescued(place, tmp_path) == EVERY
+
+
+def test_what_was_purged_while_another_process_was_reading_is_not_rescued_from_the_log(tmp_path, monkeypatch):
+    """The log cannot be emptied then: it still has the words, and SQLite no longer."""
+    monkeypatch.setattr("engram.engines.sqlite_file.BUSY_MS", 100)
+    place = f"{tmp_path}/engram.db"
+    with opened(place, tmp_path) as memory:
+        memory.remember("Fact of the quiet house")
+        gone = memory.remember("The quagga is a secret of ours").memory
+        reader = apsw.Connection(place)
+        reader.execute("BEGIN; SELECT count(*) FROM memory").fetchall()
+        memory.purge(gone.handle, confirm=True)
+        assert b"quagga" in Path(f"{place}-wal").read_bytes()
+        assert rescued(place, tmp_path) == {"Fact of the quiet house"}
+        reader.close()
 
 
 @pytest.mark.parametrize("damage", ["header", "middle", "tail", "every file cut in half"])

@@ -15,7 +15,8 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from faults.harness import ENGINES, TIMES, note, opened, place_of, tell, texts
+from faults.harness import ENGINES, EXPORTED, TIMES, note, opened, place_of, rescued, tell, texts
+from faults.operating import records
 from surfaces.mcp_clients import COMMAND, Bare, Served, environment, serving
 
 SECONDS = float(os.environ.get("SOAK", 6 * TIMES))
@@ -139,8 +140,10 @@ def test_every_door_at_once_keeps_what_it_acknowledged_and_nobody_sees_a_lock(tm
     assert grown < 60_000 + (len(soak.acked) - written) * 4
     left = living_in(tmp_path)
     assert left == []
+    saved = rescued(place, tmp_path)
     with opened(place, tmp_path) as memory:
         assert texts(memory) >= soak.acked
+        assert saved == records(memory, EXPORTED)
         assert memory.doctor().healthy
     taken = bytes_of(place, tmp_path) - empty
     assert taken < 2_000_000 + 40_000 * len(soak.acked)

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from engram.errors import EngramError, Unavailable
-from faults.harness import TIMES, opened, place_of, tell, texts, work
+from faults.harness import TIMES, assert_holding, opened, place_of, tell, texts, work
 from surfaces.mcp_clients import Bare
 
 IN_FILES = ("sqlite", "files")
@@ -44,9 +44,7 @@ def test_a_store_moved_under_a_server_refuses_until_it_is_back_and_loses_nothing
             (tmp_path / "elsewhere").rename(home)
             assert not server.call("remember", text=f"After move {n}").get("isError")
             kept |= {f"Before move {n}", f"After move {n}"}
-    with opened(place, tmp_path) as memory:
-        assert texts(memory) == kept
-        assert memory.doctor().healthy
+    assert_holding(place, tmp_path, kept)
     tell("the store moved away under a server, and back: refused meanwhile", engine, 2 * TIMES)
 
 
@@ -75,13 +73,10 @@ def test_a_store_replaced_under_a_server_is_the_one_that_is_written_to(tmp_path,
         (other / "home").rename(home)
         assert not server.call("remember", text="After it was replaced").get("isError")
         assert "From the other store" in said(server.call("recall", question="the other store"))
-    with opened(place, tmp_path) as memory:
-        assert texts(memory) >= {"From the other store", "After it was replaced"}
-        assert memory.doctor().healthy
+    assert_holding(place, tmp_path, {"From the other store", "After it was replaced"})
     (tmp_path / "again" / "home").parent.mkdir()
     (tmp_path / "first").rename(tmp_path / "again" / "home")
-    with opened(place_of(engine, tmp_path / "again"), tmp_path / "again") as memory:
-        assert texts(memory) == {"From the first store"}
+    assert_holding(place_of(engine, tmp_path / "again"), tmp_path / "again", {"From the first store"})
     tell("the store replaced by another under a server: the new one is written to", engine, 1)
 
 
@@ -104,9 +99,7 @@ def test_a_log_of_sqlite_deleted_under_two_servers_loses_nothing(tmp_path, by_a_
             for server in (one, other):
                 server.process.send_signal(signal.SIGKILL)
                 server.process.wait()
-        with opened(place, tmp_path) as memory:
-            assert texts(memory) == kept
-            assert memory.doctor().healthy
+        assert_holding(place, tmp_path, kept)
     tell("the `-wal` deleted under two servers, which are killed then", "sqlite", 2 * TIMES)
 
 
@@ -133,9 +126,7 @@ def test_what_lies_beside_a_file_of_sqlite_may_be_deleted_under_servers_and_a_th
                 for server in (one, other, third):
                     server.process.send_signal(signal.SIGKILL)
                     server.process.wait()
-        with opened(place, tmp_path) as memory:
-            assert texts(memory) == kept
-            assert memory.doctor().healthy
+        assert_holding(place, tmp_path, kept)
     tell("the `-shm`, the `-wal` or both deleted under two servers, then a third comes", "sqlite", tries)
 
 
@@ -161,9 +152,7 @@ def test_a_store_moved_under_a_server_with_a_link_left_in_its_place_is_used_wher
         kept.add(told(server, "After another one"))
         server.process.send_signal(signal.SIGKILL)
         server.process.wait()
-    with opened(str(elsewhere / "engram.db"), tmp_path) as memory:
-        assert texts(memory) == kept
-        assert memory.doctor().healthy
+    assert_holding(str(elsewhere / "engram.db"), tmp_path, kept)
     tell("the store moved under a server, with a link left in its place: used where it is", "sqlite", 1)
 
 
@@ -178,25 +167,21 @@ def test_a_file_put_over_the_store_under_two_servers_is_the_one_that_is_written_
         Path(place_of("sqlite", other)).rename(place)
         kept |= {told(one, "One after it was replaced"), told(two, "Two after it was replaced")}
         kept.add(told(one, "One again"))
-    with opened(place, tmp_path) as memory:
-        assert texts(memory) == kept
-        assert memory.doctor().healthy
+    assert_holding(place, tmp_path, kept)
     tell("another file put over the store under two servers: the new one is written to", "sqlite", 1)
 
 
 def test_a_cache_deleted_under_a_server_is_made_anew(tmp_path):
     place = place_of("files", tmp_path)
     with serving(tmp_path, place) as server:
-        server.call("remember", text="Before the cache was deleted")
+        kept = {told(server, "Before the cache was deleted")}
         shutil.rmtree(tmp_path / "cache")
-        assert not server.call("remember", text="After the cache was deleted").get("isError")
+        kept.add(told(server, "After the cache was deleted"))
         with opened(place, tmp_path) as memory:
-            memory.remember("By another process, with a cache of its own")
+            kept.add(memory.remember("By another process, with a cache of its own").memory.text)
         found = said(server.call("recall", question="cache"))
         assert all(word in found for word in ("Before the cache", "After the cache", "By another process"))
-    with opened(place, tmp_path) as memory:
-        assert len(texts(memory)) == 3
-        assert memory.doctor().healthy
+    assert_holding(place, tmp_path, kept)
     tell("the cache folder deleted under a server", "files", 1)
 
 
@@ -275,6 +260,5 @@ def test_a_stopped_process_that_holds_the_lock_stops_no_reader_and_is_named_to_a
         process.send_signal(signal.SIGKILL)
         process.wait()
         memory.remember("After it was let go")
-        assert texts(memory) == {"Before it was held", "After it was let go"}
-        assert memory.doctor().healthy
+    assert_holding(place, tmp_path, {"Before it was held", "After it was let go"})
     tell("the lock held by a process that is stopped: readers go on, a writer is told by whom", engine, 1)

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 
 from engram.model.codec import Document, RecordType
-from engram.model.event import Edit
+from engram.model.event import PURGED, Edit
 
 TRIES = 2_000
 """So many rows in a row may be unreadable before a table is given up."""
@@ -52,6 +52,16 @@ def told_by_history(found: Iterable[Document]) -> Iterator[tuple[RecordType, Doc
         document.setdefault("updated_at", document.get("created_at"))
         if document.keys() >= SIGNS["memory"] and document["id"]:
             yield "memory", {name: value for name, value in document.items() if value is not None}
+
+
+def purged(found: Iterable[Document]) -> set[str]:
+    """The ids of what was purged, as far as envelopes of history are among some objects."""
+    gone = set[str]()
+    for document in found:
+        if document.get("action") == PURGED and "commitment" in document:
+            subjects = document.get("subjects")
+            gone.update(map(str, subjects) if isinstance(subjects, list) else ())
+    return gone
 
 
 def _revision(document: Document) -> int:

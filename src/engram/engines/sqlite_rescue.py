@@ -13,7 +13,7 @@ from typing import Any
 
 import apsw
 
-from engram.engines.salvage import SIGNS, TRIES, newest, parsed, told_by_history
+from engram.engines.salvage import SIGNS, TRIES, newest, parsed, purged, told_by_history
 from engram.model.codec import RECORDS, Document, RecordType
 
 MARK = b'{"'
@@ -27,46 +27,55 @@ CUT = 16
 def salvage(path: str) -> Iterator[tuple[RecordType, Document]]:
     """Every record that can be read, each once, the newest form of it.
 
+    What was purged may still lie in the raw bytes, as in a log that another process was reading: it stays there.
+
     Raises:
         OSError: when the file itself cannot be read.
     """
     found: dict[tuple[RecordType, str], Document] = {}
+    gone = set[str]()
     with TemporaryDirectory(prefix="engram-") as folder:
         copy = os.path.join(folder, "store.db")
         for suffix in ("", "-wal"):
             with suppress(FileNotFoundError):
                 shutil.copyfile(f"{path}{suffix}", f"{copy}{suffix}")
         for type, document in _told(copy):
-            found[type, document["id"]] = document
+            if type is None:
+                gone |= purged([document])
+            elif isinstance(document.get("id"), str):
+                found[type, document["id"]] = document
     raw = [document for suffix in ("", "-wal") for document in _carved(f"{path}{suffix}")]
+    gone |= purged(raw)
     for type, document in (*newest(raw), *told_by_history(raw)):
-        found.setdefault((type, document["id"]), document)
+        if document["id"] not in gone:
+            found.setdefault((type, document["id"]), document)
     for (type, _), document in found.items():
         yield type, document
 
 
-def _told(copy: str) -> Iterator[tuple[RecordType, Document]]:
-    """What SQLite itself can still read."""
+def _told(copy: str) -> Iterator[tuple[RecordType | None, Document]]:
+    """What SQLite itself can still read: the records by their type, and the envelopes of history by none."""
     with suppress(apsw.Error):
         db = apsw.Connection(copy)
         try:
             for type in RECORDS:
                 if type in SIGNS:
-                    yield from ((type, each) for each in _rows(db, type))
+                    yield from ((type, each) for each in _rows(db, type, "n", "doc"))
+            yield from ((None, each) for each in _rows(db, "event", "seq", "envelope"))
         finally:
             with suppress(apsw.Error):
                 db.close()
 
 
-def _rows(db: apsw.Connection, table: str) -> Iterator[Document]:
+def _rows(db: apsw.Connection, table: str, number: str, column: str) -> Iterator[Document]:
     """The documents of a table, in order; a row that cannot be read is passed over."""
     last, missed = 0, 0
     while missed < TRIES:
         try:
-            for n, doc in db.execute(f"SELECT n, doc FROM {table} WHERE n > ? ORDER BY n", (last,)):
+            asked = f"SELECT {number}, {column} FROM {table} WHERE {number} > ? ORDER BY {number}"
+            for n, text in db.execute(asked, (last,)):
                 last, missed = n, 0
-                document = parsed(doc)
-                if document and isinstance(document.get("id"), str):
+                if document := parsed(text):
                     yield document
         except (apsw.Error, UnicodeDecodeError):
             last, missed = last + 1, missed + 1

@@ -25,6 +25,9 @@ EDITED = "edited"
 ACKNOWLEDGED = "acknowledge"
 """The action by which a person takes note that events are lost: history goes on without them."""
 
+PURGED = "purge"
+"""The action by which records are erased: its subjects are those that are gone for good."""
+
 BOOKKEEPING = frozenset({"revision", "updated_at"})
 """Fields that say a record moved, not what moved: never part of an edit."""
 

@@ -10,7 +10,7 @@ from engram.errors import Conflict, Forbidden, Invalid, Moved, NotFound, Unavail
 from engram.model.caller import Caller
 from engram.model.change import Change, Commit, Request, Token
 from engram.model.codec import Record, RecordType
-from engram.model.event import Event, canonical
+from engram.model.event import PURGED, Event, canonical
 from engram.model.filter import Access, Filter
 from engram.model.hashing import sha256
 from engram.model.limits import AGO, AHEAD, at_moment, check_text
@@ -52,9 +52,6 @@ MOST_KINDS = 1_000
 PAGE = 500
 LEAST_SIFTED = 100
 """How many records are read at a time at least, where only some of them are kept."""
-
-PURGED = "purge"
-"""The action by which records are erased."""
 
 PLACED: tuple[RecordType, ...] = ("memory", "session")
 """The types of record that stand in a workspace."""

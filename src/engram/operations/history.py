@@ -9,13 +9,12 @@ from engram.errors import Conflict, EngramError, Invalid, Moved, NotFound, Uncon
 from engram.model.answers import Chronicle, Undone
 from engram.model.change import Change, Request
 from engram.model.codec import RECORDS, Record
-from engram.model.event import ACKNOWLEDGED, ADOPTED, Event, Payload
+from engram.model.event import ACKNOWLEDGED, ADOPTED, PURGED, Event, Payload
 from engram.model.filter import Filter
 from engram.model.memory import CURATED, Memory
 from engram.model.relation import Relation
 from engram.operations import parameters as p
 from engram.operations.base import (
-    PURGED,
     Call,
     elsewhere,
     every,
