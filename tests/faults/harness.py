@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 import uuid
+from collections.abc import Mapping
 from pathlib import Path
 from urllib.parse import quote
 
@@ -132,11 +133,17 @@ def assert_agreeing(engine: Engine) -> None:
                 engine.commit(change(sample("a-rival", "of another"), batch="rival", claims={"a-rival": (claim,)}))
 
 
-def opened(place: str, folder: Path, *, org: str = "", **more: object) -> Engram:
-    """A memory in a home of its own."""
+def opened(place: str, folder: Path, *, settings: Mapping[str, str] | None = None, **more: object) -> Engram:
+    """A memory in a home of its own; `settings` are further variables."""
     variables = {"HOME": str(folder), "XDG_CACHE_HOME": f"{folder}/cache", "ENGRAM_EMBEDDER": "none"}
-    variables |= {"ENGRAM_ORG": org} if org else {}
+    variables |= settings or {}
     return engram.open(place, environment=variables, folder=folder, **more)
+
+
+def embedding(url: str, model: str) -> dict[str, str]:
+    """The settings by which a model of an endpoint makes vectors of four numbers."""
+    named = {"ENGRAM_EMBEDDER_URL": url, "ENGRAM_EMBEDDER_MODEL": model, "ENGRAM_EMBEDDER_DIM": "4"}
+    return {"ENGRAM_EMBEDDER": "endpoint", **named}
 
 
 def place_of(engine: str, folder: Path) -> str:
@@ -175,7 +182,7 @@ def texts(memory: Engram) -> set[str]:
 def rescued(place: str, folder: Path, org: str = "") -> dict[str, str]:
     """Every record that a rescue of a store brings, by its id, in its form at rest; it does not open the store."""
     path = folder / "rescued.jsonl"
-    with opened(place, folder, org=org, apart=True) as memory:
+    with opened(place, folder, settings={"ENGRAM_ORG": org} if org else None, apart=True) as memory:
         memory.rescue(str(path), overwrite=True)
     told = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
     found = [line[type] for line in told for type in EXPORTED if type in line]

@@ -22,11 +22,13 @@ from engines.stores import open_any, open_files, open_store, wrong
 from engines.test_files_format import DATA, JUNE
 from engines.test_postgres import wait_for
 from engram.engines.postgres_schema import migrate
+from engram.model.query import Backlog, Space
 from faults.harness import (
     CHILD,
     ENGINES,
     TIMES,
     WORKER,
+    embedding,
     new_database,
     opened,
     place_of,
@@ -36,6 +38,8 @@ from faults.harness import (
     texts,
 )
 from faults.tracing import hurt
+from inference.serving import serving as serving_vectors
+from inference.test_endpoint import good
 from surfaces.mcp_clients import COMMAND, serving
 from sync.devices import Device, exchange, trusting
 from sync.test_served import swap, trusting_the_server
@@ -113,7 +117,7 @@ def test_an_import_that_is_stopped_by_the_keyboard_says_what_is_kept_and_goes_on
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_a_re_embedding_that_is_killed_leaves_every_vector_whole_or_absent(tmp_path, engine):
+def test_a_first_embedding_that_is_killed_leaves_every_vector_whole_or_absent(tmp_path, engine):
     store, acks, dice = store_of(engine, tmp_path), tmp_path / "acks", random.Random(engine)
     made = open_any(store)
     story = Story(made)
@@ -130,7 +134,33 @@ def test_a_re_embedding_that_is_killed_leaves_every_vector_whole_or_absent(tmp_p
         assert wrong(made.check()) == []
         made.close()
     assert len(there) == 40
-    tell("`kill -9` during a re-embedding, which goes on", engine, kills)
+    tell("`kill -9` during a first embedding, which goes on", engine, kills)
+
+
+CHANGE = {"sqlite": 48, "files": 42, "postgres": 138}
+"""About as many calls as a change of the model takes; the first third of them opens the store."""
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_change_of_the_model_that_is_killed_leaves_the_old_vectors_whole_until_the_new_ones_are(tmp_path, engine):
+    place, dice, kills, count = place_of(engine, tmp_path), random.Random(engine), 0, 70
+    with serving_vectors(good) as endpoint:
+        with opened(place, tmp_path, settings=embedding(endpoint.url, "old")) as memory:
+            for n in range(count):
+                memory.remember(f"Fact {n} of the quiet house")
+            memory.reembed()
+        old, new = Space("endpoint/old", 4), Space("endpoint/new", 4)
+        moments = sorted(dice.choices(range(CHANGE[engine] // 3, CHANGE[engine]), k=3 * TIMES))
+        for at in [*moments, NEVER]:
+            kills += killed(engine, at, WORKER, place, tmp_path, "reembed", endpoint.url, new.model.split("/")[1])
+            with opened(place, tmp_path) as memory:
+                told = memory.engine.backlog(MINE)
+                assert told == Backlog(new) or told._replace(coming=None, remaining=0) == Backlog(old)
+                assert len(near(memory.engine, EAST, told.active, limit=1000)) == count
+                assert memory.doctor().healthy
+    assert told == Backlog(new)
+    assert kills
+    tell("`kill -9` during a change of the model: the old vectors are whole until the new ones are", engine, kills)
 
 
 # --- migration ---
