@@ -113,6 +113,15 @@ def test_what_nobody_vouches_for_does_not_change_a_known_value_by_the_way(alex):
     assert alex("get", key="deploy-day")["memory"]["summary"] == "Fridays"
 
 
+def test_a_new_value_under_a_persons_key_is_one_row_that_waits_and_tells_the_key(alex, world):
+    world.person.remember("The port is 5432", key="db-port", scope="global")
+    answers = [alex("save", key="db-port", value=f"The port is {port}") for port in (5433, 5434)]
+
+    assert {(each["outcome"], each["memory"]["key"]) for each in answers} == {("pending", "db-port")}
+    assert len({each["memory"]["id"] for each in answers}) == 1
+    assert alex("get", key="db-port")["memory"]["value"] == "The port is 5432"
+
+
 def test_a_new_value_keeps_what_is_not_said_but_for_the_summary_of_the_old_one(alex):
     said = {"category": "Team Rhythm", "tags": ["a"], "importance": 9, "pinned": True}
     saved(alex, summary="Fridays", **said)

@@ -521,7 +521,19 @@ def test_what_a_person_approved_is_not_changed_by_an_update(memory):
     answer = call(memory, "mem_update", id=1, content="The person is called Sascha.")
     assert (answer["id"], answer["state"]) == (1, "active")
     assert "person has reviewed it" in answer["warning"]
+    assert (answer["result"][:45], answer["proposal_id"]) == ('Change proposed: #2 would change #1 "Name" (i', 2)
+    assert call(memory, "mem_update", id=1, content="The person is called Kim.")["proposal_id"] == 2
     assert memory.get("mem-0001").memories[0].text == "The person is called Alex."
+
+
+def test_a_save_under_the_topic_of_a_persons_memory_tells_what_it_would_change(memory):
+    person = memory.for_person("test")
+    kept = person.remember("Tokens live an hour.", key="architecture/auth", scope=f"project:{PROJECT}").memory
+    answer = save(memory, "Auth", "Tokens live a day.", topic_key="architecture/auth")
+
+    assert f"It would change memory #{int(kept.handle[4:])}, topic_key architecture/auth." in answer["result"]
+    assert "Suggested topic_key" not in answer["result"]
+    assert save(memory, "Auth", "Tokens live a week.", topic_key="architecture/auth")["id"] == answer["id"]
 
 
 def test_an_update_may_name_the_project_as_older_clients_do(memory):

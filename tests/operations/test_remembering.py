@@ -44,6 +44,20 @@ def test_a_new_value_under_an_old_key_is_recalled_and_as_fresh_as_it_is(world):
     assert before.verified_at is not None
 
 
+def test_what_an_agent_says_under_a_persons_key_is_one_proposal_of_its_newest_words(world):
+    mine = world.person.remember("We deploy on Fridays", key="deploy").memory
+    days = ("Mondays", "Tuesdays", "Thursdays")
+    told = [world.agent.remember(f"We deploy on {day}", key="deploy") for day in days]
+
+    assert {(each.outcome, each.memory.id) for each in told} == {("proposed", told[0].memory.id)}
+    waits = world.person.list(standing=["pending"]).memories
+    assert texts(waits) == ["We deploy on Thursdays"]
+    by_hand = world.person.revise(mine.id, kind="decision")
+    assert by_hand.outcome == "revised"
+    world.person.promote(waits[0].id)
+    assert (world.now(mine.id).text, world.now(mine.id).kind) == ("We deploy on Thursdays", "decision")
+
+
 def test_a_person_and_an_agent_are_told_apart_by_default(world):
     by_agent, by_person = world.agent.remember("Said by one").memory, world.person.remember("Said by two").memory
     assert (by_agent.source, by_agent.origin, by_agent.confidence) == ("tool:remember", "inferred", 0.6)

@@ -190,8 +190,10 @@ def test_an_agents_other_words_for_what_a_person_wrote_wait_and_the_persons_stay
 
     assert {(each.outcome, each.memory.held_for) for each in asked} == {("proposed", "edits_curated_node")}
     assert world.now(mine.id) == mine
+    assert len({each.memory.id for each in asked}) == 1
     world.person.promote(asked[0].memory.id)
-    assert world.now(mine.id).text == "The API listens on port 9090"
+    after = world.now(mine.id)
+    assert (after.text, after.summary, after.kind) == ("Port 9191 is what the API listens on", "Port 9292", "infra")
 
 
 def test_an_agents_other_words_for_what_a_person_approved_wait_too(world):
@@ -439,7 +441,7 @@ def test_what_is_of_the_wrong_type_is_invalid(world, said):
 def test_a_proposal_brings_what_it_changes_and_leaves_what_changed_since(world):
     known = approved(world, "The budget is the first one")
     first = world.agent.revise(known.id, text="The budget is the fifth one").memory
-    second = world.agent.revise(known.id, tag=["money"]).memory
+    second = world.as_(AGENT._replace(actor="kim@example.org")).revise(known.id, tag=["money"]).memory
     world.person.revise(known.id, pinned=True)
     world.person.promote([first.id], confirm=True)
     world.person.promote([second.id], confirm=True)

@@ -228,6 +228,46 @@ def test_a_proposal_made_before_in_the_same_words_is_counted():
         assert revised(approved(), Known(twins=(twin,)), text="My name is Alexandra").outcome == "proposed"
 
 
+def test_an_agent_that_changes_its_mind_has_one_proposal_of_its_newest_words():
+    old = memory(key="deploy", approved_by="alex", tags=("ops",))
+    first = replace(revised(old, text="In other words", summary="Others", tags=("ops", "a")).memory, id="first")
+    found = revised(old, Known(proposals=(first,)), text="In quite other words", tags=("ops", "b"))
+
+    after = found.memory
+    assert (found.outcome, after.id, after.amends, after.text) == (
+        "proposed",
+        "first",
+        old.id,
+        "In quite other words",
+    )
+    assert (after.summary, after.tags, after.held_for) == ("", ("ops", "a", "b"), "edits_curated_node")
+    only_tags = revised(old, Known(proposals=(first,)), tags=("c",)).memory
+    assert (only_tags.id, only_tags.text, only_tags.tags) == ("first", "In other words", ("a", "c"))
+
+
+@pytest.mark.parametrize(
+    "whose",
+    [
+        {"actor": "kim"},
+        {"context": Context(agent="another")},
+        {"origin": "said", "source": "manual"},
+        {"held_for": "untrusted_origin"},
+        {"held_for": "unmerged_branch", "branch": BRANCH},
+        {"amends": "another"},
+        {"forgotten_at": START},
+    ],
+)
+def test_no_agent_rewords_what_another_proposed_or_nobody_vouches_for(whose):
+    old = memory(approved_by="alex")
+    fields = {"amends": old.id, "status": "pending", "actor": AGENT.actor} | whose
+    waits = Known(proposals=(memory("first", "In other words", **fields),))
+
+    assert revised(old, waits, text="In quite other words").memory.id == "fresh-id"
+    mine = Known(proposals=(memory("first", "In other words", amends=old.id, status="pending", actor=AGENT.actor),))
+    assert revised(old, mine, text="In quite other words").memory.id == "first"
+    assert revised(old, mine, text="In quite other words", trusted=False).memory.id == "fresh-id"
+
+
 def test_an_approval_outlives_a_revision_only_where_it_was_one():
     live = memory(approved_by="alex", verified_at=START)
 

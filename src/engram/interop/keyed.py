@@ -375,7 +375,10 @@ def _saved(asks: Asks, answer: Remembered) -> Answer:
         "staged": "created",
     }
     outcome = "pending" if answer.memory.waiting else outcomes.get(answer.outcome, "pending")
-    said: dict[str, Any] = {"memory": row(answer.memory, Categories(asks)), "outcome": outcome}
+    shown = row(answer.memory, Categories(asks))
+    if answer.memory.amends:  # a proposal claims no key: what it would change has it
+        shown["key"] = asks.ask("get", answer.memory.amends).memories[0].key
+    said: dict[str, Any] = {"memory": shown, "outcome": outcome}
     if answer.memory.staged:
         said["hint"] = answer.hint
     elif answer.memory.waiting:

@@ -136,7 +136,11 @@ def _saved(asks: Asks, place: words.Place, saved: Remembered, type: str) -> Answ
     candidates = list(_candidates(saved))
     title, kept_as = words.title_of(memory), words.type_of(memory)  # as it is kept: what is private was taken out
     lines = [f'Memory saved: "{title}" ({kept_as}) as #{words.number_of(memory)}, {saved.outcome}.']
-    if not memory.key:
+    if memory.amends:
+        changes = asks.ask("get", memory.amends).memories[0]
+        topic = f", topic_key {changes.key}" if changes.key else ""
+        lines.append(f"It would change memory #{words.number_of(changes)}{topic}.")
+    elif not memory.key:
         with suppress(EngramError):  # a suggestion is no part of the saving
             suggested = asks.ask(
                 "suggest_key", text=memory.text, summary=memory.summary, kind=type, scope=str(memory.scope)
@@ -214,16 +218,22 @@ def mem_update(
         raise Refused(
             "There is nothing to update.", "Give title, content, type, scope, topic_key, or find and replace."
         )
-    now, warning = _changed(asks, old, changes, key)
+    now, proposed, warning = _changed(asks, old, changes, key)
     number, kept_as = words.number_of(old), words.type_of(now)
+    named = f'#{number} "{words.title_of(now)}" ({kept_as})'
+    told, more = f"Memory updated: {named}, revision {now.revision}.", {}
+    if proposed:
+        told = f"Change proposed: #{words.number_of(proposed)} would change {named}."
+        more = {"proposal_id": words.number_of(proposed)}
     if not warning and type.strip() and words.word_of(type) != kept_as:
         warning = f"It goes by the type {kept_as} still: another word for the same kind is given when it is saved."
     return words.enveloped(
         asks,
         words.stored(asks, now),
-        f'Memory updated: #{number} "{words.title_of(now)}" ({kept_as}), revision {now.revision}.',
+        told,
         warning=warning,
         id=number,
+        **more,
         sync_id=now.id,
         state=words.state_of(asks, now, asks.now),
     )
@@ -241,12 +251,14 @@ def _changes(old: Memory, title: str, text: str | None, type: str, scope: str) -
     return changes
 
 
-def _changed(asks: Asks, old: Memory, changes: dict[str, Any], key: str) -> tuple[Memory, str]:
-    """The memory after the change, and what the client should know about it."""
+def _changed(asks: Asks, old: Memory, changes: dict[str, Any], key: str) -> tuple[Memory, Memory | None, str]:
+    """The memory after the change, what is only proposed for it, and what the client should know about that."""
     if not changes and not key:
-        return old, ""
+        return old, None, ""
     revised = asks.ask("revise", old.id, key=key, **changes)
-    return old if revised.outcome == "proposed" else revised.memory, waiting(asks, revised)
+    if revised.memory.amends == old.id:
+        return old, revised.memory, waiting(asks, revised)
+    return revised.memory, None, waiting(asks, revised)
 
 
 def _replaced(old: str, content: str, find: str, replace: str | None) -> str | None:

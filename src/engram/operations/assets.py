@@ -170,7 +170,7 @@ def _deciding(
         )
         prepared = prepare(said, request, call.policy)._replace(kind=None)
         # Its words stay, and with them what they contradict: nothing about that is decided anew.
-        bearing = known(call, prepared)._replace(rivals=())
+        bearing = known(call, prepared, current)._replace(rivals=())
         decision = admission.revise(current, prepared, bearing, call.policy, request)
         return rules.told_as(asked.action, decision.change), decision
 

@@ -29,8 +29,8 @@ MOST_LINKS = 16
 """How far the chain of what replaced a memory is followed."""
 
 
-def known(call: Call, proposal: Proposal) -> Known:
-    """What the caller has in this scope that bears on a proposal."""
+def known(call: Call, proposal: Proposal, old: Memory | None = None) -> Known:
+    """What the caller has in this scope that bears on a proposal; `old` is what it would revise."""
     place: dict[str, Any] = {"owner": call.caller.owner, "scopes": (proposal.scope,)}
     keyed = None if proposal.apart else holder_of(call, proposal.key, proposal.scope)
     near = _related(call, Filter(**place, near=proposal.text), MOST_NEAR)
@@ -41,7 +41,15 @@ def known(call: Call, proposal: Proposal) -> Known:
         twins = _twins(call, Filter(**place, digest=same), apart=proposal.apart)
         alike = _live(call, Filter(**place, outline=outline(proposal.text), view=call.caller.view))
     rivals = tuple(one for one in alike if one.digest != same)
-    return Known(keyed, twins, rivals, doubted(call, proposal))
+    return Known(keyed, twins, rivals, _proposed(call, old or keyed), doubted(call, proposal))
+
+
+def _proposed(call: Call, amended: Memory | None) -> tuple[Memory, ...]:
+    """What waits to change a memory in use: only an agent's new words may become part of it."""
+    if call.caller.human or amended is None or not amended.in_use:
+        return ()
+    waits = Filter(owner=call.caller.owner, amends=amended.id, standings=("pending",), now=call.now)
+    return _related(call, waits)
 
 
 def holder_of(call: Call, key: str, scope: Scope) -> Memory | None:

@@ -356,7 +356,7 @@ def _revised(call: Call, old: Memory, said: Proposal, revision: int | None, requ
     def decide() -> tuple[Change, Admission]:
         current = call.memory(old.id)
         lifecycle.require_revision(current, revision)
-        decision = admission.revise(current, prepared, known(call, prepared), call.policy, request)
+        decision = admission.revise(current, prepared, known(call, prepared, current), call.policy, request)
         return decision.change, decision
 
     return _settled(call, prepared, decide)

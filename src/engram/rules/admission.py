@@ -16,7 +16,7 @@ from engram.rules.changes import CONTENT, WORDS, Step, compose, step
 from engram.rules.doubts import UNVOUCHED, is_doubted, require_person_for, vouched
 from engram.rules.drafting import REACH, added, approver, fresh, other_kind, rewritten, voice
 from engram.rules.kinds import in_context
-from engram.rules.lifecycle import LISTS
+from engram.rules.lifecycle import LISTS, proposed
 from engram.rules.likeness import contradiction, same
 from engram.rules.proposals import Policy, Proposal
 
@@ -29,6 +29,7 @@ class Known(NamedTuple):
     keyed: Memory | None = None  # holds the key
     twins: tuple[Memory, ...] = ()  # the same text, whatever became of it
     rivals: tuple[Memory, ...] = ()  # live, with the same outline
+    proposals: tuple[Memory, ...] = ()  # wait to change the memory that is spoken of, the newest first
     doubted: tuple[Memory, ...] = ()  # waits because nobody vouches for it, in any place that the caller reads
 
 
@@ -167,16 +168,40 @@ def _in_place(asked: _Revision, proposal: Proposal, request: Request) -> Admissi
 
 
 def _beside(asked: _Revision, proposal: Proposal, known: Known, policy: Policy, request: Request) -> Admission:
-    """The content waits beside the memory, which stays as it is; the same proposal again is counted, not made."""
+    """The content waits beside the memory, which stays as it is.
+
+    The same proposal again is counted, and an agent that changes its mind has one proposal, of its newest words.
+    """
     for twin in known.twins:
         if _is_waiting_for(asked.old, twin) and not _differ(CONTENT, twin, asked.new):
             return _again(twin, proposal._replace(kind=None), known, policy, request)
     new = replace(asked.new, **voice(proposal, policy, request))
+    for waiting in known.proposals if proposal.trusted and not new.branch else ():
+        if _is_waiting_for(asked.old, waiting) and _is_its_own(waiting, proposal, request):
+            return _proposed_anew(waiting, asked, new, proposal, request)
     return _propose(new, proposal, asked.rivals, request)
 
 
 def _is_waiting_for(amended: Memory, proposal: Memory) -> bool:
     return proposal.amends == amended.id and proposal.status == "pending" and proposal.forgotten_at is None
+
+
+def _is_its_own(waiting: Memory, proposal: Proposal, request: Request) -> bool:
+    """Whether an agent said itself what waits, and may reword it: no person's word, nothing unvouched."""
+    by = (waiting.actor, waiting.context.agent)
+    own = not request.caller.human and by == (request.caller.actor, proposal.context.agent)
+    return own and not (waiting.branch or is_a_persons(waiting) or is_doubted(waiting))
+
+
+def _proposed_anew(
+    waiting: Memory, asked: _Revision, new: Memory, proposal: Proposal, request: Request
+) -> Admission:
+    """What waits, with what is proposed now: other words count in place of those before, and all else beside it."""
+    said = proposed(new, asked.old, waiting)
+    if "text" in said:
+        said |= {"summary": new.summary, "context": new.context, "actor": new.actor}
+    move = step(waiting, request, **said, held_for=new.held_for)
+    return _admitted("revise", "proposed", [move], proposal, request, rivals=asked.rivals)
 
 
 def _admitted(
