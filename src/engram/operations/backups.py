@@ -50,7 +50,7 @@ def backup_create(call: Call, path: p.BackupOut = "", *, overwrite: p.Overwrite 
 
 @operation("GET /v1/backup/verify", "engram backup verify before-upgrade.zip", human=True, local=True)
 def backup_verify(call: Call, path: p.BackupIn) -> BackupReport:
-    """Look whether a backup is whole.
+    """Check that a backup is whole.
 
     Every hash is compared, and the store in it opened and checked.
     """
@@ -88,7 +88,7 @@ def backup_verify(call: Call, path: p.BackupIn) -> BackupReport:
     local=True,
 )
 def backup_restore(call: Call, path: p.BackupIn, *, overwrite: p.Replace = False) -> BackupRestored:
-    """Make a backup the store again.
+    """Put the store back from a backup.
 
     A store that holds something gives way only with --overwrite, and is kept aside.
     """

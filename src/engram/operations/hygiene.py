@@ -14,7 +14,7 @@ from engram.operations.base import Call, operation
     local=True,
 )
 def hygiene(call: Call, path: p.HygienePath = "") -> Hygiene:
-    """Tell how clean what is remembered is.
+    """Say how clean the memory is.
 
     Secrets, repeats, recalled blocks, and what is stale or says nothing. A path is looked at as it is, whichever
     system wrote it: nothing is taken in, and nothing is written.

@@ -44,7 +44,7 @@ def keys_create(
     """Make a key for a program.
 
     It is shown once, and kept as a hash. It speaks for you, as an agent: it reads what you read and, if it can
-    write, writes as you; it decides nothing that is a person's to decide, and makes no keys.
+    write, writes as you; it decides nothing that is a person's to decide, and cannot make keys.
     """
     secret = sha256("".join(call.new_id() for _ in range(4)).encode()).hexdigest()
     abilities = tuple(each(can))

@@ -65,7 +65,7 @@ def remote_enrol(
     private: p.WithPrivate = None,
     exact: p.ExactScope = False,
 ) -> RemoteList:
-    """Let the memories of a scope go to and come from a server.
+    """Exchange the memories of a scope with a server from now on.
 
     Its shared memories; with --private, all of them. A server knows whole names alone: a short name is told in full
     here, and with --exact it is a whole name itself.
@@ -93,7 +93,7 @@ def remote_enrol(
     local=True,
 )
 def remote_unenrol(call: Call, name: p.RemoteName, scope: p.RemoteScope) -> RemoteList:
-    """Let the memories of a scope go to and come from a server no longer.
+    """Stop exchanging the memories of a scope with a server.
 
     What was exchanged stays, here and there.
     """
@@ -111,7 +111,7 @@ def remote_unenrol(call: Call, name: p.RemoteName, scope: p.RemoteScope) -> Remo
 
 @operation("DELETE /v1/remotes/{name}", "engram remote remove team", writes=True, human=True, local=True)
 def remote_remove(call: Call, name: p.RemoteName) -> RemoteList:
-    """Exchange with a server no longer.
+    """Stop exchanging with a server.
 
     What was exchanged stays, here and there, and so does the token.
     """

@@ -84,7 +84,7 @@ def replicas(call: Call) -> ReplicaList:
     local=True,
 )
 def replicas_accept(call: Call, replica: p.ReplicaRef, *, confirm: p.Confirm = False) -> ReplicaList:
-    """Let the word of another store count like that of this one.
+    """Let the word of another store count like this one's.
 
     What it said and had to wait is taken in. Compare the fingerprint with the one that `engram replicas` shows on
     the other machine.
@@ -102,7 +102,7 @@ def replicas_accept(call: Call, replica: p.ReplicaRef, *, confirm: p.Confirm = F
     local=True,
 )
 def replicas_drop(call: Call, replica: p.ReplicaRef, *, confirm: p.Confirm = False) -> ReplicaList:
-    """Let the word of another store count no longer.
+    """Stop counting the word of another store.
 
     What it said until now stays.
     """
