@@ -34,6 +34,7 @@ from engram.model.refs import handle_number, print_handle
 
 NAME, SCHEMA = "memory-v1", "memory.v1"
 REGISTRIES = ("memory.md", "archive.md")
+UNVOUCHED = "untrusted_origin"
 HISTORY = ("audit.jsonl", ".bak", "memory-log.md")
 """What tells of the past there and is not taken over; our own history begins with the import."""
 
@@ -197,7 +198,7 @@ def _foreign(
         if memory.status != "rejected" and not memory.replaced_by:
             memory = replace(memory, forgotten_at=memory.updated_at)
     if memory.status == "pending":
-        memory = replace(memory, held_for=hold_of(reason or "") or memory.held_for or "review_all")
+        memory = replace(memory, held_for=hold_of(reason or "", memory.source) or memory.held_for or "review_all")
     changes: dict[str, Any] = {"id": _id_of(item.handle, memory, named=item.named)}
     if memory.replaced_by:
         changes["replaced_by"] = named.get(memory.replaced_by, memory.replaced_by)
@@ -260,7 +261,7 @@ def _files(stock: Stock, tally: Tally, folder: Folder) -> Iterator[File]:
         _count_losses(memory, row, tally)
         reason, file = row.pop("reason", None), row.pop("file")
         rows[file].append((handle_number("memory", handle) or 0, print_record(row, style)))
-        if memory.waiting and row["risk_tier"] == CURATED:
+        if memory.waiting and (row["risk_tier"] == CURATED or memory.held_for == UNVOUCHED):
             waiting.append(_envelope(row, memory, reason))
         if row["dest"] == "memory-log.md" and row["status"] == "promoted":
             log.append((f"{(memory.verified_at or memory.created_at):%Y-%m-%dT%H:%M:%SZ}", _log_line(row)))
@@ -331,7 +332,9 @@ def _registry(rows: list[tuple[int, str]], body: str, now: datetime) -> Iterator
 def _envelope(row: dict[str, Any], memory: Memory, reason: str | None) -> File:
     memory_row = {name: row[name] for name in (*TWELVE, *LATER) if name in row}
     why = f"{row['kind']} needs review" if memory.held_for == "curated_kind" else "conflict with existing memory"
-    document = {"memory": memory_row, "dest": "memory.md", "diff": "", "reason": why if reason is None else reason}
+    why = why if reason is None else reason
+    why = UNVOUCHED if memory.held_for == UNVOUCHED else why  # nothing else there would tell of it
+    document = {"memory": memory_row, "dest": "memory.md", "diff": "", "reason": why}
     return File(f"queue/{row['id']}.json", [json.dumps(document, indent=2)])
 
 

@@ -22,6 +22,7 @@ from engram.model.limits import (
     check_whole,
     parse_decay,
 )
+from engram.model.marks import seen
 from engram.model.record import Record
 from engram.model.scope import GLOBAL, Scope
 
@@ -48,6 +49,14 @@ Standing = Literal[
 STANDINGS: tuple[Standing, ...] = get_args(Standing)
 CURATED = 3
 """The tier of what becomes live by a person's confirmed word only."""
+
+UNTRUSTED = ("web:", "http://", "https://", "output:", "transcript:")
+"""Beginnings of a source whose text nobody vouches for; a bare address is a page as well."""
+
+
+def is_unvouched(source: str) -> bool:
+    """Whether a source says that nobody vouches for its text, in whatever letters."""
+    return seen(source).lstrip().lower().startswith(UNTRUSTED)
 
 
 @functools.cache

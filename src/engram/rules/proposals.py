@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 from engram.errors import Invalid
 from engram.model.change import Request
 from engram.model.limits import check_text, composed
-from engram.model.marks import seen
 from engram.model.memory import (
     NOWHERE,
     Asset,
@@ -20,6 +19,7 @@ from engram.model.memory import (
     Visibility,
     check_kind,
     clean_tags,
+    is_unvouched,
 )
 from engram.model.record import replace
 from engram.model.scope import GLOBAL, Scope
@@ -29,9 +29,6 @@ from engram.rules.capture import without_recalled
 from engram.rules.insights import require_wanted
 from engram.rules.redact import redact
 from engram.rules.saying import TALKS
-
-UNTRUSTED = ("web:", "http://", "https://", "output:", "transcript:")
-"""Beginnings of a source whose text nobody vouches for; a bare address is a page as well."""
 
 MOST_READ = 1024 * 1024
 """More than this is not even looked through for secrets; what may be stored is less (see `model.limits`)."""
@@ -228,11 +225,6 @@ def _from_outside(proposal: Proposal, request: Request) -> bool:
     if proposal.learned_by == "import":
         return not is_confirmed(request)
     return is_unvouched(proposal.source or "")
-
-
-def is_unvouched(source: str) -> bool:
-    """Whether a source says that nobody vouches for its text, in whatever letters."""
-    return seen(source).lstrip().lower().startswith(UNTRUSTED)
 
 
 def _without_marks(text: str, kinds: tuple[str, ...]) -> list[str]:

@@ -13,14 +13,14 @@ from typing import NamedTuple
 
 from engram.model.answers_work import Route
 from engram.model.change import Change, Request
-from engram.model.memory import CURATED, HeldFor, Memory
+from engram.model.memory import CURATED, HeldFor, Memory, is_unvouched
 from engram.model.outline import outline
 from engram.model.relation import Relation
 from engram.rules.access import is_a_persons
 from engram.rules.changes import Step, compose, step
 from engram.rules.lifecycle import proposed
 from engram.rules.likeness import contradiction
-from engram.rules.proposals import Policy, is_unvouched
+from engram.rules.proposals import Policy
 
 REASONS = (
     *("low_risk", "no_conflict"),  # append: tier 1, and tier 2

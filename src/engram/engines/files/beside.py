@@ -252,9 +252,9 @@ def _enveloped(known: bytes | None, memory: Memory, handle: str, now: datetime) 
     return (json.dumps(told, ensure_ascii=False, indent=2) + "\n").encode()
 
 
-def held_for(folder: Folder, handle: str) -> HeldFor:
+def held_for(folder: Folder, memory: Memory, handle: str) -> HeldFor:
     """Why another program holds a memory, in our words; "" where it does not say."""
-    return hold_of(reason_in(folder.read(QUEUE, f"{handle}.json") or b"") or "")
+    return hold_of(reason_in(folder.read(QUEUE, f"{handle}.json") or b"") or "", memory.source)
 
 
 # the audit trail

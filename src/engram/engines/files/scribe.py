@@ -407,7 +407,7 @@ class Scribe:
     def _as_held(self, edited: reading.Edited) -> Memory:
         """What another program holds back, with its reason."""
         memory = edited.after
-        reason = beside.held_for(self._folder, _handle(edited)) if memory.status == "pending" else ""
+        reason = beside.held_for(self._folder, memory, _handle(edited)) if memory.status == "pending" else ""
         return replace(memory, held_for=reason) if reason else memory
 
 
