@@ -58,6 +58,24 @@ def test_what_an_agent_says_under_a_persons_key_is_one_proposal_of_its_newest_wo
     assert (world.now(mine.id).text, world.now(mine.id).kind) == ("We deploy on Thursdays", "decision")
 
 
+def test_the_same_text_waits_once_whether_it_was_said_with_the_key_or_without_it_first(world):
+    world.person.remember("Releases are cut on Mondays", key="releases")
+    plain = world.agent.remember("Releases are cut on Sundays").memory
+    keyed = world.agent.remember("Releases are cut on Sundays", key="releases")
+    assert (keyed.outcome, keyed.memory.id, keyed.memory.seen) == ("repeated", plain.id, 2)
+
+    world.agent.remember("The api port is 8080", key="port")
+    waits = world.agent.remember("The api port is 9090").memory
+    assert waits.status == "pending"
+    world.agent.remember("The api port is 9090", key="port")
+    assert [each.id for each in world.person.list(standing=["pending"]).memories] == [plain.id]
+    again = world.agent.remember("The api port is 9090").memory
+    assert (again.key, again.seen) == ("port", 3)
+    world.person.undo()
+    world.person.undo()
+    assert world.stands(waits.id) == "pending"
+
+
 def test_a_person_and_an_agent_are_told_apart_by_default(world):
     by_agent, by_person = world.agent.remember("Said by one").memory, world.person.remember("Said by two").memory
     assert (by_agent.source, by_agent.origin, by_agent.confidence) == ("tool:remember", "inferred", 0.6)

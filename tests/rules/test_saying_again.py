@@ -268,6 +268,44 @@ def test_no_agent_rewords_what_another_proposed_or_nobody_vouches_for(whose):
     assert revised(old, mine, text="In quite other words", trusted=False).memory.id == "fresh-id"
 
 
+def test_what_waits_by_itself_is_counted_when_an_agent_proposes_the_same_for_a_persons_memory():
+    old = memory(key="deploy", approved_by="alex")
+    waits = memory("waits", OTHER_TEXT, status="pending", held_for="conflict")
+
+    found = said(Known(keyed=old, twins=(waits,), rivals=(old,)), key="deploy", text=OTHER_TEXT)
+    assert (found.outcome, found.memory.id, found.memory.seen, found.memory.key) == ("repeated", "waits", 2, "")
+    for other in ({"key": "k"}, {"apart": True}, {"amends": "x"}, {"status": "rejected", "amends": "memory-1"}):
+        twin = Known(keyed=old, twins=(replace(waits, **other), old), rivals=(old,))
+        assert said(twin, key="deploy", text=OTHER_TEXT).outcome == "proposed"
+
+
+def test_what_waited_in_the_words_that_go_live_under_a_key_becomes_part_of_that():
+    old = memory(key="deploy", seen=2)
+    waits = memory("waits", OTHER_TEXT, status="pending", held_for="conflict", seen=3)
+
+    found = said(Known(keyed=old, twins=(waits,)), key="deploy", text=OTHER_TEXT)
+    after, done = found.change.puts
+    assert (found.outcome, after.id, after.text, after.seen) == ("revised", "memory-1", OTHER_TEXT, 5)
+    assert (done.id, done.status, done.amends, done.replaced_by) == ("waits", "promoted", "memory-1", "memory-1")
+    assert found.change.claims["waits"] == ()
+    for firm in (
+        {"tier": 3, "kind": "identity"},
+        {"origin": "said", "source": "manual"},
+        {"forgotten_at": START},
+        {"held_for": "unmerged_branch", "branch": BRANCH},
+    ):
+        left = said(Known(keyed=old, twins=(replace(waits, **firm),)), key="deploy", text=OTHER_TEXT)
+        assert [each.id for each in left.change.puts] == ["memory-1"]
+
+
+def test_what_waits_because_a_person_forgot_it_is_not_let_out_as_other_words_of_something_else():
+    waits = memory("waits", OTHER_TEXT, status="pending", held_for="forgotten_before", forgotten_by="alex")
+
+    with pytest.raises(Conflict, match="A person forgot this text before") as refused:
+        said(Known(keyed=memory(key="deploy"), twins=(waits,)), key="deploy", text=OTHER_TEXT)
+    assert "engram review" in refused.value.hint
+
+
 def test_an_approval_outlives_a_revision_only_where_it_was_one():
     live = memory(approved_by="alex", verified_at=START)
 

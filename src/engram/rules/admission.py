@@ -104,7 +104,7 @@ def revise(
     asked = asked._replace(new=replace(new, status=status, held_for=held_for, branch=branch))
     if old.in_use and status == "pending":
         return _beside(asked, proposal, known, policy, request)
-    return _in_place(asked, proposal, request)
+    return _in_place(asked, proposal, known, request)
 
 
 class _Revision(NamedTuple):
@@ -150,10 +150,14 @@ def _status_of(asked: _Revision, proposal: Proposal, policy: Policy, request: Re
     return status, held_for
 
 
-def _in_place(asked: _Revision, proposal: Proposal, request: Request) -> Admission:
-    """The memory itself gets the content, and is brought back if it was said anew."""
+def _in_place(asked: _Revision, proposal: Proposal, known: Known, request: Request) -> Admission:
+    """The memory itself gets the content, and is brought back if it was said anew.
+
+    What waited with the same text becomes part of it: nobody is asked about what is in use.
+    """
     old, new, rivals, anew = asked
     live = new.status == "promoted"
+    waited = [each for each in known.twins if live and each.id != old.id and _is_settled_with(each, new, request)]
     after = replace(
         new,
         approved_by=approver(old, new.status, request),
@@ -161,8 +165,11 @@ def _in_place(asked: _Revision, proposal: Proposal, request: Request) -> Admissi
         forgotten_by="" if live else old.forgotten_by,
         replaced_by="" if anew and live else old.replaced_by,
         verified_at=request.now if live and is_confirmed(request) else new.verified_at,
+        seen=new.seen + sum(each.seen for each in waited),
     )
+    part = {"status": "promoted", "held_for": "", "amends": old.id, "replaced_by": old.id}
     steps = [Step(old, after), *_replacing(after, rivals, request)]
+    steps += [step(each, request, **part) for each in waited]
     outcome: Outcome = "revised" if live or after.branch else "held"
     return _admitted("revise", outcome, steps, proposal, request, rivals=rivals)
 
@@ -173,8 +180,9 @@ def _beside(asked: _Revision, proposal: Proposal, known: Known, policy: Policy, 
     The same proposal again is counted, and an agent that changes its mind has one proposal, of its newest words.
     """
     for twin in known.twins:
-        if _is_waiting_for(asked.old, twin) and not _differ(CONTENT, twin, asked.new):
-            return _again(twin, proposal._replace(kind=None), known, policy, request)
+        proposed_before = _is_waiting_for(asked.old, twin) and not _differ(CONTENT, twin, asked.new)
+        if proposed_before or (_is_waiting_by_itself(twin) and not request.caller.human):
+            return _again(twin, proposal._replace(kind=None, key=""), known, policy, request)
     new = replace(asked.new, **voice(proposal, policy, request))
     for waiting in known.proposals if proposal.trusted and not new.branch else ():
         if _is_waiting_for(asked.old, waiting) and _is_its_own(waiting, proposal, request):
@@ -182,8 +190,19 @@ def _beside(asked: _Revision, proposal: Proposal, known: Known, policy: Policy, 
     return _propose(new, proposal, asked.rivals, request)
 
 
+def _is_settled_with(twin: Memory, new: Memory, request: Request) -> bool:
+    """Whether what waits says the same as what goes live, and is nobody else's to decide about."""
+    firm = is_firm(twin, request.caller) or is_doubted(twin) or bool(twin.forgotten_by)
+    return _is_waiting_by_itself(twin) and same(twin.text, new.text) and not firm
+
+
 def _is_waiting_for(amended: Memory, proposal: Memory) -> bool:
     return proposal.amends == amended.id and proposal.status == "pending" and proposal.forgotten_at is None
+
+
+def _is_waiting_by_itself(twin: Memory) -> bool:
+    """Whether a text waits as what it is, for no other memory and under no key."""
+    return twin.waiting and not (twin.key or twin.apart or twin.amends)
 
 
 def _is_its_own(waiting: Memory, proposal: Proposal, request: Request) -> bool:
@@ -403,9 +422,8 @@ def _readmit(old: Memory, proposal: Proposal, known: Known, policy: Policy, requ
         replaced_by="" if status == "promoted" else back.replaced_by,
         branch=proposal.branch if held_for == "unmerged_branch" else "",
     )
-    if (
-        status == "promoted" or back.branch
-    ):  # said again and in use: fresh evidence; what is held vouches for nothing
+    # Said again and in use, it is fresh evidence; what is held vouches for nothing.
+    if status == "promoted" or back.branch:
         back = replace(back, verified_at=request.now)
     steps = [Step(old, back), *_replacing(back, rivals, request)]
     outcome: Outcome = "restored" if status == "promoted" else "held"
@@ -424,10 +442,13 @@ def _require_not_put_away(old: Memory, proposal: Proposal, known: Known, request
         Conflict: when it would.
     """
     away = None if same(old.text, proposal.text) else _put_away(known, proposal, request)
-    if away and away.id != old.id and away.forgotten_at is not None:
+    if away and away.id != old.id:
+        gone = away.forgotten_at is not None
         raise Conflict(
             f"A person forgot this text before: {away.called}.",
-            f"A person restores it: engram restore {away.called}.",
+            f"A person restores it: engram restore {away.called}."
+            if gone
+            else "A person decides about it: engram review.",
         )
 
 
