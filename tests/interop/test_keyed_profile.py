@@ -122,6 +122,17 @@ def test_a_new_value_under_a_persons_key_is_one_row_that_waits_and_tells_the_key
     assert alex("get", key="db-port")["memory"]["value"] == "The port is 5432"
 
 
+def test_a_row_of_its_own_under_a_key_is_read_and_leaves_the_key_to_be_updated(alex):
+    first = saved(alex, "db-port", "The db port is 5432")
+    own = alex("save", key="db-port", value="The db port is 5433", dedupe="create")
+    assert own["outcome"] == "created"
+    again = alex("save", key="db-port", value="The db port is 5440")
+
+    assert (again["outcome"], again["memory"]["id"]) == ("updated", first["id"])
+    rows = alex("list", scope="global")
+    assert sorted(values(rows)) == ["The db port is 5433", "The db port is 5440"]
+
+
 def test_a_new_value_keeps_what_is_not_said_but_for_the_summary_of_the_old_one(alex):
     said = {"category": "Team Rhythm", "tags": ["a"], "importance": 9, "pinned": True}
     saved(alex, summary="Fridays", **said)

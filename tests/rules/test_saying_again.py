@@ -306,6 +306,32 @@ def test_what_waits_because_a_person_forgot_it_is_not_let_out_as_other_words_of_
     assert "engram review" in refused.value.hint
 
 
+@pytest.mark.parametrize("whose", [{}, {"origin": "said", "source": "manual"}])
+def test_memories_set_apart_under_one_key_are_no_rivals_unless_one_stands_firm(whose):
+    five, six, seven = (f"The db port is {n}432" for n in (5, 6, 7))
+    holder = memory("holder", five, key="db-port", **whose)
+    sibling = memory("sibling", six, key="db-port", apart=True, **whose)
+
+    created = said(Known(rivals=(holder,)), text=six, key="db-port", apart=True)
+    assert (created.outcome, created.conflicts) == (("held", ("holder",)) if whose else ("new", ()))
+    if not whose:
+        updated = said(Known(keyed=holder, rivals=(holder, sibling)), text=seven, key="db-port")
+        assert (updated.outcome, updated.memory.id, updated.conflicts) == ("revised", "holder", ())
+    for other in ({"key": "another"}, {"apart": False}):
+        rival = replace(sibling, **other)
+        assert said(Known(rivals=(rival,)), text=seven, key="db-port").conflicts == ("sibling",)
+
+
+def test_an_approval_puts_nothing_out_of_use_that_was_set_apart_under_its_key():
+    waits = memory(text="The db port is 5433", key="db-port", apart=True, status="pending", held_for="review_all")
+    holder = memory("holder", "The db port is 5432", key="db-port")
+
+    change, _ = promote(waits, request(), rivals=[holder])
+    assert [each.id for each in change.puts] == ["memory-1"]
+    change, _ = promote(replace(waits, apart=False, key=""), request(), rivals=[holder])
+    assert [each.id for each in change.puts] == ["memory-1", "holder"]
+
+
 def test_an_approval_outlives_a_revision_only_where_it_was_one():
     live = memory(approved_by="alex", verified_at=START)
 

@@ -16,7 +16,7 @@ from engram.rules.changes import CONTENT, WORDS, Step, compose, step
 from engram.rules.doubts import UNVOUCHED, is_doubted, require_person_for, vouched
 from engram.rules.drafting import REACH, added, approver, fresh, other_kind, rewritten, voice
 from engram.rules.kinds import in_context
-from engram.rules.lifecycle import LISTS, proposed
+from engram.rules.lifecycle import LISTS, are_set_apart, proposed
 from engram.rules.likeness import contradiction, same
 from engram.rules.proposals import Policy, Proposal
 
@@ -98,7 +98,7 @@ def revise(
     new = replace(rewritten(old, proposal, policy, request), key=_key_of(old, proposal, known))
     if not anew and not _differ((*CONTENT, "tier"), old, new):
         return _weighed(old, new, proposal, request)
-    asked = _Revision(old, new, _contradicted(proposal.text, known, old.id), anew)
+    asked = _Revision(old, new, _contradicted(new, known, request), anew)
     status, held_for = _status_of(asked, proposal, policy, request)
     branch = (proposal.branch or old.branch) if held_for == "unmerged_branch" else ""
     asked = asked._replace(new=replace(new, status=status, held_for=held_for, branch=branch))
@@ -328,7 +328,7 @@ def require_free_text(old: Memory, text: str, known: Known) -> None:
 
 
 def _new(proposal: Proposal, known: Known, policy: Policy, request: Request) -> Admission:
-    rivals = _contradicted(proposal.text, known, request.fresh)
+    rivals = _contradicted(proposal, known, request)
     kind = policy.kind(proposal.kind or "fact")
     status, held_for = _verdict(kind.tier, rivals, proposal, policy, request)
     # A prompt tells what a person asked for, word for word, and is told on demand alone: asking again is no return.
@@ -370,7 +370,7 @@ def _judged_again(
     old: Memory, proposal: Proposal, known: Known, policy: Policy, request: Request
 ) -> dict[str, Any]:
     """What waits goes live when it is said again by someone for whom it would not have had to wait."""
-    rivals = _contradicted(proposal.text, known, old.id)
+    rivals = _contradicted(old, known, request)
     status, _ = _verdict(old.tier, rivals, proposal, policy, request)
     if status == "pending" or rivals or _is_put_away(old, proposal, request):
         return {}
@@ -406,7 +406,7 @@ def _readmit(old: Memory, proposal: Proposal, known: Known, policy: Policy, requ
         forgotten_at=None,
         seen=old.seen + 1,
     )
-    rivals = _contradicted(proposal.text, known, old.id)
+    rivals = _contradicted(back, known, request)
     status, held_for = _verdict(back.tier, rivals, proposal, policy, request)
     if _is_to_be_looked_at(old, status, request):
         status, held_for = "pending", "conflict"
@@ -503,8 +503,15 @@ def _verdict(
     return ("promoted", "") if policy.autopromote else ("pending", "")
 
 
-def _contradicted(text: str, known: Known, but: str) -> tuple[Memory, ...]:
-    return tuple(each for each in known.rivals if each.id != but and contradiction(each.text, text))
+def _contradicted(said: Memory | Proposal, known: Known, request: Request) -> tuple[Memory, ...]:
+    """The live memories that can hardly hold beside what is said.
+
+    Two that were set apart under one key are both meant, but for what stands firm against whoever says the other.
+    """
+    but = said.id if isinstance(said, Memory) else request.fresh
+    others = (each for each in known.rivals if each.id != but)
+    meant = (each for each in others if is_firm(each, request.caller) or not are_set_apart(said, each))
+    return tuple(each for each in meant if contradiction(each.text, said.text))
 
 
 def _why(text: str, rivals: tuple[Memory, ...]) -> str:

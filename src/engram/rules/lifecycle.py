@@ -20,6 +20,7 @@ from engram.rules.access import (
 from engram.rules.changes import CONTENT, Step, compose, other_words, step
 from engram.rules.doubts import require_person_for
 from engram.rules.likeness import contradiction
+from engram.rules.proposals import Proposal
 from engram.rules.redact import redact
 from engram.rules.relations import BOTH_STAY, keeping
 
@@ -407,7 +408,14 @@ def _beats(
 ) -> bool:
     if other.id in (memory.id, amended.id if amended else ""):
         return False
-    return other.id in successors or contradiction(other.text, memory.text) is not None
+    if other.id in successors:
+        return True
+    return not are_set_apart(memory, other) and contradiction(other.text, memory.text) is not None
+
+
+def are_set_apart(one: Memory | Proposal, other: Memory) -> bool:
+    """Whether somebody asked for a memory of its own under a key of the same place: then both are meant."""
+    return bool(one.key) and one.key == other.key and (one.apart or other.apart)
 
 
 def _successors(memory: Memory, known: Sequence[Memory]) -> set[str]:
