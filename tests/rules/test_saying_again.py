@@ -526,6 +526,14 @@ def test_a_person_vouches_for_what_came_from_outside():
     assert again(waiting(held_for="untrusted_origin"), caller=PERSON).status == "promoted"
 
 
+def test_what_waited_is_verified_by_a_confirmed_word_and_where_it_would_be_stale_at_once():
+    assert again(waiting(), caller=PERSON, confirmed="flag").verified_at == NOW
+    assert again(waiting(), caller=PERSON).verified_at is None
+    late = again(waiting(), caller=PERSON, now=later(400))
+    assert (late.status, late.verified_at) == ("promoted", later(400))
+    assert again(waiting(), trusted=False, now=later(400)).verified_at is None
+
+
 def test_what_is_still_against_another_goes_on_waiting():
     port = "The api port is 9090"
     old = waiting(text=port)

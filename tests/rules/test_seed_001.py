@@ -89,6 +89,14 @@ def test_memory_last_verified_is_empty_until_somebody_verifies_it(world):
     assert world.now(made.id).verified_at == world.clock()
 
 
+def test_memory_last_verified_is_the_day_on_which_it_was_approved_by_saying_it_again(world):
+    held = world.person.remember("My name is Alex", kind="identity").memory
+    world.clock.pass_by(days=1)
+    world.person.remember("My name is Alex", kind="identity", confirm=True)
+
+    assert (world.stands(held.id), world.now(held.id).verified_at) == ("live", world.clock())
+
+
 def test_memory_decay_is_180d_by_default(world):
     assert world.agent.remember("Something or other").memory.decay == "180d"
     assert world.agent.remember("Only for a month", decay="30d").memory.decay == "30d"

@@ -387,7 +387,12 @@ def _judged_again(
         "origin": speaker.origin,
         "source": speaker.source,
         "confidence": max(old.confidence, said.confidence),
+        **({"verified_at": request.now} if is_confirmed(request) or _is_stale(old, request) else {}),
     }
+
+
+def _is_stale(memory: Memory, request: Request) -> bool:
+    return memory.stale_at is not None and request.now > memory.stale_at
 
 
 def _readmit(old: Memory, proposal: Proposal, known: Known, policy: Policy, request: Request) -> Admission:
