@@ -1,5 +1,6 @@
 """What the fault suite shares: how often each fault is done, the processes it is done to, and its ledger."""
 
+import functools
 import json
 import os
 import signal
@@ -40,6 +41,10 @@ SAMPLED = 12
 EXPORTED = ("memory", "session", "relation")
 """The types of the records that an export tells of."""
 
+LEDGER = "FAULTS_LEDGER"
+"""The variable that names the file in which faults are noted, for the page that is made of it."""
+
+PAGE = Path(__file__).parents[2] / "docs" / "reliability.md"
 CHILD = str(Path(__file__).parents[1] / "engines" / "children.py")
 WORKER = str(Path(__file__).with_name("worker.py"))
 ENGINES = ("sqlite", "files", "postgres")
@@ -49,15 +54,31 @@ def tell(fault: str, engine: str, tries: int, *, simulated: bool = False, damage
     """Note that a fault was survived so many times; a loss fails the test that would have noted it.
 
     `damaged` says that the fault itself takes bytes away: then what it left must be whole, and the rest be named.
+    Where no ledger is written, the page must tell of this fault on this engine.
     """
+    row = f"{fault} *(simulated)*" if simulated else fault
+    assert LEDGER in os.environ or engine in on_the_page().get(row, ()), f"{row!r} on {engine}: run make faults"
     note(fault=fault, engine=engine, tries=tries, simulated=simulated, damaged=damaged)
 
 
 def note(**row: object) -> None:
     """A line for the ledger that `tools/faults.py` makes the page of, where it asked for one."""
-    if ledger := os.environ.get("FAULTS_LEDGER"):
+    if ledger := os.environ.get(LEDGER):
         with open(ledger, "a", encoding="utf-8") as file:
             file.write(json.dumps(row) + "\n")
+
+
+@functools.cache
+def on_the_page() -> dict[str, set[str]]:
+    """The rows of the table of faults, each with the engines that it was survived on."""
+    table = (
+        PAGE.read_text(encoding="utf-8").partition("<!-- faults:begin -->")[2].partition("<!-- faults:end -->")[0]
+    )
+    rows = [[cell.strip() for cell in line.split(" | ")] for line in table.splitlines() if line.startswith("| ")]
+    return {
+        row[0].removeprefix("| "): {engine for engine, cell in zip(ENGINES, row[1:], strict=False) if cell != "-"}
+        for row in rows
+    }
 
 
 def store_of(engine: str, folder: Path) -> Path:

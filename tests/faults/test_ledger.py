@@ -4,6 +4,10 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
+from faults.harness import LEDGER, tell
+
 HERE = Path(__file__).parent
 
 SILENT = {
@@ -33,6 +37,18 @@ def silent() -> Iterator[str]:
                 calls = [each.func for each in ast.walk(test) if isinstance(each, ast.Call)]
                 if not any(isinstance(each, ast.Name) and each.id == "tell" for each in calls):
                     yield test.name
+
+
+def test_a_fault_that_the_page_does_not_tell_of_fails_until_the_page_is_written_anew(monkeypatch, tmp_path):
+    monkeypatch.delenv(LEDGER, raising=False)
+    tell("the cache folder deleted under a server", "files", 1)
+    for fault, engine in (("the cache folder deleted under a server", "sqlite"), ("the moon falls down", "files")):
+        with pytest.raises(AssertionError, match="run make faults"):
+            tell(fault, engine, 1)
+    with pytest.raises(AssertionError, match="run make faults"):
+        tell("the cache folder deleted under a server", "files", 1, simulated=True)
+    monkeypatch.setenv(LEDGER, str(tmp_path / "ledger"))
+    tell("the moon falls down", "files", 1)
 
 
 def test_every_fault_of_this_suite_tells_the_ledger():
