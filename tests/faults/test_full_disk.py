@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from engines.samples import everything
+from engines.stores import wrong
 from engram.errors import Unavailable
 from faults.clusters import given, open_folder, template
 from faults.harness import (
@@ -24,6 +26,7 @@ from faults.harness import (
     tell,
     texts,
 )
+from faults.test_killed_work import old_sqlite
 
 ROOM = 400_000
 
@@ -140,3 +143,38 @@ def test_an_import_that_the_disk_ends_says_what_is_there_and_goes_on_with_room(t
     assert done.outcomes == {"held": 2 * len(rows) - len(kept), "known": len(kept)}
     assert f"engram undo {done.batch}" in refused.value.hint
     tell("an import that a full disk ends: told what is kept, and the same import goes on", engine, 1)
+
+
+def test_a_backup_that_the_disk_ends_leaves_nothing_behind_and_is_made_with_room(tmp_path):
+    place = place_of("files", tmp_path)
+    with small_disk(200_000) as disk, opened(place, tmp_path) as memory:
+        kept = {memory.remember(f"Note {n} of the quiet house").memory.text for n in range(5)}
+        fill(disk, "bytes")
+        os.truncate(disk / "ballast", (disk / "ballast").stat().st_size - 20_000)  # it begins, and comes not far
+        with pytest.raises(Unavailable, match=r"full|No space left"):
+            memory.backup_create(f"{disk}/kept.zip")
+        assert [each.name for each in disk.iterdir()] == ["ballast"]
+        (disk / "ballast").unlink()
+        assert memory.backup_verify(memory.backup_create(f"{disk}/kept.zip").path).healthy
+    assert_holding(place, tmp_path, kept)
+    tell("a disk that is full during a backup: refused, nothing left of it, and made with room", "files", 1)
+
+
+def test_a_migration_that_the_disk_ends_is_refused_and_done_with_room(tmp_path):
+    _, opens = old_sqlite(tmp_path)
+    whole = opens()
+    wanted = {each.text for each in everything(whole)}
+    whole.close()
+    with small_disk(8_000_000) as disk:
+        (disk / "home").mkdir(mode=0o700)
+        _, opens = old_sqlite(disk / "home")
+        fill(disk, "bytes")
+        with pytest.raises(Unavailable, match=r"full|No space left"):
+            opens()
+        assert rescued_texts(f"{disk}/home/store.db", tmp_path) == wanted
+        (disk / "ballast").unlink()
+        found = opens()
+        assert {each.text for each in everything(found)} == wanted
+        assert wrong(found.check()) == []
+        found.close()
+    tell("a migration that a full disk ends: refused, all of it rescued, and done with room", "sqlite", 1)
