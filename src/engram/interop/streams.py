@@ -10,6 +10,9 @@ from typing import IO, Any, BinaryIO, NamedTuple, Protocol, TextIO
 from engram.errors import Corrupt, Invalid
 
 CHUNK = 256 * 1024
+FIRST_LINE = 1024 * 1024
+"""The most bytes that a first line is looked at in one piece; of a longer one, a member after the other."""
+
 LARGEST = 64 * 1024 * 1024
 """The most characters that one element may have: a conversation of years has a few million."""
 
@@ -88,9 +91,9 @@ def rows(path: str, lists: Collection[str]) -> Iterator[tuple[str, dict[str, Any
         Invalid, Corrupt: as `pieces`.
     """
     with open(path, "rb") as file:
-        first = _parsed(file.readline(LARGEST))
+        by_line = _begins_with_a_row(file, lists)
         file.seek(0)
-        if isinstance(first, dict) and not any(name in first for name in lists):
+        if by_line:
             for number, line in enumerate(iter(lambda: file.readline(LARGEST), b""), 1):
                 if line.strip():
                     row = _parsed(line)
@@ -101,6 +104,29 @@ def rows(path: str, lists: Collection[str]) -> Iterator[tuple[str, dict[str, Any
             if isinstance(value, dict) and (not way or way[-1] in lists):
                 count += 1
                 yield f"row {count}", value
+
+
+def _begins_with_a_row(file: IO[bytes], lists: Collection[str]) -> bool:
+    """Whether the first line of a file is an object of its own, and none that holds one of these lists."""
+    line = file.readline(FIRST_LINE)
+    if len(line) < FIRST_LINE or line.endswith(b"\n"):
+        first = _parsed(line)
+        return isinstance(first, dict) and not any(name in first for name in lists)
+    file.seek(0)
+    text = _Text(_Decoded(file))
+    if text.peek() != "{":
+        return False
+    text.take()
+    while (mark := text.peek()) not in ("}", ""):
+        if mark == ",":
+            text.take()
+            continue
+        name = text.value()
+        if not isinstance(name, str) or name in lists or text.peek() != ":":
+            return False
+        text.take()
+        text.value()
+    return mark == "}"
 
 
 def _parsed(line: bytes) -> Any:  # noqa: ANN401 - any JSON value

@@ -40,8 +40,8 @@ BY_WORDS = "By their words they are found at once; by their meaning once they ha
 MOST_GROUPS = 100_000
 MOST_PROBLEMS = 20
 MOST_SHOWN = 200
-MOST_FORESEEN = 20_000
-"""How many of the last memories a dry run compares the next one with, beside those in the store."""
+MOST_FORESEEN, MOST_FORESEEN_TEXT = 20_000, 16 * 1024 * 1024
+"""How many of the last memories a dry run compares the next one with, beside those in the store, and characters."""
 
 
 class _Outcome(NamedTuple):
@@ -73,6 +73,7 @@ class Taking:
         self.groups: dict[type[Traveller], list[Foreign]] = {}
         self.aliases: dict[str, str] = {}
         self.coming: dict[str, Memory] = {}
+        self.coming_text = 0  # characters
         self.together = Together()
         self.came: set[str] = set()  # the memories that this import made
         self.foreseen: set[str] = set()
@@ -218,8 +219,8 @@ class Taking:
             self.request, self.resumed = self.request._replace(batch=last[0].batch), True
 
     def _decide(self, group: Sequence[Foreign]) -> list[_Outcome]:
-        if not self.dry_run or len(self.coming) > MOST_FORESEEN:
-            self.coming, self.together = {}, Together()
+        if not self.dry_run or len(self.coming) > MOST_FORESEEN or self.coming_text > MOST_FORESEEN_TEXT:
+            self.coming, self.coming_text, self.together = {}, 0, Together()
         first = group[0].record
         if isinstance(first, Session):
             return self._decide_sessions(group)
@@ -268,6 +269,7 @@ class Taking:
         if done.change is not None:
             put = cast("Memory", done.change.puts[0])
             self.came.add(put.id)
+            self.coming_text += len(put.text)
             self.coming |= {put.id: put, **dict.fromkeys(claims_of(put), put)}
             self.together.add(put)
         return _Outcome(name, memory, done, done.change)
