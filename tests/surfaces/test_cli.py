@@ -220,6 +220,37 @@ class TestMemories:
         assert "Known already: mem-0001" in done.out
         assert "Said 2 times now" in done.out
 
+    def test_what_saying_it_again_changes_is_told_with_how_to_take_it_back(self, engram: Driver):
+        engram.remember(DEPLOY)
+        done = engram(
+            *("remember", DEPLOY, "--key", "deploy.day", "--tag", "infra", "--importance", "9", "--pinned"),
+            *("--cite", "https://example.org/x", "--valid-until", "2030-01-01"),
+        )
+        told = engram("history").out.splitlines()[0]
+
+        assert "It changed: citations, importance, key, pinned, tags, valid_until." in done.out
+        assert "Take it back: engram undo 2" in done.out
+        for moved in (
+            *("key: none → deploy.day", "tags: none → infra", "importance: 5 → 9", "pinned: False → True"),
+            *("citations: none → url https://example.org/x", "valid_until: none → 2030-01-01T23:59:59.999999Z"),
+        ):
+            assert moved in told
+        assert "It changed" not in engram("remember", DEPLOY).out
+
+    def test_an_agent_is_told_that_a_person_may_take_back_what_it_did(self, engram: Driver):
+        engram.remember(DEPLOY)
+        engram.set(ENGRAM_AGENT="bot")
+
+        assert "A person may take it back: engram undo 2" in engram("verify", "mem-0001").out
+
+    def test_a_revision_that_changes_nothing_says_so_and_leaves_no_event(self, engram: Driver):
+        engram.remember(DEPLOY, "--importance", "7")
+        done = engram("revise", "mem-0001", "--importance", "7")
+
+        assert done.out.startswith("= Nothing to change: mem-0001")
+        assert "Take it back" not in done.out
+        assert len(engram("history").out.splitlines()) == 1
+
     def test_a_curated_memory_waits_and_says_what_to_do(self, engram: Driver):
         done = engram("remember", "My legal name is Alex", "--kind", "identity")
 

@@ -372,6 +372,7 @@ def _saved(asks: Asks, answer: Remembered) -> Answer:
         "restored": "created",
         "revised": "updated",
         "repeated": "updated",
+        "unchanged": "updated",
         "staged": "created",
     }
     outcome = "pending" if answer.memory.waiting else outcomes.get(answer.outcome, "pending")

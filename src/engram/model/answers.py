@@ -50,7 +50,7 @@ class Rival(Answer):
 
 
 class Remembered(Answer):
-    """What became of a text: outcome is new, revised, repeated, held, staged, proposed or restored."""
+    """What became of a text: outcome is new, revised, repeated, held, staged, proposed, restored or unchanged."""
 
     at: datetime
     memory: Memory
@@ -62,6 +62,7 @@ class Remembered(Answer):
     replayed: bool = False
     hint: str = ""
     candidates: tuple[Rival, ...] = ()  # what it may conflict with or supersede; nobody has judged that yet
+    changed: tuple[str, ...] = ()  # the fields of a known memory that saying it again has changed
 
 
 class Recollection(Answer):

@@ -27,7 +27,7 @@ def with_candidates(call: Call, answer: Remembered) -> Remembered:
     Whatever fails here fails nothing: the memory is saved, and there are no candidates.
     """
     memory = answer.memory
-    if answer.outcome == "repeated" or answer.replayed or len(answer.conflicts) >= MOST:
+    if answer.outcome in ("repeated", "unchanged") or answer.replayed or len(answer.conflicts) >= MOST:
         return answer
     try:
         found = _beside_a_save(call, memory)

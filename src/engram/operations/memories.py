@@ -39,6 +39,12 @@ from engram.rules.proposals import CLEARED, Proposal, prepare
 from engram.rules.relations import Verdict, relate
 
 REPIN = "Nothing was done yet: look at what it cites. If it still holds, pin it anew with --repin; else revise it."
+RESAID = frozenset(
+    {"key", "kind", "summary", "tags", "citations", "decay", "visibility", "importance", "pinned", "status"}
+    | {"valid_from", "valid_until"}
+)
+"""What saying a known text again may change of it, so that whoever does is told."""
+
 MOST_LISTED = 1000
 
 
@@ -176,15 +182,18 @@ def _not_replaced_yet(call: Call, admitted: Remembered, replaces: Sequence[str])
     return _noted(admitted._replace(hint="") if waits and new.staged else admitted, waits)
 
 
-def _settled(call: Call, prepared: Proposal, decide: Callable[[], tuple[Change, Admission]]) -> Remembered:
+def _settled(call: Call, prepared: Proposal, decide: Callable[[], tuple[Change | None, Admission]]) -> Remembered:
     commit, decision = call.settle(decide)
+    if commit is None:  # it says all of it already
+        return Remembered(at=call.now, memory=call.memory(decision.memory.id), outcome="unchanged", event=0)
     if commit.replayed:
         return remembered_before(call, commit.event)
     handle = commit.handles.get(decision.memory.id, "")
     hint = _next_step(call, decision.memory, handle, prepared.kind)
-    edits = commit.event.payload.edits if commit.event.payload else ()
-    if decision.outcome == "repeated" and any(edit.field == "status" for edit in edits):
-        hint = f"It was waiting, and is live now. Take it back: engram undo {commit.event.seq}"
+    repeated = commit.event.payload if decision.outcome == "repeated" else None
+    changed = {edit.field for edit in repeated.edits} & RESAID if repeated else set()
+    if "status" in changed:
+        hint = "It was waiting, and is live now."
     return Remembered(
         at=call.now,
         memory=decision.memory.known_as(handle),
@@ -194,6 +203,7 @@ def _settled(call: Call, prepared: Proposal, decide: Callable[[], tuple[Change, 
         why=decision.why,
         redacted=prepared.redacted,
         hint=hint,
+        changed=tuple(sorted(changed)),
     )
 
 
@@ -353,11 +363,12 @@ def _revised(call: Call, old: Memory, said: Proposal, revision: int | None, requ
     prepared = prepare(said._replace(kind=kind or old.kind), request, call.policy)
     prepared = prepared._replace(kind=kind, learned_by=learned_by)
 
-    def decide() -> tuple[Change, Admission]:
+    def decide() -> tuple[Change | None, Admission]:
         current = call.memory(old.id)
         lifecycle.require_revision(current, revision)
         decision = admission.revise(current, prepared, known(call, prepared, current), call.policy, request)
-        return decision.change, decision
+        draft = decision.change.draft
+        return decision.change if draft is None or draft.payload.edits else None, decision
 
     return _settled(call, prepared, decide)
 

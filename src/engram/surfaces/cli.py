@@ -38,6 +38,7 @@ class Screen(NamedTuple):
 
     json: bool = False
     explain: bool = False
+    person: bool = True
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -282,6 +283,7 @@ def _answered(engram: "Engram", name: str, asked: dict[str, Any], screen: Screen
     notices = () if manner.mends else engram.notices()
     if manner.completes:
         answer = manner.completes(engram, answer)
+    screen = screen._replace(person=engram.caller.human)
     quiet = bool(manner.writes) and asked[manner.writes] == "-"
     _show(answer, engram.view, screen, quiet=quiet, notices=notices)
     if manner.goes_on and not screen.json and (later := manner.goes_on(engram, name, asked, answer)):
@@ -387,7 +389,7 @@ def _show(
     from engram.surfaces.render.answers import render  # noqa: PLC0415 - start-up
     from engram.surfaces.render.paper import at_hand  # noqa: PLC0415 - start-up
 
-    if text := render(answer, at_hand(explain=screen.explain, view=view)):
+    if text := render(answer, at_hand(explain=screen.explain, view=view, person=screen.person)):
         with _telling():
             print(text)
 

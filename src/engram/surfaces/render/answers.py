@@ -7,7 +7,7 @@ from typing import Any
 
 from engram.model import answers as a
 from engram.model.event import Event
-from engram.model.memory import Memory
+from engram.model.memory import Citation, Memory
 from engram.surfaces.render import assets, look, store, sync, team, work
 from engram.surfaces.render.paper import (
     USUAL,
@@ -43,6 +43,7 @@ OUTCOMES = {
     "held": ("◷", "Waits for review"),
     "staged": ("✓", "Remembered on this branch"),
     "proposed": ("◷", "Proposed, waits for review"),
+    "unchanged": ("=", "Nothing to change"),
 }
 
 EXCHANGED = {
@@ -69,6 +70,13 @@ TOLD: dict[str, Any] = {
     "seen": 1,
     "visibility": "private",
     "importance": 5,
+    "summary": "",
+    "tags": (),
+    "citations": (),
+    "confidence": 1.0,
+    "decay": None,
+    "valid_from": None,
+    "valid_until": None,
 }
 """The fields whose change history tells in its one line, and what they are when nothing was said."""
 
@@ -106,6 +114,8 @@ def _remembered(answer: a.Remembered, paper: Paper) -> Iterator[str]:
     yield from _echoed(memory, paper, min(paper.width, WIDEST_ROW) - 2, "  ")
     if answer.outcome == "repeated":
         yield paper.dim(f"  Said {times(memory.seen)} now; nothing was stored twice.")
+    if answer.changed:
+        yield f"  It changed: {', '.join(answer.changed)}."
     if answer.redacted:
         yield paper.warn(f"  Taken out before storing: {', '.join(answer.redacted)}.")
     if memory.waiting:
@@ -119,8 +129,8 @@ def _remembered(answer: a.Remembered, paper: Paper) -> Iterator[str]:
         yield f"  May be at odds with {paper.bold(rival.memory.handle)}: {text}  {paper.dim(rival.why)}"
     if answer.hint:
         yield paper.dim(f"  {answer.hint}")
-    if answer.outcome == "revised" and not answer.replayed:
-        yield paper.way(f"  Take it back: engram undo {answer.event}")
+    if (answer.outcome == "revised" or answer.changed) and not answer.replayed:
+        yield paper.back(answer.event)
 
 
 def _echoed(memory: Memory, paper: Paper, room: int, start: str) -> Iterator[str]:
@@ -245,7 +255,7 @@ def _changed(answer: a.Changed, paper: Paper) -> Iterator[str]:
     if answer.hint:
         yield answer.hint
     if answer.event and not answer.replayed:
-        yield paper.way(f"  Take it back: engram undo {answer.event}")
+        yield paper.back(answer.event)
 
 
 def why_it_waits(candidate: a.Candidate) -> str:
@@ -344,16 +354,28 @@ def told(event: Event, words: Mapping[str, str] = NO_WORDS) -> str:
         return str(note.get("verdict", "")) or ", ".join(
             dict.fromkeys(str(edit.new) for edit in verdicts if edit.new is not None)
         )
-    changes = [edit for edit in event.payload.edits if edit.field in TOLD]
+    changes = [edit for edit in event.payload.edits if edit.type == "memory" and edit.field in TOLD]
     texts = [edit for edit in changes if edit.field == "text"]
     if texts and texts[0].old is None:
         return str(texts[0].new)
     moved = [assets.assets_edited(edit) for edit in event.payload.edits if edit.field == "assets"]
-    told = [(edit.field, *(TOLD[edit.field] if v is None else v for v in (edit.old, edit.new))) for edit in changes]
+    told = [
+        (edit.field, *(_value(TOLD[edit.field] if v is None else v) for v in (edit.old, edit.new)))
+        for edit in changes
+    ]
     said = [
         (field, *((words.get(v, v) for v in values) if field == "status" else values)) for field, *values in told
     ]
     return "; ".join([*moved, *(f"{field}: {old} → {new}" for field, old, new in said)])
+
+
+def _value(value: Any) -> Any:  # noqa: ANN401 - any value of a field
+    """The value of a field as history tells it: a list by what is in it, and what is not there as nothing."""
+    if isinstance(value, list | tuple):
+        return (
+            ", ".join(_citation(Citation(**one)) if isinstance(one, dict) else str(one) for one in value) or "none"
+        )
+    return "none" if value in (None, "") else value
 
 
 def _told_by_note(action: str, note: Mapping[str, Any]) -> str:

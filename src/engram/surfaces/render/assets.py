@@ -58,7 +58,7 @@ def _attached(answer: a.Attached, paper: Paper) -> Iterator[str]:
     if answer.hint:
         yield paper.dim(f"  {answer.hint}")
     elif answer.event and not answer.replayed:
-        yield paper.way(f"  Take it back: engram undo {answer.event}")
+        yield paper.back(answer.event)
 
 
 def _assets(answer: a.Assets, paper: Paper) -> Iterator[str]:

@@ -32,6 +32,7 @@ class Paper(NamedTuple):
     says: Callable[[str], str] = str  # puts the commands of a hint into the words of whoever reads it
     reader: str = ""  # the owner who reads it
     view: str = ""  # the branch that they stand on
+    person: bool = True  # who reads it: a person, or an agent
     folds: bool = False  # what is wider goes on below: a terminal would break it within a word
 
     def standing(self, memory: Memory, at: datetime) -> Standing:
@@ -66,6 +67,10 @@ class Paper(NamedTuple):
         """A next step, which stands back: what a renderer says itself of commands goes through here."""
         return self.dim(self.says(text))
 
+    def back(self, event: int | str) -> str:
+        """How what was done is taken back. Only a person may, so an agent is told that it is theirs to do."""
+        return self.way(f"  {'Take it back' if self.person else 'A person may take it back'}: engram undo {event}")
+
     def good(self, text: str) -> str:
         """Something went well."""
         return self.paint(text, "32")
@@ -79,10 +84,10 @@ class Paper(NamedTuple):
         return self.paint(text, "31")
 
 
-def at_hand(*, explain: bool = False, view: str = "") -> Paper:
+def at_hand(*, explain: bool = False, view: str = "", person: bool = True) -> Paper:
     """The paper that standard output is: colour and a width only where a person looks at a terminal."""
     columns = _columns()
-    return Paper(columns, is_colourful(sys.stdout), explain, view=view, folds=columns < UNCUT)
+    return Paper(columns, is_colourful(sys.stdout), explain, view=view, person=person, folds=columns < UNCUT)
 
 
 def _columns() -> int:

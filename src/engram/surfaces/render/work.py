@@ -132,7 +132,7 @@ def _related(answer: a.Related, paper: Paper) -> Iterator[str]:
         yield f"  {cut(relation.reason, paper.width - 2)}"
     if answer.hint:
         yield paper.dim(f"  {answer.hint}")
-    yield paper.way(f"  Take it back: engram undo {answer.event}")
+    yield paper.back(answer.event)
 
 
 BEARS = {
@@ -288,7 +288,7 @@ def _routed(answer: a.Routed, paper: Paper) -> Iterator[str]:
     if told:
         yield f"{paper.good('✓')} Done: {told}" if answer.applied else f"{paper.dim('·')} Planned: {told}"
     if answer.event:
-        yield paper.way(f"  Take it back: engram undo {answer.event}")
+        yield paper.back(answer.event)
     for each in answer.drift:
         yield from map(plain, each.diff.split("\n"))
         yield ""
@@ -369,7 +369,7 @@ def _settled(answer: a.Settled, paper: Paper) -> Iterator[str]:
     if answer.elsewhere:
         yield paper.dim(f"  {count(answer.elsewhere, 'memory is', 'memories are')} staged in other repositories")
     if answer.event:
-        yield paper.way(f"  Take it back: engram undo {answer.event}")
+        yield paper.back(answer.event)
     if answer.hint:
         yield paper.dim(f"  {answer.hint}")
 

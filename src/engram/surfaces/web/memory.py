@@ -134,7 +134,7 @@ def edit(asked: Asked) -> Response:
         revision=asked.number("revision"),
         confirm=asked.said("confirm") == "yes",
     )
-    word = "Proposed a change of" if done.outcome == "proposed" else "Revised"
+    word = {"proposed": "Proposed a change of", "unchanged": "Nothing to change in"}.get(done.outcome, "Revised")
     return _back(asked, f"{word} {done.memory.handle}.", done.event, done.memory)
 
 
