@@ -185,11 +185,15 @@ def test_a_backup_that_lies_is_not_restored(engram: Driver, trick: str):
 
 
 def test_an_archive_that_unfolds_without_end_is_refused(engram: Driver):
-    bomb = archive(engram.folder / "export.zip", **{"conversations.json": b"[" + b" " * (256 << 20) + b"]"})
-    done = engram.made()("import", str(bomb), "--json")
+    said = b'[{"conversations_memory": "We deploy on Fridays"}'
+    small = archive(engram.folder / "small.zip", **{"memories.json": said + b"]"})
+    bomb = archive(engram.folder / "export.zip", **{"memories.json": said + b" " * (64 << 20) + b"]"})
+    done, named = engram.made()("import", str(bomb)), engram("import", str(bomb), "--form", "claude-ai")
 
-    assert (done.code, done.error["code"]) == (2, "invalid"), done
+    assert (done.code, named.code) == (2, 2), (done, named)
+    assert "would unpack to 67,108,914 bytes" in named.err
     assert engram("stats", "--json").json["memories"] == 0
+    assert engram("import", str(small), "--json").json["outcomes"] == {"held": 1}  # it is the blanks that are refused
     tried("An archive that unfolds without end", "import", "nothing of it is kept")
 
 
