@@ -1,7 +1,8 @@
 """What came of every attack, at every surface: written down as it is tried, and the table of docs/security.md.
 
 A test says `tried(attack, surface, outcome)` with what it saw. `make attacks` gathers what all of them say and
-writes the table; at any other time a test fails whose outcome is not the one that the page tells.
+writes the table; at any other time a test fails whose outcome is not the one that the page tells. A whole
+run in CI fails where the page tells of what no test tried (`gathering`).
 """
 
 import functools
@@ -35,6 +36,7 @@ class Outcome(NamedTuple):
 def tried(attack: str, surface: str, outcome: object) -> None:
     """Write down what came of an attack; where nothing is gathered, it must be what the page says."""
     assert surface in SURFACES
+    _tried.append((attack, surface))
     said = str(outcome)
     if path := os.environ.get(GATHERED):
         file = os.environ["PYTEST_CURRENT_TEST"].partition("::")[0].removeprefix("tests/")
@@ -42,6 +44,17 @@ def tried(attack: str, surface: str, outcome: object) -> None:
             gathered.write(json.dumps(Outcome(attack, surface, said, file)) + "\n")
     else:
         assert said in told().get((attack, surface), ()), f"the page does not tell of {said!r}: run make attacks"
+
+
+_tried: list[tuple[str, str]] = []
+"""What the test that is running tried until now."""
+
+
+def drained() -> list[tuple[str, str]]:
+    """What was tried since this was last asked."""
+    done = list(dict.fromkeys(_tried))
+    _tried.clear()
+    return done
 
 
 @functools.cache

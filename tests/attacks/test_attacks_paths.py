@@ -193,7 +193,9 @@ def test_an_archive_that_unfolds_without_end_is_refused(engram: Driver):
     assert (done.code, named.code) == (2, 2), (done, named)
     assert "would unpack to 67,108,914 bytes" in named.err
     assert engram("stats", "--json").json["memories"] == 0
-    assert engram("import", str(small), "--json").json["outcomes"] == {"held": 1}  # it is the blanks that are refused
+    assert engram("import", str(small), "--json").json["outcomes"] == {
+        "held": 1
+    }  # it is the blanks that are refused
     tried("An archive that unfolds without end", "import", "nothing of it is kept")
 
 

@@ -1,6 +1,11 @@
 """The table of attacks in docs/security.md, and the threat model: what they name was tried, and is there."""
 
+import os
 import re
+import subprocess
+import sys
+
+import pytest
 
 from attacks.ledger import BEGIN, END, PAGE, SURFACES, TESTS, Outcome, gathered, table, told
 
@@ -30,6 +35,18 @@ def test_the_threat_model_has_every_attack_and_names_nothing_that_is_not_tested(
     for file, name in tests:
         assert f"def {name}(" in (TESTS / file).read_text(encoding="utf-8"), f"{file} has no {name}"
     assert all(re.search(r"[`*]", row) for row in rows if row.strip(" |") not in {"shown by", "---"})
+
+
+@pytest.mark.parametrize(
+    ("whole", "code"), [(("-o", "testpaths=tests/test_arrays.py"), 1), (("tests/test_arrays.py",), 0)]
+)
+def test_a_whole_run_in_ci_fails_where_the_page_tells_of_what_no_test_tried(whole: tuple[str, ...], code: int):
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *whole]
+    said = {**os.environ, "CI": "1"}
+    done = subprocess.run(command, check=False, capture_output=True, text=True, cwd=TESTS.parent, env=said)
+
+    assert done.returncode == code, done.stdout
+    assert done.stdout.count("and no test tried it.") == (len(told()) if code else 0)
 
 
 def test_outcomes_are_counted_and_told_apart(tmp_path):
