@@ -334,6 +334,18 @@ def test_a_report_tells_counts_examples_and_the_command_that_mends():
     assert KEY not in repr(report)
 
 
+def test_the_mend_of_what_nearly_repeats_another_works_where_it_waits_itself():
+    world = World(engine=RamEngine("replica"))
+    world.person = world.as_(ME)
+    words = "We deploy the billing service on Fridays at noon after the nightly build is green"
+    planted(world, words)
+    waits = planted(world, words.replace("nightly ", ""), status="pending", held_for="untrusted_origin")
+    assert [row.mend for row in world.person.hygiene().rows] == ["engram forget mem-0002"]
+
+    world.person.forget(waits.id)
+    assert world.person.hygiene().rows == ()
+
+
 def test_a_report_holds_only_what_the_caller_may_read():
     world = World()
     world.person.remember("ok")

@@ -671,7 +671,7 @@ class TestHistory:
         for word in ("one", "two", "three"):
             engram.remember(f"Memory number {word}")
 
-        assert "There is more: --before 2" in engram("history", "--limit", "2").out
+        assert "There is more: add --before 2" in engram("history", "--limit", "2").out
         assert engram("history", "--before", "2").out.startswith("1 ")
 
     def test_undo_takes_back_and_can_be_undone(self, engram: Driver):

@@ -80,7 +80,9 @@ def test_a_verdict_for_what_waits_itself_says_what_makes_it_count(engram: Driver
     shown = engram("conflicts").out
     said = engram("judge", "mem-0002~mem-0001", "supersedes").out
 
-    assert "engram promote mem-0002 replaces mem-0001 (with --keep both stay); engram reject mem-0002" in shown
+    assert "Decide what is held. To replace mem-0001: engram promote mem-0002\n" in shown
+    assert "To keep both: engram promote mem-0002 --keep\n" in shown
+    assert "To keep mem-0001 alone: engram reject mem-0002\n" in shown
     assert "engram judge" not in shown
     assert "mem-0002 waits for review itself" in said
     assert "Take it back: engram undo 3" in said

@@ -14,7 +14,7 @@ RelationStatus = Literal["proposed", "judged", "ignored"]
 
 def judging(pair: str) -> str:
     """How a verdict on a pair is given: the command with every word that may follow."""
-    return f"engram judge {pair} supersedes, or conflicts, compatible, scoped, related, unrelated"
+    return f"engram judge {pair} supersedes (or conflicts, compatible, scoped, related, unrelated)"
 
 
 class Relation(Record, kw_only=True):

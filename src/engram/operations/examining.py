@@ -49,7 +49,7 @@ def examine(call: Call, path: str) -> Hygiene:
     form, problems = _look_at_theirs(call, path, looking) if path else _look_at_ours(call, looking)
     found = looking.ailments()
     rows = [
-        HygieneRow(one.name, one.about, one.number, _mend(one.name, one.examples, path), one.examples)
+        HygieneRow(one.name, one.about, one.number, _mend(call, one.name, one.examples, path), one.examples)
         for one in found
     ]
     return Hygiene(
@@ -125,8 +125,11 @@ def _look_at_theirs(call: Call, path: str, looking: Examination) -> tuple[str, l
     return form.name, [*problems, *([f"and {unread - MOST_PROBLEMS:,} more"] if unread > MOST_PROBLEMS else [])]
 
 
-def _mend(ailment: str, examples: Sequence[str], path: str) -> str:
+def _mend(call: Call, ailment: str, examples: Sequence[str], path: str) -> str:
     """What to do about an ailment: the command, for the first that has it."""
     if path:
-        return f"engram import {quote(path)} takes them out" if ailment == "secrets" else ""
-    return MENDS[ailment].format(*examples[0].partition(": ")[0].split(" ~ "))
+        return f"engram import {quote(path)}" if ailment == "secrets" else ""
+    names = examples[0].partition(": ")[0].split(" ~ ")
+    if ailment == "near repeats" and call.memory(names[0]).status == "pending":
+        ailment = "repeats"  # what waits itself replaces nothing, whatever is said of it
+    return MENDS[ailment].format(*names)

@@ -167,6 +167,8 @@ def why_proposed(call: Call, relation: Relation, pair: tuple[Memory, ...]) -> st
             if any(other.tier == CURATED for other in pair if other is not one):
                 return (
                     f"{one.handle} waits for review itself, and the other is curated: a person decides about both."
+                    f" For this one: engram promote {one.handle} --confirm, and then this verdict again."
+                    f" For the other: engram forget {one.handle}"
                 )
             return f"{one.handle} waits for review itself; then it replaces the other: engram promote {one.handle}."
     named = {one.id: one.called for one in pair}

@@ -189,7 +189,7 @@ def _listing(answer: a.Listing, paper: Paper) -> Iterator[str]:
     if answer.hint:
         yield answer.hint
     if answer.next:
-        yield paper.way(f"There is more: --after {answer.next}")
+        yield paper.way(f"There is more: add --after {answer.next}")
 
 
 def _shown(answer: a.Shown, paper: Paper) -> Iterator[str]:
@@ -296,7 +296,7 @@ def _waiting(answer: a.Waiting, paper: Paper) -> Iterator[str]:
     if any(not each.memory.held_for for each in answer.candidates):
         yield paper.way("Put in force what needs nobody: engram sync --apply")
     if answer.next:
-        yield paper.way(f"There is more: --after {answer.next}")
+        yield paper.way(f"There is more: add --after {answer.next}")
 
 
 def besides_text(memory: Memory, *, attached: bool = True) -> Iterator[str]:
@@ -329,7 +329,7 @@ def _chronicle(answer: a.Chronicle, paper: Paper) -> Iterator[str]:
     if not lines:
         yield "Nothing has happened yet."
     if answer.next:
-        yield paper.way(f"There is more: --before {answer.next}")
+        yield paper.way(f"There is more: add --before {answer.next}")
 
 
 def name_in(answer: a.Chronicle, id: str) -> str:

@@ -84,7 +84,7 @@ def _insights(answer: a.Insights, paper: Paper) -> Iterator[str]:
     if answer.categories:
         yield paper.dim(counts(answer.categories))
     if answer.next:
-        yield paper.way(f"There is more: --after {answer.next}")
+        yield paper.way(f"There is more: add --after {answer.next}")
     if answer.hint:
         yield answer.hint
 

@@ -27,7 +27,7 @@ def found(answer: a.Found, paper: Paper) -> Iterator[str]:
         facts.append(f"held back: {counts(answer.held_back)}")
     yield paper.dim(" · ".join(facts))
     if answer.next:
-        yield paper.way(f"There is more: --after {answer.next}")
+        yield paper.way(f"There is more: add --after {answer.next}")
 
 
 def cited_files(answer: a.CitedFiles, paper: Paper) -> Iterator[str]:
@@ -42,7 +42,7 @@ def cited_files(answer: a.CitedFiles, paper: Paper) -> Iterator[str]:
         yield answer.hint
     yield paper.dim(f"{count(answer.looked_at, 'memory', 'memories')} looked at.")
     if answer.next:
-        yield paper.way(f"There is more: --after {answer.next}")
+        yield paper.way(f"There is more: add --after {answer.next}")
 
 
 def graph(answer: a.Graph, paper: Paper) -> Iterator[str]:

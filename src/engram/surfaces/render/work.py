@@ -63,7 +63,7 @@ def _session_list(answer: a.SessionList, paper: Paper) -> Iterator[str]:
     if answer.hint:
         yield answer.hint
     if answer.next:
-        yield paper.way(f"There is more: --after {answer.next}")
+        yield paper.way(f"There is more: add --after {answer.next}")
 
 
 def _place(session: Session) -> str:
@@ -193,20 +193,19 @@ def _what_next(answer: a.Conflicts) -> Iterator[str]:
     held = [each for each in answer.pairs if each.status == "held"]
     if held:
         waits, other = held[0].first.handle, held[0].second.handle
-        yield (
-            f"Decide what is held: engram promote {waits} replaces {other} (with --keep both stay);"
-            f" engram reject {waits}."
-        )
+        yield f"Decide what is held. To replace {other}: engram promote {waits}"
+        yield f"To keep both: engram promote {waits} --keep"
+        yield f"To keep {other} alone: engram reject {waits}"
     open_ = [each for each in answer.pairs if each.status in ("open", "proposed", "judged", "none")]
     if open_ and not answer.settled:
-        yield f"Judge one: {judging(open_[0].pair)}."
+        yield f"Judge one: {judging(open_[0].pair)}"
     aside = [each.pair for each in (*open_, *held) if each.status != "judged"]
     if aside and not answer.settled:
         yield f"Set one aside: engram conflicts --ignore {aside[0]}"
     if answer.next:
-        yield f"There is more: --after {answer.next}"
+        yield f"There is more: add --after {answer.next}"
     if answer.rest:
-        yield f"There is more to compare: --scan --after {answer.rest}"
+        yield f"There is more to compare: engram conflicts --scan --after {answer.rest}"
     if answer.batch:
         yield f"Take it back: engram undo {answer.event or answer.batch}"
 
