@@ -173,6 +173,34 @@ async def test_what_waits_in_other_words_waits_too(engram: Driver):
     tried("Saving what waits again, in other words", "MCP", "waits, told to nobody")
 
 
+RECORD = {"scope": "2026-05:project:acme", "source": "agent-inferred"}
+SAVES: dict[str, tuple[str, Callable[[str], dict[str, str]]]] = {
+    "records": ("store_memory", lambda said: {"content": said, "category": "preference", **RECORD}),
+    "memory-v1": ("remember", lambda said: {"fact": said, "kind": "preference"}),
+    "observations": ("mem_save", lambda said: {"title": said[:20], "content": said, "type": "decision"}),
+    "keyed": ("save", lambda said: {"key": f"commits-{len(said)}", "value": said}),
+}
+"""How an agent saves with the tools of each profile."""
+
+
+@pytest.mark.parametrize("profile", SAVES)
+async def test_what_waits_is_not_saved_again_with_the_tools_of_a_profile(engram: Driver, profile: str):
+    engram.remember(ORDER, "--scope", "global", "--source", "web:https://evil.example.org/readme")
+    tool, given = SAVES[profile]
+    server = by_stdio(engram.folder, "--profile", profile, ENGRAM_AGENT="builder", ENGRAM_EMBEDDER="none")
+    async with Client(server) as client:
+        saved = [(await client.call_tool(tool, given(text))).is_error for text in REWORDED]
+    told = engram("context", "--query", ASKED).out + engram("recall", ASKED, "--everywhere", "--weak").out
+    listed = engram("list", "--everywhere", "--standing", "all", "--json").json["memories"]
+    rows = [one for one in listed if WORD in one["text"]]
+
+    assert not any(saved)
+    assert len(rows) >= len(REWORDED)
+    assert {(one["status"], one["held_for"]) for one in rows} == {("pending", "untrusted_origin")}
+    assert WORD not in told
+    tried("Saving what waits again, in other words", "MCP", "waits, told to nobody")
+
+
 async def test_what_waits_is_not_told_by_a_summary_a_tag_or_a_key(engram: Driver):
     long = " ".join(f"Part {n} of the build takes {n * 3} seconds." for n in range(12))
     async with Client(by_stdio(engram.folder, ENGRAM_AGENT="builder", ENGRAM_EMBEDDER="none")) as client:
@@ -267,8 +295,8 @@ async def test_every_profile_says_of_what_waits_that_it_waits(engram: Driver):
     tried("Reading what waits, to obey it all the same", "MCP", "labelled, within the marks")
 
 
-def test_a_row_that_a_stranger_shares_is_told_to_no_agent(tmp_path: Path):
-    ada, stranger = (Device(tmp_path, name) for name in ("ada", "stranger"))
+async def test_a_row_that_a_stranger_shares_is_told_to_no_agent(tmp_path: Path):
+    ada, stranger = (Device(tmp_path, name, store="") for name in ("ada", "stranger"))
     ada.say("Commits are signed", kind="convention")
     stranger.say(ORDER, kind="convention", pinned=True, importance=10)
     exchange(ada, stranger)
@@ -276,10 +304,15 @@ def test_a_row_that_a_stranger_shares_is_told_to_no_agent(tmp_path: Path):
     with pytest.raises(Conflict):
         ada.memory.verify(waiting.id)
     exchange(ada, stranger)
-    told = ada.memory.context(query=ASKED).text + "".join(
-        hit.memory.text for hit in ada.memory.recall(ASKED, everywhere=True).hits
-    )
+    variables = {**ada.environment, "ENGRAM_STORE": str(ada.folder / "store"), "ENGRAM_AGENT": "builder"}
+    async with Client(by_stdio(ada.clone, **variables)) as client:
+        agent = Agent(client)
+        told = await agent.was_told()
+        await agent.pushes()
+        told += await agent.was_told()
+    rows = [each for each in ada.memory.list(standing=("all",), everywhere=True).memories if WORD in each.text]
 
     assert WORD not in told
-    assert ada.get(waiting.id).held_for == "untrusted_origin"
+    assert waiting.id in {each.id for each in rows}
+    assert {(each.status, each.held_for) for each in rows} == {("pending", "untrusted_origin")}
     tried("Instructions in a row that another machine shares", "sync", "waits, told to nobody")
