@@ -65,6 +65,7 @@ def test_an_edit_is_picked_up_at_the_next_open_and_becomes_an_event(folder):
     assert (last.action, last.actor) == ("edited", "file")
     assert [(e.field, e.old, e.new) for e in last.payload.edits] == [
         ("text", "We deploy on Fridays", "We deploy on zebra Mondays"),
+        ("learned_by", None, "manual"),
         ("verified_at", None, TODAY),
         ("reworded_at", None, TODAY),
     ]

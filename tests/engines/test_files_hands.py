@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+import engram
 from engines.samples import Story, change, everything, memory
 from engines.stores import open_files
 from engines.test_files_edits import HERE, by_handle, edit, opened
@@ -433,3 +434,16 @@ def test_e7_a_kill_in_the_middle_of_a_migration_is_made_up_for(tmp_path, point, 
     assert UNNAMED.encode() in everywhere(store)
     assert not [each for each in os.listdir(store) if each.endswith(".new")]
     engine.close()
+
+
+def test_what_a_person_typed_into_the_file_no_agent_rewords(tmp_path):
+    place = f"files:{tmp_path / 'store'}"
+    with engram.open(place, agent="codex") as agent:
+        agent.remember("The backup runs at 2 am", key="backup")
+    registry = tmp_path / "store" / "memory.md"
+    registry.write_text(registry.read_text().replace("runs at 2 am", "runs at 3 am", 1))
+    with engram.open(place, agent="codex") as agent:
+        said = agent.remember("The backup runs at 4 am", key="backup")
+        (kept,) = agent.recall("backup").hits
+
+    assert (said.outcome, kept.memory.text) == ("proposed", "The backup runs at 3 am")

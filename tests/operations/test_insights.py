@@ -76,7 +76,7 @@ def test_memories_are_found_by_the_same_words_that_find_no_insight(memory: Engra
 
 def test_asking_memories_for_the_kind_by_name_is_refused(memory: Engram):
     for ask in (lambda: memory.recall("zebra", kind=["insight"]), lambda: memory.list(kind=["insight"])):
-        with pytest.raises(Invalid, match="its own list"):
+        with pytest.raises(Invalid, match="list of its own"):
             ask()
 
 

@@ -159,7 +159,31 @@ def test_why_it_waits_and_that_it_stands_apart_is_not_for_a_hand_to_say():
     waits = memory(status="pending", held_for="conflict", apart=True)
     said = replace(waits, text="In other words", held_for="", apart=False)
 
-    assert HANDS.changed(waits, said, NOW) == replace(waits, text="In other words", reworded_at=NOW)
+    after = HANDS.changed(waits, said, NOW)
+    assert (after.text, after.status, after.held_for, after.apart) == (
+        "In other words",
+        "pending",
+        "conflict",
+        True,
+    )
+
+
+def test_other_words_typed_with_an_editor_are_a_persons_word():
+    known = memory(source="tool:remember", learned_by="remember", origin="inferred", confidence=0.6)
+    said = HANDS.changed(known, replace(known, text="In other words"), NOW)
+
+    assert (said.source, said.learned_by, said.origin, said.confidence) == ("manual", "manual", "said", 1.0)
+
+
+def test_a_hand_may_say_whose_word_it_is_and_says_nothing_of_it_by_a_tag():
+    known = memory(source="tool:remember", learned_by="remember", confidence=0.6)
+    said = HANDS.changed(
+        known, replace(known, text="In other words", source="web:example.org", confidence=0.3), NOW
+    )
+    tagged = HANDS.changed(known, replace(known, tags=("a",)), NOW)
+
+    assert (said.source, said.confidence) == ("web:example.org", 0.3)
+    assert (tagged.source, tagged.confidence) == ("tool:remember", 0.6)
 
 
 def test_what_was_refused_by_hand_is_approved_by_nobody():

@@ -13,6 +13,7 @@ from engram.model.memory import CURATED, HeldFor, Memory
 from engram.model.record import replace
 from engram.model.scope import GLOBAL
 from engram.rules.changes import WORDS, Step, claims_of, compose, other_words
+from engram.rules.likeness import same
 from engram.rules.proposals import Policy, scrubbed
 from engram.rules.redact import redact
 
@@ -21,6 +22,9 @@ PERSON = "manual"
 
 DEFAULT_KIND, CERTAIN = "fact", 1.0
 """What a person's new item is where it does not say: as if they had said it to `remember`."""
+
+VOICE = {"origin": "said", "source": PERSON, "learned_by": "manual", "confidence": CERTAIN}
+"""Whose word a text is that was typed with an editor, where the hand does not say that itself."""
 
 
 class Hands(NamedTuple):
@@ -63,9 +67,12 @@ class Hands(NamedTuple):
     def changed(before: Memory, after: Memory, now: datetime) -> Memory:
         """What was put in force is approved and seen today, and held for nothing any more.
 
-        Other words are as old as the edit, and seen today by whoever wrote them.
+        Other words are the person's own, as old as the edit, and seen today by whoever wrote them.
         """
         after = replace(after, apart=before.apart)
+        if not same(before.text, after.text):
+            unsaid = {name: VOICE[name] for name in VOICE if getattr(before, name) == getattr(after, name)}
+            after = replace(after, **unsaid)
         seen = now if after.verified_at == before.verified_at else after.verified_at
         if words := other_words(before, {name: getattr(after, name) for name in WORDS}, now):
             after = replace(after, **words | ({"verified_at": seen} if after.status == "promoted" else {}))
