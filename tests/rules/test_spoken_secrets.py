@@ -50,6 +50,11 @@ TOLD = [
     ("API_KEY 9f8e7d6c5b4a", "9f8e7d6c5b4a"),
     ("the worker reads GITHUB_TOKEN q8w7e6r5t4z3 at its start", "q8w7e6r5t4z3"),
     ("login with bob / hunter2", "hunter2"),
+    ("user bob pass tr0ub4dor&3", "tr0ub4dor&3"),
+    ("username bob@example.com, pass tr0ub4dor&3, then go on", "tr0ub4dor&3"),
+    ("set MY_TOKEN to p8ix4ea4q9om4894zjoj7yaekctbr4", "p8ix4ea4q9om4894zjoj7yaekctbr4"),
+    ("DB_PASSWORD is now hunter2", "hunter2"),
+    ("my api key is sk-live-abcdefghijklmnop1234567890abcd", "sk-live-abcdefghijklmnop1234567890abcd"),
     ("Log in with bob@example.com / hunter2, then open the board", "hunter2"),
     ("(credentials are admin / Passw0rd!)", "Passw0rd!"),
     ("login as admin / Passw0rd1", "Passw0rd1"),
@@ -57,6 +62,11 @@ TOLD = [
 ]
 
 NOT_TOLD = [
+    "user roles pass through gateway-2 first",
+    "login tests pass on Python3.11",
+    "MY_TOKEN is required in CI, set MAX_TOKEN to 8192",
+    "set MY_TOKEN to the value in the vault, and API_TOKEN to $TOKEN",
+    "the sk-test-environment-for-our-suite folder",
     "the password is stored in vault",
     "the password is stored in Vault under secret/db2",
     "the password is in 1Password",

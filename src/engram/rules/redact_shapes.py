@@ -99,6 +99,9 @@ TOKENS = (
     Shape("anthropic-key", ("sk-ant-",), _L + r"sk-ant-[A-Za-z0-9_-]{16,}"),
     Shape("openrouter-key", ("sk-or-",), _L + r"sk-or-v1-[0-9a-f]{40,}"),
     Shape("openai-key", ("sk-",), _L + r"sk-[A-Za-z0-9_-]{20,}", is_not_kebab),
+    Shape(
+        "stripe-key", ("k-live-", "k-test-"), _L + r"[rs]k-(?:live|test)-(?=[a-z]{0,32}[0-9])[A-Za-z0-9]{16,}" + _R
+    ),
     Shape("openai-key", ("sk-",), _L + r"c?sk-(?=[a-z]{0,30}[0-9][a-z]{0,30}[0-9])[a-z0-9]{32,}" + _R),
     Shape("elevenlabs-key", ("sk_",), _L + r"sk_[0-9a-f]{48}" + _R),
     Shape("langsmith-key", ("lsv2_",), _L + r"lsv2_(?:pt|sk)_[0-9a-f]{32}_[0-9a-f]{10}"),
@@ -274,6 +277,8 @@ _ENV_NAME = (
     r"(?<!PRIMARY_)(?<!FOREIGN_)(?<!PARTITION_)(?<!SORT_)(?<!HOST_)(?<!GPG_)(?<!IDEMPOTENCY_)"
 )
 
+_SET = r"(?:[ ](?:is|was|to)(?: now)?:?[ ]|[ ]{1,3})"  # behind such a name: "MY_TOKEN is …", "set MY_TOKEN to …"
+
 # Anchors of shapes that need neither `=` nor `:` in the text.
 SPOKEN = (
     *(
@@ -292,7 +297,7 @@ SPOKEN = (
     ),
     *("password ", "passwort ", "passphrase ", "passcode ", "kennwort ", "contraseña ", "pw ", "secret ", "pin "),
     *("--", "<pass", " key ", " token ", "0x", "_passwd ", "_pwd ", "_pass ", "_token ", "_key "),
-    *("login ", "log in ", "sign in ", "credentials ", "creds "),
+    *("login ", "log in ", "sign in ", "credentials ", "creds ", " pass "),
 )
 _SAID_ANCHORS = ("password", "passwort", "passphrase", "passcode", "kennwort", "contraseña")
 # A private key of a chain, in the clause that calls it one. Public keys, hashes and transactions are as long, and
@@ -404,14 +409,14 @@ CONTEXTS = (
     Shape(
         "password",
         ("_password ", "_passwd ", "_pass ", "_pwd "),
-        rf"(?-i:{_ENV_NAME}(?:PASSWORD|PASSWD|PASS|PWD))[ ]{{1,3}}" + _VALUE,
+        rf"(?-i:{_ENV_NAME}(?:PASSWORD|PASSWD|PASS|PWD))" + _SET + _VALUE,
         is_told_password,
         _END,
     ),
     Shape(
         "credential",
         ("_secret ", "_token ", "_key "),
-        rf"(?-i:{_ENV_NAME}(?:SECRET|TOKEN|KEY))[ ]{{1,3}}" + _VALUE,
+        rf"(?-i:{_ENV_NAME}(?:SECRET|TOKEN|KEY))" + _SET + _VALUE,
         is_credential,
     ),
     Shape(
@@ -426,6 +431,13 @@ CONTEXTS = (
         is_told_password,
         _END,
         "/",
+    ),
+    Shape(
+        "password",
+        (" pass ", " password "),
+        _L + r"(?:user(?:name)?|login)[ ][\w.@+-]{1,64},?[ ]pass(?:word)?[ ]" + _VALUE + _CLAUSE_ENDS,
+        is_told_password,
+        _END,
     ),
     Shape("password", _SAID_ANCHORS, _OF_ONES_OWN + _SAID + r"([a-z]{4,64})" + _CLAUSE_ENDS, is_secret_word),
     Shape(
