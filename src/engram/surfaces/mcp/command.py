@@ -35,6 +35,8 @@ def run(words: list[str], *, json: bool = False) -> int:
       engram mcp --tools agent
     """  # noqa: D415 - it is the command's help
     del json
+    for name in listed(valued("mcp", words, TAKEN)["--profile"]):
+        require_profile(name)  # before half a second of imports
     gc.disable()  # half a second of imports leaves nothing to collect, and looking takes a tenth of the start
     from mcp.server.stdio import stdio_server  # noqa: PLC0415 - beside the server itself
 
@@ -66,7 +68,7 @@ def read(words: list[str]) -> tuple[list[Profile], str, str]:
     """
     from engram.surfaces.mcp.tools import SHOWN  # noqa: PLC0415 - beside the server itself
 
-    said = valued("mcp", words, ("--profile", "--tools", "--project", "--store"))
+    said = valued("mcp", words, TAKEN)
     tools = listed(said["--tools"])
     names = listed(said["--profile"])
     if tools and not names:
@@ -108,10 +110,20 @@ def profile(name: str) -> Profile:
 
     if name == "native":
         return native()
-    if name not in PROFILES:
-        raise Invalid(f"There is no profile {name!r}.", "Use one of: native, " + ", ".join(PROFILES) + ".")
+    require_profile(name)
     found: Profile = import_module(f"engram.interop.{name.replace('-', '_')}").PROFILE
     return found
 
 
+def require_profile(name: str) -> None:
+    """There must be a profile of this name.
+
+    Raises:
+        Invalid: when there is none.
+    """
+    if name not in ("native", *PROFILES):
+        raise Invalid(f"There is no profile {name!r}.", "Use one of: native, " + ", ".join(PROFILES) + ".")
+
+
+TAKEN = ("--profile", "--tools", "--project", "--store")
 PROFILES = ("observations", "records", "memory-v1", "keyed")
