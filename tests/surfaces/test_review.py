@@ -393,6 +393,9 @@ def test_help_and_a_wrong_key_show_the_keys(memory: Engram, key: str):
 
     told = "a approve · e edit, then approve · x reject · m merge · s skip · q quit · ? help (each with Enter)"
     assert told in person.shown
+    assert [line for line in person.shown if "no key" in line] == [f"There is no key {key!r}."] * (
+        key not in ("?", "")
+    )
     assert standing(memory, "mem-0001") == "pending"
 
 

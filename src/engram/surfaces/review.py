@@ -140,6 +140,8 @@ class _Walk:
                 if key == "u" and self._undo():
                     return True
                 if act is None:
+                    if said and key not in KEYS:
+                        self._say(f"There is no key {said!r}.")
                     told = " · ".join(f"{each} {KEYS[each]}" for each in offered)
                     self._say("Nothing was decided yet." if key == "u" else f"{told} (each with Enter)")
                 elif event := act(candidate.memory):
