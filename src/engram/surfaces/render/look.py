@@ -79,7 +79,7 @@ def trends(answer: a.Trends, paper: Paper) -> Iterator[str]:
     told = ", ".join(f"{name} {value:.1f} ms" for name, value in answer.latency.items())
     yield f"  recalls      {told or 'none were counted on this machine'}"
     yield f"  never used   {count(answer.unused, 'memory', 'memories')} older than a month"
-    yield f"  said twice   {answer.repeated}"
+    yield f"  said twice   {answer.repeated}, in different places"
     for name, at in answer.done.items():
         yield f"  last {name:<7} {moment(at)}"
 
