@@ -251,6 +251,22 @@ class TestMemories:
         assert "Take it back" not in done.out
         assert len(engram("history").out.splitlines()) == 1
 
+    def test_what_was_rejected_or_forgotten_shows_why(self, engram: Driver):
+        engram.remember("My legal name is Alex", "--kind", "identity")
+        engram("reject", "mem-0001", "--reason", "not true")
+        engram.remember(DEPLOY)
+        engram("forget", "mem-0002", "--reason", "no longer so")
+
+        assert "not true" in engram("get", "mem-0001").out
+        assert engram("get", "mem-0002", "--json").json["reasons"].popitem()[1] == "no longer so"
+
+    def test_a_commit_cited_like_a_file_is_told_how_it_is_cited(self, engram: Driver):
+        (engram.folder / "api").mkdir()
+        subprocess.run(["git", "init", "-q"], cwd=engram.folder / "api", check=True)
+        os.chdir(engram.folder / "api")
+
+        assert "commit:SHA" in engram("remember", DEPLOY, "--cite", "HEAD").err
+
     def test_a_curated_memory_waits_and_says_what_to_do(self, engram: Driver):
         done = engram("remember", "My legal name is Alex", "--kind", "identity")
 

@@ -95,7 +95,8 @@ class Desk:
         if content is None:
             _refuse_unread(ref, path)
             raise Invalid(
-                f"There is no file {ref} in this repository.", "Give the path from the root or from here."
+                f"There is no file {ref} in this repository.",
+                "Give the path from the root or from here; a commit is cited as commit:SHA.",
             )
         if content.text is None:
             raise Invalid(f"{ref} is binary: there are no lines to cite.", "Cite a text file, or a commit.")

@@ -11,7 +11,7 @@ from engram.model.filter import Filter
 from engram.model.limits import LIMITS, MOST_TAGS, check_choice, check_text, composed
 from engram.model.memory import CURATED, STANDINGS, Memory, Standing, standing
 from engram.operations import parameters as p
-from engram.operations.base import MOST_KINDS, Call, each, no_longer_there, operation, require_between
+from engram.operations.base import MOST_KINDS, Call, each, newest, no_longer_there, operation, require_between
 from engram.operations.bearing import (
     known,
     memories_by_id,
@@ -224,7 +224,15 @@ def get(call: Call, memory: p.Refs, *, around: p.Around = 0, diffs: p.WithDiffs 
         evidence=rows,
         marks=marks(call, memories),
         handles=handles,
+        reasons={one.id: reason for one in memories if (reason := _put_away_for(call, one))},
     )
+
+
+def _put_away_for(call: Call, memory: Memory) -> str:
+    """Why a memory was rejected or forgotten, in the words of whoever did; "" where nobody said."""
+    act = "reject" if memory.status == "rejected" else "forget" if memory.forgotten_at is not None else ""
+    done = next((one for one in newest(call, memory.id) if one.action == act), None) if act else None
+    return str((done.payload.note or {}).get("reason", "")) if done and done.payload else ""
 
 
 @operation(

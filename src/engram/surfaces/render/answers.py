@@ -196,7 +196,7 @@ def _shown(answer: a.Shown, paper: Paper) -> Iterator[str]:
     for number, memory in enumerate(answer.memories):
         if number:
             yield ""
-        yield from _full(memory, answer.at, paper, answer.handles)
+        yield from _full(memory, answer.at, paper, answer.handles, answer.reasons.get(memory.id, ""))
         if answer.evidence:
             yield from work.verdicts(answer.evidence[number], paper, every=True)
         if told := answer.marks.get(memory.id):
@@ -206,7 +206,7 @@ def _shown(answer: a.Shown, paper: Paper) -> Iterator[str]:
         yield from work.timeline(line, paper)
 
 
-def _full(memory: Memory, at: datetime, paper: Paper, handles: Mapping[str, str]) -> Iterator[str]:
+def _full(memory: Memory, at: datetime, paper: Paper, handles: Mapping[str, str], why: str) -> Iterator[str]:
     stands = paper.standing(memory, at)
     shown = paper.good(stands) if stands == "live" else paper.warn(stands)
     yield f"{paper.bold(memory.handle)}  {shown}  {paper.dim(f'{memory.kind} · {memory.scope} · {memory.id}')}"
@@ -218,6 +218,7 @@ def _full(memory: Memory, at: datetime, paper: Paper, handles: Mapping[str, str]
         "amends": handles.get(memory.amends, memory.amends),
         "held": HELD[memory.held_for] if stands in ("pending", "staged") else "",
         "branch": plain(memory.branch.rpartition("#")[2]),
+        "why": cut(why, USUAL),
         "origin": f"{memory.origin}, {memory.source}, learned by {memory.learned_by}",
         "confidence": f"{memory.effective_confidence(at):.2f} now, {memory.confidence:.2f} when learned",
         "owner": f"{memory.owner or 'local'}, {memory.visibility}",
