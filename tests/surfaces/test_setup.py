@@ -287,6 +287,22 @@ def test_a_name_that_is_taken_is_left_alone(setup: Driver):
     assert "another-engram" in file.read_text()
 
 
+def test_a_home_that_takes_nothing_is_said_without_a_word_of_memories(
+    setup: Driver, monkeypatch: pytest.MonkeyPatch
+):
+    home = setup.folder / "other"
+    (home / ".claude").mkdir(parents=True)
+    (home / ".local").touch()
+    for name in ("XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(home))
+    done = setup("setup", "claude-code", "--yes")
+
+    assert done.code == 7
+    assert "cannot be used" in done.err
+    assert "history" not in done.err
+
+
 def test_a_read_only_file_is_left_alone(setup: Driver):
     furnish(setup.folder, "claude-code")
     (setup.folder / ".claude" / "CLAUDE.md").chmod(0o444)

@@ -63,7 +63,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except OSError as error:
-        _complain(_no_more_files() if is_out_of_files(error) else _refused(error), screen)
+        _complain(_no_more_files() if is_out_of_files(error) else _refused(error, words[:1]), screen)
         return Unavailable.exit_code
     except KeyboardInterrupt as stopped:  # with what is kept of a long work, and how to go on
         print(" ".join(["\nStopped.", *stopped.args[:1]]), *stopped.args[1:], sep="\n  ", file=sys.stderr)
@@ -94,13 +94,14 @@ def _telling() -> Iterator[None]:
         raise Unavailable(f"The answer could not be written: {error.strerror}.", "See engram history.") from None
 
 
-def _refused(error: OSError) -> Unavailable:
-    """What the system refused on the way, where nothing more is known of it."""
+def _refused(error: OSError, command: list[str]) -> Unavailable:
+    """What the system refused on the way, where nothing more is known of it: history tells of memories alone."""
     where = f"{os.fsdecode(error.filename)} cannot be used: " if isinstance(error.filename, str | bytes) else ""
     why = error.strerror or str(error)
+    kept = "; engram history tells what was kept"
     return Unavailable(
         f"{where}{why}.",
-        "Fix the permissions or the disk, then try again; engram history tells what was kept.",
+        f"Fix the permissions or the disk, then try again{'' if command and command[0] in EXTRA else kept}.",
     )
 
 
