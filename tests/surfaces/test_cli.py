@@ -251,6 +251,11 @@ class TestMemories:
         assert "Take it back" not in done.out
         assert len(engram("history").out.splitlines()) == 1
 
+    def test_history_of_a_long_text_is_a_line_like_that_of_a_list(self, engram: Driver):
+        engram.remember("We deploy on Fridays. " * 90)
+
+        assert max(map(len, engram("history").out.splitlines())) <= WIDEST_ROW
+
     def test_what_was_rejected_or_forgotten_shows_why(self, engram: Driver):
         engram.remember("My legal name is Alex", "--kind", "identity")
         engram("reject", "mem-0001", "--reason", "not true")

@@ -326,7 +326,7 @@ def _chronicle(answer: a.Chronicle, paper: Paper) -> Iterator[str]:
             who = f"{who} on {device}"
         did = told(event) or next((answer.about[id] for id in event.subjects if id in answer.about), "")
         lines.append([str(event.seq), ago(event.at, answer.at), who, what, ", ".join(names), did])
-    yield from table(lines, paper)
+    yield from table(lines, paper, last=min(paper.width, WIDEST_ROW))
     if not lines:
         yield "Nothing has happened yet."
     if answer.next:
@@ -374,7 +374,10 @@ def _value(value: Any) -> Any:  # noqa: ANN401 - any value of a field
     """The value of a field as history tells it: a list by what is in it, and what is not there as nothing."""
     if isinstance(value, list | tuple):
         return (
-            ", ".join(_citation(Citation(**one)) if isinstance(one, dict) else str(one) for one in value) or "none"
+            ", ".join(
+                _citation(Citation(**{**one, "pin": ""})) if isinstance(one, dict) else str(one) for one in value
+            )
+            or "none"
         )
     return "none" if value in (None, "") else value
 
