@@ -11,6 +11,7 @@ from engram.model.scope import Scope
 from engram.rules import lifecycle
 from engram.rules.changes import Step
 from engram.rules.relations import pair_id
+from engram.service import Engram
 from rules.world import AGENT, CHECKER, PERSON, START, World, memory, request
 
 
@@ -150,6 +151,11 @@ def test_promoting_a_proposal_gives_its_content_to_what_it_amends(world):
     assert [one.text for one in world.person.list().memories] == ["My name is Alexandra"]
 
 
+def another_agent(world) -> Engram:
+    """Who proposes beside the first: an agent that proposes twice has one proposal."""
+    return world.as_(AGENT._replace(agent="claude"))
+
+
 @pytest.mark.parametrize("order", [(0, 1), (1, 0)])
 def test_two_proposals_that_add_to_one_list_leave_what_both_added(world, order):
     live = world.person.remember(
@@ -158,7 +164,7 @@ def test_two_proposals_that_add_to_one_list_leave_what_both_added(world, order):
     cited = ["url:https://a.example", "url:https://b.example"]
     asked = [
         world.agent.revise(live.id, tag=["me", "old", "home"], cite=cited).memory,
-        world.agent.revise(live.id, tag=["me", "work"]).memory,
+        another_agent(world).revise(live.id, tag=["me", "work"]).memory,
     ]
     for one in order:
         world.person.promote(asked[one].id, confirm=True)
@@ -170,7 +176,7 @@ def test_two_proposals_that_add_to_one_list_leave_what_both_added(world, order):
 def test_a_proposal_that_waits_shows_the_lists_as_its_approval_would_leave_them(world):
     live = world.person.remember("My name is Alex", kind="identity", tag=["me"], confirm=True).memory
     first = world.agent.revise(live.id, tag=["me", "home"]).memory
-    second = world.agent.revise(live.id, tag=["me", "work"]).memory
+    second = another_agent(world).revise(live.id, tag=["me", "work"]).memory
     world.person.promote(first.id, confirm=True)
     (waits,) = world.person.review().candidates
     assert (waits.memory.id, waits.memory.tags) == (second.id, ("me", "home", "work"))
@@ -178,7 +184,11 @@ def test_a_proposal_that_waits_shows_the_lists_as_its_approval_would_leave_them(
 
 def test_of_two_proposals_about_one_citation_the_one_approved_last_counts(world):
     live = world.person.remember("My name is Alex", kind="identity", confirm=True).memory
-    asked = [world.agent.revise(live.id, cite=[Citation("file", "a.py", pin=pin)]).memory for pin in ("1", "2")]
+    agents = [world.agent, another_agent(world)]
+    asked = [
+        agent.revise(live.id, cite=[Citation("file", "a.py", pin=str(pin))]).memory
+        for pin, agent in enumerate(agents, 1)
+    ]
     for one in asked:
         world.person.promote(one.id, confirm=True)
     assert [(one.ref, one.pin) for one in world.now(live.id).citations] == [("a.py", "2")]
