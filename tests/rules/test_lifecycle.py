@@ -153,7 +153,7 @@ def test_promoting_a_proposal_gives_its_content_to_what_it_amends(world):
 
 def another_agent(world) -> Engram:
     """Who proposes beside the first: an agent that proposes twice has one proposal."""
-    return world.as_(AGENT._replace(agent="claude"))
+    return world.as_(AGENT._replace(actor="kim@example.org"))
 
 
 @pytest.mark.parametrize("order", [(0, 1), (1, 0)])
