@@ -145,9 +145,10 @@ def test_an_import_that_the_disk_ends_says_what_is_there_and_goes_on_with_room(t
     tell("an import that a full disk ends: told what is kept, and the same import goes on", engine, 1)
 
 
-def test_a_backup_that_the_disk_ends_leaves_nothing_behind_and_is_made_with_room(tmp_path):
-    place = place_of("files", tmp_path)
-    with small_disk(200_000) as disk, opened(place, tmp_path) as memory:
+@pytest.mark.parametrize(("engine", "size"), [("files", 200_000), ("sqlite", 2_000_000)])
+def test_a_backup_that_the_disk_ends_leaves_nothing_behind_and_is_made_with_room(tmp_path, engine, size):
+    place = place_of(engine, tmp_path)
+    with small_disk(size) as disk, opened(place, tmp_path) as memory:
         kept = {memory.remember(f"Note {n} of the quiet house").memory.text for n in range(5)}
         fill(disk, "bytes")
         os.truncate(disk / "ballast", (disk / "ballast").stat().st_size - 20_000)  # it begins, and comes not far
@@ -157,7 +158,7 @@ def test_a_backup_that_the_disk_ends_leaves_nothing_behind_and_is_made_with_room
         (disk / "ballast").unlink()
         assert memory.backup_verify(memory.backup_create(f"{disk}/kept.zip").path).healthy
     assert_holding(place, tmp_path, kept)
-    tell("a disk that is full during a backup: refused, nothing left of it, and made with room", "files", 1)
+    tell("a disk that is full during a backup: refused, nothing left of it, and made with room", engine, 1)
 
 
 def test_a_migration_that_the_disk_ends_is_refused_and_done_with_room(tmp_path):

@@ -42,9 +42,11 @@ def copy(path: StrPath, folder: str, progress: Progress) -> Mapping[str, int]:
             while not step.done:
                 step.step(PAGES)
                 progress(step.page_count - step.remaining, step.page_count, "copying")
-        if book := Book.kept(copied):
-            book._replace(home=NOWHERE).write(copied)
-        return counts(copied)
+        with mapped(target):
+            copied.execute("PRAGMA locking_mode = EXCLUSIVE")  # nobody else has it: no room for a -shm is needed
+            if book := Book.kept(copied):
+                book._replace(home=NOWHERE).write(copied)
+            return counts(copied)
 
 
 def counts(db: apsw.Connection) -> dict[str, int]:
