@@ -6,6 +6,7 @@ import uuid
 from collections.abc import Iterator
 from contextlib import ExitStack
 from typing import Any, NamedTuple
+from urllib.parse import unquote
 
 import pytest
 
@@ -393,6 +394,38 @@ def test_no_name_and_no_filter_reaches_what_is_anothers(matrix: Matrix, caller: 
         assert not told, (path, told)
         assert reply.status != 200 or not said_itself or not matrix.told_whole(reply, said_itself), path
         tried("Another's row by id form, cursor, scope, filter, event or injection", "HTTP", "not told")
+
+
+@pytest.mark.parametrize("caller", ["dan", "eve", "dan's builder", "robot"])
+def test_no_name_and_no_filter_reaches_what_is_anothers_over_mcp(matrix: Matrix, caller: str):
+    wire = matrix.wires[caller]
+    hidden = {row for row, letter in letters(caller).items() if letter == ABSENT}
+    page = matrix.wires["ada"].tool("list", {"standing": ["all"], "limit": 3}).body["structuredContent"]
+    shown = matrix.wires["ada"].ask("GET", f"/v1/memories/{matrix.ids['private']}").body["memories"][0]
+    assert matrix.wires["ada"].tool("get", {"memory": shown["handle"], "around": 3}).status == 200
+    named = [unquote(name) for name in forms(shown["id"], shown["handle"])]
+    asked: list[tuple[str, dict[str, Any]]] = [
+        *(("get", {"memory": name, "around": 3}) for name in named),
+        *(("forget", {"memory": name}) for name in named[:3]),
+        *(("relate", {"memory": name, "other": NOBODYS, "kind": "related"}) for name in named[:3]),
+        ("list", {"after": page["next"], "standing": ["all"], "limit": 50}),
+        *(("list", {"standing": [one], "limit": 50}) for one in ("pending", "forgotten", "rejected", "all")),
+        *(("list", {"standing": ["all"], "scope": one}) for one in SCOPES),
+        *(("recall", {"question": "quokka", "limit": 50, "scope": one}) for one in SCOPES),
+        *(("recall", {"question": row.word, "everywhere": True, "weak": True}) for row in ROWS.values()),
+        ("context", {"query": "quokka", "scope": "project:api"}),
+    ]
+    for tool, said in asked:
+        reply, words = wire.tool(tool, said), " ".join(map(str, said.values()))
+        said_itself = {row for row in hidden if ROWS[row].word in words or matrix.ids[row] in words}
+        assert reply.status in ((200, 404, 409, 422) if said.keys() & {"memory", "scope"} else (200,)), (
+            said,
+            reply,
+        )
+        told = matrix.words_in(reply) & hidden - said_itself - {"shared agent"}
+        assert not told, (tool, said, told)
+        assert reply.status != 200 or not said_itself or not matrix.told_whole(reply, said_itself), (tool, said)
+        tried("Another's row by id form, cursor, scope, filter, event or injection", "MCP", "not told")
 
 
 SCOPES = (
