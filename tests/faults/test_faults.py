@@ -8,6 +8,7 @@ import subprocess
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from itertools import product
 from pathlib import Path
 
 import apsw
@@ -17,6 +18,7 @@ import pytest
 from engines.samples import Story, everything
 from engines.stores import open_any, wrong
 from engines.test_read_only import only_reading
+from engram.engines.files.beside import audited
 from engram.errors import EngramError, Unavailable
 from faults.clusters import open_folder
 from faults.harness import (
@@ -104,10 +106,7 @@ def test_damage_is_named_never_taken_for_an_empty_store_and_what_is_left_is_resc
         shutil.rmtree(folder / "cache", ignore_errors=True)
         place = place_of(engine, folder)
         names = ["engram.db"] if engine == "sqlite" else ["store/memory.md", "store/events.jsonl"]
-        path = folder / "home" / dice.choice(names)
-        content = bytearray(path.read_bytes())
-        damage(content, dice)
-        path.write_bytes(content)
+        content = hurt(folder / "home" / dice.choice(names), damage, dice)
         assert_named_or_harmless(place, folder, TEXTS)
         with opened(place, folder, apart=True) as memory:
             memory.rescue(str(folder / "rescued.jsonl"))
@@ -116,8 +115,94 @@ def test_damage_is_named_never_taken_for_an_empty_store_and_what_is_left_is_resc
             left = texts(other)
             assert len(left) <= len(TEXTS) + 3  # a flipped bit may make another text of a memory's
             assert damage is not flipped or len(left & TEXTS) >= len(TEXTS) - 6  # three bits hurt few of them
+            if damage is not flipped and engine == "files":
+                assert left == TEXTS  # the other file has them all
+            elif damage is not flipped:
+                standing = {text for text in TEXTS if text.encode() in content}
+                assert len(left & standing) >= len(standing) - 1  # the cut may go through one of them
     told = {"flipped": "bits flipped", "cut": "the tail cut off", "emptied": "a file of no length"}
     tell(f"{told[damage.__name__]}: named by an error or `doctor`, the rest rescued", engine, tries, damaged=True)
+
+
+def hurt(path: Path, damage: Damage, dice: random.Random) -> bytes:
+    """Damage a file; answers with what is in it then."""
+    damage(content := bytearray(path.read_bytes()), dice)
+    path.write_bytes(content)
+    return bytes(content)
+
+
+@pytest.mark.parametrize("share", [0.5, 0.7, 0.9, 0.99])
+def test_a_sqlite_file_that_is_cut_gives_up_what_stands_in_its_pages_however_long_the_texts_are(tmp_path, share):
+    """A text longer than a page lies in several, and only SQLite itself can follow it: the raw bytes cannot."""
+    place, wanted = place_of("sqlite", tmp_path), [f"Fact {n} of the quiet house" for n in range(60)]
+    wanted[1::2] = [" ".join([f"{text}, line {line}" for line in range(200)]) for text in wanted[1::2]]
+    with opened(place, tmp_path) as memory:
+        for text in wanted:
+            memory.remember(text)
+    content = Path(place).read_bytes()
+    Path(place).write_bytes(content[: int(len(content) * share)])
+    assert_named_or_harmless(place, tmp_path, set(wanted))
+    saved = rescued_texts(place, tmp_path)
+    assert saved <= set(wanted)
+    assert len(saved) >= len(wanted) * (share - 0.1)
+    tell("the tail cut off: named by an error or `doctor`, the rest rescued", "sqlite", 1, damaged=True)
+
+
+BESIDE = ("queue", "queue/_done", "audit.jsonl", "memory-log.md")
+"""What plain files keep beside the text and history: all of it follows from these."""
+
+
+@pytest.mark.parametrize("damage", [flipped, cut, emptied])
+def test_a_queue_a_trail_or_a_log_that_is_damaged_is_named_or_mended_and_nothing_is_lost(tmp_path, damage):
+    whole, dice, tries = tmp_path / "whole", random.Random(damage.__name__), TIMES
+    wanted = {f"Fact {n} of the quiet house" for n in range(6)} | {f"Page {n} says so" for n in range(4)}
+    with opened(place_of("files", whole), whole) as memory:
+        for text in sorted(wanted):
+            memory.remember(text, source="https://a.page/of" if text.startswith("Page") else "")
+        memory.promote("mem-0007")
+        memory.reject("mem-0008")
+    for name, n in product(BESIDE, range(tries)):
+        folder = tmp_path / name / f"{n}"
+        shutil.copytree(whole, folder)
+        place, path = place_of("files", folder), folder / "home" / "store" / name
+        path = dice.choice(sorted(path.glob("*.json"))) if path.is_dir() else path
+        events = audited(path.read_bytes())
+        hurt(path, damage, dice)
+
+        assert rescued_texts(place, folder) == wanted
+        left = troubles(place, folder, wanted)
+        assert left == [] or damage is flipped
+        assert all(each.startswith(path.name) for each in left)
+        assert is_readable(path) or left
+        assert audited(path.read_bytes()) >= events
+        if name == "memory-log.md" and left:  # it may be another program's: that is for a person
+            path.unlink()
+            assert troubles(place, folder, wanted) == []
+            assert is_readable(path)
+    tell("queue, trail or log of plain files damaged: named or mended", "files", len(BESIDE) * tries)
+
+
+def troubles(place: str, folder: Path, wanted: set[str]) -> list[str]:
+    """What is wrong with a store after its repair, which holds these texts wherever it can be opened."""
+    try:
+        with opened(place, folder, lenient=True) as memory:
+            assert texts(memory) == wanted
+            memory.doctor(fix=True)
+            assert texts(memory) == wanted
+            return [each.message for each in memory.doctor().findings if each.severity != "note"]
+    except EngramError as error:
+        return [error.message]
+
+
+def is_readable(path: Path) -> bool:
+    """Whether a file still is text, and each of its records is JSON: what it says may be another thing."""
+    content = path.read_bytes()
+    try:
+        for each in {".json": [content], ".jsonl": content.splitlines()}.get(path.suffix, ()):
+            json.loads(each)
+        return bool(content.decode())
+    except ValueError:
+        return False
 
 
 def assert_named_or_harmless(place: str, folder: Path, wanted: set[str]) -> None:
@@ -187,6 +272,34 @@ def test_a_log_of_sqlite_that_was_deleted_takes_no_more_than_it_held_and_leaves_
             assert memory.doctor().healthy
             known = texts(memory)
     tell("the `-wal` deleted after a kill: what was in the file itself is whole", "sqlite", tries, damaged=True)
+
+
+@pytest.mark.parametrize("damage", [flipped, cut, emptied])
+def test_a_log_of_sqlite_that_was_damaged_takes_no_more_than_it_held_and_the_rest_is_rescued(tmp_path, damage):
+    place, tries, known, dice = place_of("sqlite", tmp_path), TIMES, set[str](), random.Random(damage.__name__)
+    for n in range(tries):
+        process = work(place, tmp_path, "write", f"writer{n}")
+        assert process.stdout is not None
+        known |= {process.stdout.readline().strip() for _ in range(5)}
+        assert emptied_log(place) == (0, 0, 0)
+        acked, log = set(known), Path(f"{place}-wal")
+        while log.stat().st_size < 100_000:  # a few writes are in it, and not in the file
+            acked.add(process.stdout.readline().strip())
+        process.kill()
+        acked |= set(process.stdout.read().splitlines())
+        hurt(log, damage, dice)
+        saved = rescued_texts(place, tmp_path)
+        with opened(place, tmp_path) as memory:
+            found = texts(memory)
+            assert known <= found <= saved
+            assert len(found - acked) <= 1  # the last one may be kept, and not be acknowledged yet
+            assert memory.doctor().healthy
+        assert damage is not flipped or len(saved & acked) >= len(acked) - 3  # three bits hurt no more than that
+        known = found
+    told = {"flipped": "bits of the `-wal` flipped", "cut": "the `-wal` cut", "emptied": "a `-wal` of no length"}
+    tell(
+        f"{told[damage.__name__]} after a kill: what was in the file itself is whole", "sqlite", tries, damaged=True
+    )
 
 
 def emptied_log(place: str) -> tuple[int, ...]:

@@ -20,6 +20,9 @@ MARK = b'{"'
 SMALL, LARGEST = 1 << 12, 1 << 20
 """So many bytes are looked at first, for most documents are short; and no document is longer than so many."""
 
+CHANGES, COUNTED = 24, 92
+"""Where the header of a file counts its changes, and where it has the count for which its length was told."""
+
 CUT = 16
 """An error within so many letters of the end may come from where the look ended, and not from what is there."""
 
@@ -39,6 +42,7 @@ def salvage(path: str) -> Iterator[tuple[RecordType, Document]]:
         for suffix in ("", "-wal"):
             with suppress(FileNotFoundError):
                 shutil.copyfile(f"{path}{suffix}", f"{copy}{suffix}")
+        _measured(copy)
         for type, document in _told(copy):
             if type is None:
                 gone |= purged([document])
@@ -51,6 +55,18 @@ def salvage(path: str) -> Iterator[tuple[RecordType, Document]]:
             found.setdefault((type, document["id"]), document)
     for (type, _), document in found.items():
         yield type, document
+
+
+def _measured(copy: str) -> None:
+    """Let a file be as long as it is: SQLite reads nothing at all of one that is shorter than its header tells.
+
+    The header tells a length for one count of changes; where that is no longer the file's, SQLite measures.
+    """
+    with suppress(OSError), open(copy, "r+b") as file:
+        file.seek(CHANGES)
+        other = bytes(~each & 0xFF for each in file.read(4))
+        file.seek(COUNTED)
+        file.write(other)
 
 
 def _told(copy: str) -> Iterator[tuple[RecordType | None, Document]]:
