@@ -1,40 +1,57 @@
 """No text makes a pattern slow: every regular expression of the source, on texts made to trip it."""
 
 import time
+from datetime import UTC, datetime
 
 import pytest
 
 from attacks.ledger import tried
 from attacks.patterns import Found, attacks, everywhere
+from engram.recall.timewords import LONGEST_READ, asked
+from engram.rules.harvest import LONGEST
 
 SIZE = 6000
 QUICK = 0.01
 """Seconds of work that a text of this size may cost: in proportion it is a tenth of that."""
 
+A_MOMENT = 0.05
+"""Seconds of work that a short text may cost, however it is written."""
+
 STEEP = 3.0
 """How many times longer twice the text may take; what is not in proportion takes four times."""
 
-BOUNDED = {
-    "engram.engines.files.beside": "one line of a file of ours",
-    "engram.interop.backup_file": "the name of a packed file",
-    "engram.interop.markdown": "one line of a page that a person imports",
-    "engram.interop.memory_v1_folder": "one line of a folder that a person imports",
-    "engram.interop.obsidian_page": "one line of a page, of at most 4,096 characters",
-    "engram.interop.peers.claude_code": "asked at the beginning of what a file begins with",
-    "engram.interop.peers.claude_ai": "the name of a file in an export that a person imports",
-    "engram.recall.timewords": "the beginning of a question, of at most 500 characters",
-    "engram.rules.capture._numbered": "asked at the beginning of one line",
-    "engram.rules.capture._bulleted": "asked at the beginning of one line",
-    "engram.rules.harvest_words": "one sentence of a talk, of at most 400 characters",
-    "engram.surfaces.mentions": "one hint of ours",
+ASKED = {
+    "engram.engines.files.beside:97": "fullmatch",
+    "engram.interop.markdown._ITEM": "match",
+    "engram.interop.memory_v1_folder._DASH": "match",
+    "engram.interop.peers.claude_ai": "fullmatch",
+    "engram.interop.peers.claude_code._OWN": "match",
+    "engram.recall.timewords_lexicon.JOINTS": "fullmatch",
+    "engram.rules.capture._bulleted": "match",
+    "engram.rules.capture._numbered": "match",
+    "engram.rules.likeness_values._kinds": "fullmatch",
 }
-"""Where a pattern is not in proportion: what it sees, which is short or chosen by the person."""
+"""How a pattern is asked whose name tells too little of it: for a whole text, or at the beginning of one."""
 
-WHOLE = frozenset({"engram.rules.likeness_values._kinds"})
-"""Lists of patterns of which each is asked for a whole word."""
+SHORT = {
+    "engram.recall.timewords": LONGEST_READ,
+    "engram.rules.harvest_words": LONGEST,  # one sentence of a talk
+    "engram.surfaces.mentions": 500,  # one hint of ours
+}
+"""Where a pattern may be out of proportion: so many characters are all that it is ever asked about."""
 
 ALL, UNREAD = everywhere()
-FOUND = [one._replace(methods=frozenset({"fullmatch"})) if one.place in WHOLE else one for one in ALL]
+
+
+def as_asked(found: Found) -> Found:
+    """The pattern with the one way in which it is asked, where that is known."""
+    ways = [
+        way for place, way in ASKED.items() if f"{found.place}.".startswith(f"{place}.") or found.place == place
+    ]
+    return found._replace(methods=frozenset(ways)) if ways else found
+
+
+FOUND = [as_asked(found) for found in ALL]
 MADE_LATER = {
     "engram.engines.files.registry",
     "engram.engines.files.traces",
@@ -53,6 +70,17 @@ def seconds(found: Found, text: str, times: int = 1) -> float:
         found.ask(text)
         taken.append(time.process_time() - began)
     return min(taken)
+
+
+def longest(found: Found) -> int:
+    """The most characters that a pattern is asked about; 0 where nothing bounds it."""
+    return next((most for place, most in SHORT.items() if found.place.startswith(place)), 0)
+
+
+def is_slow(found: Found, size: int) -> bool:
+    """Whether a text of the most characters there may be takes long."""
+    texts = attacks(found.pattern, size)
+    return any(seconds(found, text) > A_MOMENT and seconds(found, text, 4) > A_MOMENT for text in texts)
 
 
 def is_steep(found: Found) -> bool:
@@ -83,9 +111,18 @@ def test_every_pattern_takes_time_in_proportion(module: str):
         for found in FOUND
         if found.place.partition(":")[0].rpartition(".")[0] == module
     }
-    steep = [
-        found.place for found in looked.values() if not found.place.startswith(tuple(BOUNDED)) and is_steep(found)
-    ]
-    assert steep == []
+    steep = [found.place for found in looked.values() if not longest(found) and is_steep(found)]
+    slow = [found.place for found in looked.values() if (size := longest(found)) and is_slow(found, size)]
+    assert steep == slow == []
     for _ in looked:
         tried("A text that makes a pattern slow", "store", "time in proportion, or bounded")
+
+
+def test_no_long_question_makes_reading_its_time_slow():
+    forms = [found for found in FOUND if found.place.endswith("timewords_dates._FORMS")]
+    assert len(forms) > 5
+    for found in forms:
+        worst = max(attacks(found.pattern, LONGEST_READ), key=lambda text: seconds(found, text))
+        began = time.process_time()
+        asked(worst[:LONGEST_READ] * 200, datetime(2026, 1, 1, tzinfo=UTC))
+        assert time.process_time() - began <= A_MOMENT

@@ -42,7 +42,7 @@ _A_PERSONS = (
 
 CARRIED = frozenset({*Memory.DEFAULTS, "context", "created_at"} - _STAYS)
 _TIES, _SOURCES = "## Relations", "## Sources"
-_TIE = re.compile(r"- ([^\[\]\n]+) \[\[([^\[\]|#^\n]+)[^\[\]\n]*\]\](?:: (.*))?")
+_TIE = re.compile(r"- ([^\[\]\n]+) \[\[([^\[\]|#^\n]++)[^\[\]\n]*\]\](?:: (.*))?")
 _SOURCE = re.compile(r"- ([a-z]+): (`++) ?(.+?) ?\2(?: (?!pinned )(\S.*?))?(?: pinned (\S+))?")
 _LONGEST_LINE = 4096
 
