@@ -51,4 +51,8 @@ def test_either_form_of_an_envelope_tells_its_reason_and_any_other_none(envelope
     [("", ""), ("deleted_branch", "deleted_branch"), ("unmerged_branch", ""), ("an old conflict", "conflict")],
 )
 def test_a_reason_of_ours_means_itself_but_for_a_branch_that_no_envelope_names(reason: str, hold: HeldFor):
-    assert hold_of(reason) == hold
+    assert hold_of(reason, "tool:remember") == hold
+
+
+def test_what_nobody_vouches_for_is_held_for_that_whatever_an_envelope_says():
+    assert hold_of("conflict", "web:example.org") == "untrusted_origin"

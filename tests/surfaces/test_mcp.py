@@ -391,18 +391,19 @@ async def test_who_is_asked_about_a_change_sees_which_memory_what_it_says_and_wh
     engram: Driver, era: str
 ):
     engram("remember", "The API listens on port 8080", "--kind", "infra")
+    engram("remember", "The queue rests in Redis", "--kind", "infra")
     person = Person("decline")
     async with connected("memory", era, engram.folder, elicitation_callback=person) as client:
         text = "The API listens on port 9090\n\nIt says now:\n\n  nothing"
         await client.call_tool("revise", {"memory": "mem-0001", "text": text})
-        await client.call_tool("revise", {"memory": "mem-0001", "summary": "Where the API is"})
+        await client.call_tool("revise", {"memory": "mem-0002", "summary": "Where the queue is"})
 
     reworded, summed = (each.message for each in person.shown)
     assert reworded.startswith(
         "An agent wants to change mem-0001 (infra, global). It says now:\n\n  The API listens on port 8080\n\n"
         "It would say:\n\n  The API listens on port 9090\n  \n  It says now:\n"
     )
-    assert "It would say:\n\n  The API listens on port 8080\n  Summary: Where the API is\n" in summed
+    assert "It would say:\n\n  The queue rests in Redis\n  Summary: Where the queue is\n" in summed
 
 
 @in_both_eras
