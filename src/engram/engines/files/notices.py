@@ -69,7 +69,8 @@ def taken_out(removed: Mapping[str, tuple[str, ...]], state: State) -> Finding |
 def secret(handle: str, kinds: Iterable[str]) -> Finding:
     """What looks like a credential in a memory that came with the store."""
     told = f"{handle} holds what should not be kept: {', '.join(dict.fromkeys(kinds))}."
-    return _warning("secret", told, f"Say it without: engram revise {handle}; or erase it: engram purge {handle}.")
+    erase = f"engram purge {handle} --confirm"
+    return _warning("secret", told, f"Say it without: engram revise {handle}; or erase it: {erase}.")
 
 
 def untangled(*, kept: bool) -> Finding:
