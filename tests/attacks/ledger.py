@@ -66,7 +66,7 @@ def told() -> dict[tuple[str, str], frozenset[str]]:
     ]
     return {
         (row[0], surface): frozenset(re.sub(r" \(\d+\)$", "", one) for one in cell.split(BETWEEN))
-        for row in rows[1:]
+        for row in rows[2:]  # behind the head and its line
         for surface, cell in zip(SURFACES, row[1:], strict=False)
         if cell
     }
