@@ -150,6 +150,21 @@ def read(environment: Mapping[str, str], folder: str | os.PathLike[str]) -> Sett
     return Settings(values)
 
 
+def home_folder(environment: Mapping[str, str]) -> str:
+    """A person's home: what HOME says, or the system knows.
+
+    Raises:
+        Invalid: when neither tells of one; what is kept would lie in whatever folder a command was run in.
+    """
+    home = environment.get("HOME") or os.path.expanduser("~")
+    if not os.path.isabs(home):
+        raise Invalid(
+            "There is no home folder: HOME is not set to a whole path, and the system knows of none for this user.",
+            "Set it to a folder of this user's own: export HOME=/path/to/folder",
+        )
+    return home
+
+
 def user_file(environment: Mapping[str, str]) -> str:
     """The file with a person's own settings."""
     return os.path.join(_base(environment, "XDG_CONFIG_HOME", ".config"), "engram", FILE)
@@ -201,7 +216,7 @@ def upwards(folder: str) -> Iterator[str]:
 def _base(environment: Mapping[str, str], variable: str, below_home: str) -> str:
     if (given := environment.get(variable, "")) and os.path.isabs(given):
         return given
-    return os.path.join(environment.get("HOME") or os.path.expanduser("~"), below_home)
+    return os.path.join(home_folder(environment), below_home)
 
 
 def _files(environment: Mapping[str, str], folder: str) -> list[tuple[str, bool]]:

@@ -427,13 +427,13 @@ def _logged() -> str:
     from engram.operations.quoting import quotable  # noqa: PLC0415 - start-up
 
     trace = quotable(traceback.format_exc())
-    folder = data_folder(os.environ)
-    path = os.path.join(folder, "errors.log")
     try:
+        folder = data_folder(os.environ)
+        path = os.path.join(folder, "errors.log")
         private_folder(folder)
         with os.fdopen(os.open(path, os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o600), "ab") as log:
             log.write(f"engram {quotable(' '.join(sys.argv[1:2]))}\n{trace}\n".encode(errors="backslashreplace"))
-    except OSError:
+    except (EngramError, OSError):
         return trace
     return f"The details are in {path}; please report them."
 

@@ -388,7 +388,7 @@ def _log(agent: str, event: str, error: BaseException) -> None:
         if os.path.exists(path) and os.path.getsize(path) > MOST_LOG:
             os.replace(path, path + ".1")
         _write(path, line[:1000] + "\n", os.O_APPEND)
-    except OSError:
+    except (EngramError, OSError):  # there may be no home either
         return
 
 

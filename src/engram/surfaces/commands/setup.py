@@ -71,7 +71,7 @@ def run(words: list[str], *, json: bool) -> int:
     options = {word for word in words if word.startswith("-")}
     if unknown := sorted(options - {"--yes", "-y", "--remove"}):
         raise Invalid(f"setup takes no {unknown[0]}.", "See engram setup --help.")
-    home = Home(os.environ.get("HOME") or os.path.expanduser("~"), os.environ)
+    home = Home(config.home_folder(os.environ), os.environ)
     journal = Journal(os.path.join(config.data_folder(os.environ), "setup"))
     removing = "--remove" in options
     chosen = [named(word) for word in words if not word.startswith("-")]
