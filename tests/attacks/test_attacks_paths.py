@@ -21,6 +21,15 @@ from attacks.ledger import tried
 from surfaces.driving import Driver
 
 HIDDEN = "The vault is behind the quokka"
+HONEST = "The deploy is on Fridays"
+"""What is as it should be, beside each trick: where it does not come in, nothing was read, and nothing is shown."""
+
+
+def came(engram: Driver) -> list[str]:
+    """The texts of all there is."""
+    listed = engram("list", "--everywhere", "--standing", "all", "--json")
+    assert listed.code == 0, listed
+    return [one["text"] for one in listed.json["memories"]]
 
 
 @pytest.fixture(scope="module")
@@ -76,6 +85,14 @@ PATHS = (
 )
 
 
+def test_an_address_that_leads_to_something_is_served(home: House):
+    """Without this, a server that serves nothing would pass for a safe one."""
+    made = home.ask("POST", "/v1/memories", json.dumps({"text": HONEST})).json["memory"]["handle"]
+
+    assert home.ask("GET", "/web/static/app.css").status == 200
+    assert HONEST in home.ask("GET", f"/v1/memories/{made}").body
+
+
 @pytest.mark.parametrize("path", PATHS)
 def test_no_address_leads_out_of_what_is_served(home: House, path: str):
     answer = home.ask("GET", path)
@@ -105,12 +122,14 @@ def test_an_export_does_not_write_through_a_link(engram: Driver):
     engram.remember("The deploy is on Fridays")
     target = engram.folder / "precious.txt"
     target.write_text("precious")
-    (engram.folder / "out.jsonl").symlink_to(target)
-    engram("export", str(engram.folder / "out.jsonl"))
-    done = engram("export", str(engram.folder / "out.jsonl"), "--overwrite")
+    link = engram.folder / "out.jsonl"
+    link.symlink_to(target)
+    done = [engram("export", str(link), *more).code for more in ((), ("--overwrite",))]
 
-    assert done.code in (0, 2, 5), done
+    assert done == [5, 0]
     assert target.read_text() == "precious"
+    assert not link.is_symlink()  # the export took the place of the link
+    assert HONEST in link.read_text()
     tried("A link where a file is to be written", "CLI", "not followed")
 
 
@@ -119,11 +138,14 @@ def test_a_link_out_of_a_folder_is_not_followed(engram: Driver):
     secret.write_text(f"- {HIDDEN}\n")
     folder = engram.folder / "notes"
     folder.mkdir()
+    (folder / "honest.md").write_text(f"- {HONEST}\n")
     (folder / "page.md").symlink_to(secret)
     (folder / "more").symlink_to(engram.folder)
-    engram("import", str(folder))
+    done = engram("import", str(folder), "--json")
 
-    assert "quokka" not in engram("list", "--everywhere", "--standing", "all", "--json").out
+    assert (done.code, done.json["outcomes"]) == (0, {"held": 1}), done
+    (text,) = came(engram)
+    assert HONEST in text
     tried("A link that leads out of a folder", "import", "not followed")
 
 
@@ -139,12 +161,17 @@ def archive(path: Path, **members: bytes) -> Path:
 
 @pytest.mark.parametrize("name", ["../../conversations.json", "/conversations.json", "a/../../conversations.json"])
 def test_an_archive_writes_nothing_wherever_its_names_lead(engram: Driver, name: str):
-    bomb = archive(engram.folder / "export.zip", **{name: b"[]", "conversations.json": b"[]"})
+    said = json.dumps([{"conversations_memory": HONEST}]).encode()
+    bomb = archive(
+        engram.folder / "export.zip", **{name: b"[]", "conversations.json": b"[]", "memories.json": said}
+    )
     before = files(engram.folder.parent)
-    assert engram("import", str(bomb)).code in (0, 2)
+    done = engram("import", str(bomb), "--json")
 
+    assert (done.code, done.json["form"], done.json["outcomes"]["held"]) == (0, "claude-ai", 1), done
+    assert came(engram) == [HONEST]
     new = {path for path in files(engram.folder.parent) - before if "store.db" not in path.name}
-    assert not {path for path in new if path.name == "conversations.json"}
+    assert not {path for path in new if path.suffix == ".json"}
     tried("An archive whose names lead elsewhere", "import", "nothing is unpacked")
 
 
@@ -161,21 +188,22 @@ def manifest(*packed: dict[str, object]) -> bytes:
     return json.dumps(told).encode()
 
 
+NO_STORE, OTHER = "which is none of a store", "is not what it was"
 BACKUPS = {
-    "a name that leads out": ({"name": "../out.db", "bytes": 4, "sha256": "0" * 64}, b"evil"),
-    "a name from the root": ({"name": "/var/out.db", "bytes": 4, "sha256": "0" * 64}, b"evil"),
-    "more than it says": ({"name": "store.db", "bytes": 4, "sha256": "0" * 64}, b"\x00" * (64 << 20)),
+    "a name that leads out": ({"name": "../out.db", "bytes": 4, "sha256": "0" * 64}, b"evil", NO_STORE),
+    "a name from the root": ({"name": "/var/out.db", "bytes": 4, "sha256": "0" * 64}, b"evil", NO_STORE),
+    "more than it says": ({"name": "store.db", "bytes": 4, "sha256": "0" * 64}, b"\x00" * (64 << 20), OTHER),
 }
 
 
 @pytest.mark.parametrize("trick", BACKUPS)
 def test_a_backup_that_lies_is_not_restored(engram: Driver, trick: str):
-    packed, content = BACKUPS[trick]
+    packed, content, why = BACKUPS[trick]
     path = archive(engram.folder / "b.zip", **{"manifest.json": manifest(packed), str(packed["name"]): content})
     before = files(engram.folder.parent)
     done = engram("backup", "restore", str(path))
 
-    assert (done.code, "manifest" in done.err or "backup" in done.err) == (8, True), done
+    assert (done.code, why in done.err) == (8, True), done
     assert {one for one in files(engram.folder.parent) - before if one.parent != engram.folder} == set()
     assert engram.made()("stats", "--json").json["memories"] == 0
     tried("A backup that lies about what is in it", "import", "refused")
@@ -222,6 +250,13 @@ POINTS = {
 }
 
 
+def test_a_pickle_of_a_point_is_read(engram: Driver):
+    """Without this, points that are never read would pass for ones that were passed over."""
+    done = engram("import", str(bundle(engram.folder / "points", pickle.dumps(Point(["x"])))), "--json")
+
+    assert (done.code, done.json["outcomes"], came(engram)) == (0, {"held": 1}, ["Words"]), done
+
+
 @pytest.mark.parametrize("trick", POINTS)
 def test_a_pickle_that_unfolds_is_passed_over(engram: Driver, trick: str):
     began = time.process_time()
@@ -251,13 +286,27 @@ DATABASES = {
 }
 
 
+def database_of(path: Path, tables: str) -> str:
+    with closing(sqlite3.connect(path)) as database:
+        database.executescript(SESSIONS + tables)
+    return str(path)
+
+
+def test_a_database_of_rows_is_read(engram: Driver):
+    """Without this, tables that are never read would pass for ones that were not waited for."""
+    named = "CREATE TABLE observations (id INTEGER PRIMARY KEY, type, project, memory_session_id, title);"
+    row = f"INSERT INTO observations VALUES (1, 'decision', 'p', 'm', '{HONEST}');"
+    path = database_of(engram.folder / "theirs.db", named + row)
+    done = engram("import", path, "--form", "claude-mem", "--json")
+
+    assert (done.code, done.json["outcomes"], came(engram)) == (0, {"held": 1}, [HONEST]), done
+
+
 @pytest.mark.parametrize("trick", DATABASES)
 def test_a_database_that_makes_what_is_read_is_not_waited_for(engram: Driver, trick: str):
     code, tables = DATABASES[trick]
-    path = engram.folder / "theirs.db"
-    with closing(sqlite3.connect(path)) as database:
-        database.executescript(SESSIONS + tables)
-    done = engram.made()("import", str(path), "--form", "claude-mem")
+    path = database_of(engram.folder / "theirs.db", tables)
+    done = engram.made()("import", path, "--form", "claude-mem")
 
     assert done.code == code, done
     assert "cannot be read" in done.out + done.err
@@ -272,34 +321,54 @@ def nested(marks: int) -> str:
     return "\n".join(rows)
 
 
-@pytest.mark.parametrize("door", ["store", "import"])
-def test_a_document_of_nested_references_is_refused(engram: Driver, door: str):
+def test_a_folder_with_a_page_of_nested_references_is_taken_in_without_unfolding_it(engram: Driver):
     folder = engram.folder / "old"
-    folder.mkdir()
-    head = "schema: memory.v1\n" if door == "store" else "tags: *i\n"
-    (folder / "memory.md").write_text(
-        f"---\n{head if door == 'store' else ''}{nested(9)}\n{head if door == 'import' else ''}---\nWords\n"
-    )
-    (folder / ".obsidian").mkdir()
-    words = ("list", "--store", f"files:{folder}") if door == "store" else ("import", str(folder), "--json")
-    done = engram(*words)
+    (folder / ".obsidian").mkdir(parents=True)
+    (folder / "page.md").write_text(f"---\ntags: *i\n{nested(9)}\ntags: *i\n---\nWords\n")
+    (folder / "more.md").write_text(f"---\n{nested(9)}\ntags: *i\n---\nMore words\n")
+    (folder / "honest.md").write_text(f"---\ntags: [a]\n---\n{HONEST}\n")
+    done = engram("import", str(folder), "--json")
 
-    assert done.code in (0, 2, 8), done
+    assert (done.code, done.json["form"]) == (0, "obsidian"), done
+    assert HONEST in came(engram)
     assert "x, x" not in done.out
     assert len(done.out) < 10_000
-    tried("A document of nested references", door, "not unfolded")
+    tried("A document of nested references", "import", "not unfolded")
+
+
+def test_plain_files_with_nested_references_are_read_without_unfolding_them(engram: Driver):
+    folder = engram.folder / "old"
+    store = ("--store", f"files:{folder}")
+    assert engram("remember", HONEST, *store).code == 0
+    (folder / "events.jsonl").unlink()
+    registry = folder / "memory.md"
+    head, items, rest = registry.read_text().partition("items:\n")
+    beside = f"{head}{nested(9)}\nmore: *i\n{items}{rest}"
+    told = []
+    for content in (beside, beside.replace("kind: fact", "kind: fact\n    seen: *i")):
+        registry.write_text(content)
+        told.append(engram("list", *store))
+
+    assert [(done.code, HONEST in done.out) for done in told] == [(0, True), (0, True)], told
+    assert "seen cannot be read" in told[1].err  # and the last good state answers
+    assert not any("x, x" in done.out + done.err or len(done.out + done.err) > 10_000 for done in told)
+    tried("A document of nested references", "store", "not unfolded")
 
 
 @pytest.mark.parametrize("form", ["obsidian", "basic-memory", "claude-code"])
 def test_a_page_whose_properties_take_in_each_other_is_passed_over(engram: Driver, form: str):
     merged = "\n".join(["m0: &m0 {x: y}", *(f"m{n}: &m{n} {{<<: [*m{n - 1}, *m{n - 1}]}}" for n in range(1, 40))])
-    folder = engram.folder / "notes"
+    folder = engram.folder / "memory"  # as Claude Code calls it
     folder.mkdir()
-    (folder / "page.md").write_text(f"---\npermalink: page\ntype: note\n{merged}\n---\nWords\n")
+    named = "permalink: {0}\nname: {0}\ndescription: of {0}\ntype: note\n"
+    (folder / "page.md").write_text(f"---\n{named.format('page')}{merged}\n---\nWords\n")
+    (folder / "honest.md").write_text(f"---\n{named.format('honest')}---\n{HONEST}\n")
     began = time.process_time()
     done = engram("import", str(folder), "--form", form, "--json")
 
-    assert (done.code in (0, 2), time.process_time() - began < 5) == (True, True), done
+    assert (done.code, done.json["outcomes"]) == (0, {"held": 1, "skipped": 1}), done
+    assert time.process_time() - began < 5
+    assert HONEST in came(engram)[0]
     tried("A document of nested references", "import", "not unfolded")
 
 
