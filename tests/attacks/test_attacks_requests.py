@@ -91,10 +91,12 @@ def test_a_form_without_the_word_of_its_visit_is_not_taken(home: House, forged: 
 @pytest.mark.parametrize("method", ["GET", "PUT", "DELETE"])
 def test_nothing_is_changed_by_following_a_link(home: House, method: str):
     cookie, csrf = home.visit()
-    before = home.ask("GET", "/v1/events").body
+    history = "/v1/history?limit=100"
+    before = home.ask("GET", history).json["events"]
     answer = home.ask(method, f"/web/undo?event=1&csrf={csrf}", authorization="", cookie=cookie, origin=home.origin)
 
-    assert home.ask("GET", "/v1/events").body == before
+    assert before
+    assert home.ask("GET", history).json["events"] == before
     tried("A link that would change something", "web", refused(answer, 405))
 
 
@@ -132,6 +134,17 @@ ENDS = {
     "a name with a space": "Transfer-Encoding : chunked\r\n\r\n0\r\n\r\n",
     "a length with a sign": "Content-Length: +0\r\n\r\n",
 }
+
+
+def test_two_requests_that_say_where_they_end_are_both_answered(home: House):
+    """Without this, a connection that ends after any request would pass for a safe one."""
+    inner = WITHIN.format(port=home.served.port, token=home.served.token)
+    last = inner.replace("\r\n\r\n", "\r\nConnection: close\r\n\r\n")
+    with socket.create_connection(("127.0.0.1", home.served.port), timeout=30) as wire:
+        wire.sendall((inner + last).encode())
+        told = b"".join(iter(lambda: wire.recv(65536), b"")).decode()
+
+    assert (told.count("HTTP/1.1 200"), told.count('"memories"')) == (2, 2)
 
 
 @pytest.mark.parametrize("path", ["/v1/memories", "/mcp", "/healthz", "/web/inbox"])

@@ -47,8 +47,11 @@ def test_a_credential_is_in_no_file_whichever_way_it_came(engram: Driver, store:
         engram.set(ENGRAM_STORE=f"files:{engram.folder / 'plain'}")
     one = engram.remember("The deploy is on Fridays")["memory"]["handle"]
     two = engram.remember("The deploy takes an hour")["memory"]["handle"]
+    engram.set(ENGRAM_KEEP_PROMPTS="on")
+    asked = f"How is it used? {SAID}"
+    heard = f"## Key learnings\n\n1. {SAID}, as an agent heard"
     hook = json.dumps(
-        {"session_id": "s", "cwd": str(engram.folder), "prompt": SAID, "last_assistant_message": SAID}
+        {"session_id": "s", "cwd": str(engram.folder), "prompt": asked, "last_assistant_message": heard}
     )
     named = json.dumps({"session_id": SECRET, "cwd": f"/{SECRET}", "prompt": "when do we deploy this?"})
     engram.remember("In a project", "--scope", "project:within")
@@ -98,7 +101,17 @@ def test_a_credential_is_in_no_file_whichever_way_it_came(engram: Driver, store:
             refused.append((words[0], done.code))
 
     assert refused == REFUSED
-    assert engram("list", "--everywhere", "--standing", "all").out
+    listed = engram("list", "--everywhere", "--standing", "all", "--limit", "100", "--json").json["memories"]
+    listed += engram("list", "--everywhere", "--standing", "all", "--kind", "prompt", "--json").json["memories"]
+    kept = {one["text"] for one in listed}
+    for text in (
+        SAID,
+        f"{SAID}, as it was",
+        f"{SAID}, which everybody should know",
+        f"{SAID}, as an agent heard",
+        asked,
+    ):
+        assert text.replace(SECRET, MARK) in kept  # it came in, without
     engram.set(ENGRAM_AGENT=SECRET)
     engram.remember("Said by an agent of a strange name")
 
@@ -207,9 +220,11 @@ def test_a_server_keeps_no_credential_and_logs_none(tmp_path: Path, surface: str
         one = home.ask("POST", "/v1/memories", made).json["memory"]["handle"]
         write, answered = BY_DOOR[surface]
         assert write(home, one) == answered
-        events = home.ask("GET", "/v1/events?limit=100").body
+        events = home.ask("GET", "/v1/history?limit=100").body
 
+    assert MARK in events
     assert SECRET not in events
+    assert MARK.encode() in everything(tmp_path)
     assert SECRET.encode() not in everything(tmp_path) + home.served.log[0]
     tried(ATTACK, surface, KEPT)
 
@@ -235,7 +250,8 @@ def test_what_is_imported_or_harvested_leaves_its_credentials_behind(engram: Dri
     ]
 
     assert codes == [0, 0, 0]
-    assert len(engram("list", "--everywhere", "--standing", "all", "--json").json["memories"]) >= 3
+    listed = engram("list", "--everywhere", "--standing", "all", "--json").json["memories"]
+    assert len([one for one in listed if MARK in one["text"]]) == 3
     assert SECRET.encode() not in everything(engram.folder, talk.name, "notes.md", "memory.json")
     tried(ATTACK, "import", KEPT)
 
@@ -307,7 +323,8 @@ def test_what_another_machine_sends_leaves_its_credentials_behind(tmp_path: Path
     ben.say("Ben's own word")
     exchange(ada, ben)
 
-    assert len(ben.memory.list(standing=("all",)).memories) == 3
+    assert len(listed := ben.memory.list(standing=("all",)).memories) == 3
+    assert SAID.replace(SECRET, MARK) in {one.text for one in listed}
     assert SECRET.encode() not in everything(tmp_path)
     tried(ATTACK, "sync", KEPT)
 
@@ -320,6 +337,9 @@ def test_an_attachment_with_a_credential_is_refused_and_leaves_nothing(tmp_path:
         with pytest.raises(Invalid, match="github-token"):
             memory.attach(one.id, str(file))
         assert memory.get(one.id).memories[0].assets == ()
+        file.write_text("x" * 5000 + "\nThe token is elsewhere\n")
+        memory.attach(one.id, str(file))
+        assert [each.name for each in memory.get(one.id).memories[0].assets] == [file.name]
 
     assert SECRET.encode() not in everything(tmp_path, file.name)
     tried("A credential within an attached file", "store", "refused")

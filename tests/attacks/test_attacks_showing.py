@@ -54,7 +54,7 @@ def test_no_name_hides_or_steers_at_the_terminal(full: Driver):
         ("history", "--limit", "50"),
         ("session", "list", "--everywhere"),
         ("projects", "list"),
-        ("conflicts", "--everywhere"),
+        ("conflicts",),
         ("related", "mem-0002"),
         ("assets", "mem-0002"),
         ("stats",),
@@ -70,8 +70,11 @@ def test_no_name_hides_or_steers_at_the_terminal(full: Driver):
     shown = {words: full(*words) for words in asked}
 
     assert {words: hides(done.out + done.err) for words, done in shown.items() if hides(done.out + done.err)} == {}
+    assert {words[0]: done.code for words, done in shown.items() if done.code} == {"get": 3, "import": 2}
+    for words, done in shown.items():
+        told = done.out + done.err
+        assert ("\\u001b" if STEERING in words[-1] else "\\u200b") in told, (words, told)
     assert "\\u202e" in shown["get", "mem-0001"].out
-    assert "\\u001b" in shown["cited", f"{STEERING}.md"].out
     tried(ATTACK, "CLI", SHOWN)
 
 
@@ -89,6 +92,7 @@ def test_no_text_hides_anything_on_the_page(tmp_path: Path):
 
     assert all("U+202E" in page for page in shown[:2])
     assert [hides(page.replace("\r", "")) for page in shown] == [set()] * 4
+    assert ["Said one" in page for page in shown] == [True] * 4
     tried(ATTACK, "web", SHOWN)
 
 
@@ -120,7 +124,8 @@ def test_no_name_or_text_breaks_out_of_an_exported_folder_or_its_fields(tmp_path
     heads = [text[4:].partition("\n---")[0] for text in texts if text.startswith("---\n")]
     fields = [yaml.safe_load(head) for head in heads]
 
-    assert fields
+    assert len(fields) >= (2 * len(BREAKING) if form == "obsidian" else 1)
+    assert [text for text in BREAKING if not any(text.split()[-1] in page for page in texts)] == []
     assert [path for path in folder.parent.iterdir() if path != folder] == []
     assert not any(path.is_symlink() or ".." in path.name.split() for path in folder.rglob("*"))
     assert not any("evil" in field for field in fields)
@@ -145,6 +150,8 @@ def test_what_a_person_is_asked_about_hides_nothing(tmp_path: Path):
 
     assert question is not None
     assert (hides(question.message), hides("\n".join(lines))) == (set(), set())
+    assert "\\u202e" in question.message
+    assert "\\u202e" in "\n".join(lines)
     assert question.schema["properties"]["text"]["default"] == said.memory.text  # what is approved is what was said
     for surface in ("MCP", "CLI"):
         tried(ATTACK, surface, SHOWN)

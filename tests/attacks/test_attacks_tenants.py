@@ -225,6 +225,15 @@ def test_what_another_has_is_looked_for_as_what_nobody_has(houses: tuple[House, 
     told_alike(hidden, nothing, by_work=way in FILTERED or houses[0].apart)
 
 
+@pytest.mark.parametrize("way", [*FILTERED, *WORDED])
+def test_what_is_looked_for_is_found_by_whose_it_is(home: House, way: str):
+    """Without this, a question that finds nothing for anybody would pass for one that tells nobody of another's."""
+    operation, said = {**FILTERED, **WORDED}[way]
+    found = asked(home.ada, operation, **said).answer
+
+    assert {"session_list": SECRET.session}.get(operation, "quokka") in found
+
+
 def moved(cursor: str, id: str) -> str:
     """The cursor at an id that differs in its last digit alone: it is nobody's, and as old."""
     read = base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)).decode()
