@@ -79,6 +79,14 @@ def test_what_is_nested_too_deeply_is_passed_over():
     assert found[1] == ("", {"n": 1})
 
 
+def test_a_number_of_too_many_digits_is_passed_over():
+    assert listed(f'[1, {"9" * 5_000}, {{"a": {"9" * 5_000}}}, 2]' + " " * 40) == [
+        ("", 1),
+        *[("", Broken("A number in it has too many digits."))] * 2,
+        ("", 2),
+    ]
+
+
 def test_an_element_beyond_the_limit_is_passed_over(monkeypatch):
     monkeypatch.setattr(streams, "LARGEST", 1000)
     monkeypatch.setattr(streams, "CHUNK", 100)

@@ -200,7 +200,7 @@ def _broken_json(source: Source) -> str:
     except json.JSONDecodeError as error:
         in_a_row = error.msg == "Extra data" and error.lineno > 1
         return "" if in_a_row else f"line {error.lineno}, column {error.colno}: {error.msg}"
-    except (UnicodeDecodeError, RecursionError):
+    except (ValueError, RecursionError):  # what is no text, or has a number of too many digits
         return ""
     return ""
 

@@ -231,6 +231,8 @@ class _Text:
                 goes_on = error.msg.startswith("Unterminated") or error.pos >= len(self._window.rstrip())
                 if self._ended or not (goes_on or error.pos >= len(self._window) - NEAR):
                     return self._pass_over(_CUT if goes_on else f"It is damaged: {error.msg}.")
+            except ValueError:  # no fault of the JSON: Python makes no number of so many digits
+                return self._pass_over("A number in it has too many digits.")
             else:
                 after = self._window[end : end + 1]
                 if self._ended or isinstance(value, dict | list | str) or (after and after not in _OF_NUMBERS):
