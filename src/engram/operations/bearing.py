@@ -1,7 +1,7 @@
 """What is known that bears on a memory or a proposal: twins, rivals, relations, and what it would supersede."""
 
 from collections.abc import Sequence
-from itertools import chain, islice
+from itertools import chain, islice, takewhile
 from typing import Any, cast
 
 from engram.model.change import Request
@@ -11,13 +11,14 @@ from engram.model.outline import outline
 from engram.model.relation import Relation
 from engram.model.scope import Scope
 from engram.model.text import digest
-from engram.operations.base import Call, every, pages
+from engram.operations.base import Call, every, newest, pages
 from engram.operations.doubts import doubted
 from engram.rules.admission import Known
 from engram.rules.changes import Step
+from engram.rules.past import without
 from engram.rules.proposals import Proposal
 from engram.rules.relations import pair_id, taking_effect
-from engram.rules.routing import MOST_RIVALS
+from engram.rules.routing import MOST_RIVALS, Beside
 
 MOST_TWINS = 50
 """How many memories of the same text are compared one by one."""
@@ -140,3 +141,30 @@ def _related(call: Call, where: Filter, limit: int = MOST_TWINS) -> tuple[Memory
 def memories_by_id(call: Call, ids: Sequence[str]) -> tuple[Memory, ...]:
     """Those of these memories that the caller may read."""
     return tuple(call.memories(ids).values())
+
+
+def beside_of(call: Call, memory: Memory) -> Beside:
+    """What the store holds that bears on a memory that waits."""
+    amended = target_of(call, memory)
+    verdicts = superseding(call, memory)
+    steps = taking_effect(memory, verdicts, call.request())
+    return Beside(
+        amended=amended,
+        base=base_of(call, amended, memory) if amended else None,
+        twins=twins_of(call, memory),
+        rivals=tuple(rivals_of(call, memory)),
+        superseded=tuple(each.before for each in steps if isinstance(each.before, Memory)),
+        verdicts=tuple(verdicts),
+    )
+
+
+def base_of(call: Call, amended: Memory, proposal: Memory) -> Memory | None:
+    """What a memory said when a proposal to change it was made; None where history does not tell any more."""
+    made = call.engine.events(subject=proposal.id, limit=1)
+    later = takewhile(lambda one: one.seq > made[0].seq, newest(call, amended.id))
+    return without(amended, later) if made else None
+
+
+def target_of(call: Call, memory: Memory) -> Memory | None:
+    """What a memory would amend; None where that is nothing, or gone."""
+    return call.memories([memory.amends]).get(memory.amends) if memory.amends else None

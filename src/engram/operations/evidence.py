@@ -12,8 +12,8 @@ from engram.model.filter import Filter
 from engram.model.memory import Citation, Memory
 from engram.operations import parameters as p
 from engram.operations.base import Call, each, every, operation
+from engram.operations.bearing import beside_of
 from engram.operations.citing import checked
-from engram.operations.routing import beside_of
 from engram.operations.scopes import in_view, unplaced
 from engram.rules.kinds import own_lists
 from engram.rules.settling import released

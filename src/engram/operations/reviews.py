@@ -1,6 +1,5 @@
 """A person's word: review what waits, promote or reject it."""
 
-from itertools import takewhile
 from typing import cast
 
 from engram.errors import Conflict, NotFound
@@ -13,8 +12,17 @@ from engram.model.memory import Memory
 from engram.model.record import replace
 from engram.model.scope import GLOBAL
 from engram.operations import parameters as p
-from engram.operations.base import Call, each, newest, operation, require_between, sifted
-from engram.operations.bearing import relations_of, rivals_of, superseded_by, superseding, touched_by, twins_of
+from engram.operations.base import Call, each, operation, require_between, sifted
+from engram.operations.bearing import (
+    base_of,
+    relations_of,
+    rivals_of,
+    superseded_by,
+    superseding,
+    target_of,
+    touched_by,
+    twins_of,
+)
 from engram.operations.citing import checked
 from engram.operations.memories import MOST_LISTED, change_each
 from engram.operations.revisions import as_seen, by_id
@@ -25,7 +33,6 @@ from engram.rules import lifecycle
 from engram.rules.access import may_judge
 from engram.rules.admission import Known, require_free_text
 from engram.rules.likeness import contradiction, similarity
-from engram.rules.past import without
 from engram.rules.relations import spared, taking_effect
 
 ASKED = 400
@@ -163,22 +170,10 @@ def _amended(call: Call, proposal: Memory) -> Memory | None:
         ) from None
 
 
-def base_of(call: Call, amended: Memory, proposal: Memory) -> Memory | None:
-    """What a memory said when a proposal to change it was made; None where history does not tell any more."""
-    made = call.engine.events(subject=proposal.id, limit=1)
-    later = takewhile(lambda one: one.seq > made[0].seq, newest(call, amended.id))
-    return without(amended, later) if made else None
-
-
 def would_replace(call: Call, memory: Memory) -> tuple[Memory, ...]:
     """What the approval of a memory that waits would put out of use."""
     beaten = lifecycle.beaten_by((memory,), rivals_of(call, memory), target_of(call, memory))
     return tuple(_replaced(call, memory, beaten)[0])
-
-
-def target_of(call: Call, memory: Memory) -> Memory | None:
-    """What a memory would amend; None where that is nothing, or gone."""
-    return call.memories([memory.amends]).get(memory.amends) if memory.amends else None
 
 
 def _candidate(call: Call, memory: Memory, evidence: tuple[Check, ...]) -> Candidate:

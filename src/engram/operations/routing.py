@@ -13,16 +13,15 @@ from engram.model.memory import Memory
 from engram.model.record import replace
 from engram.operations import parameters as p
 from engram.operations.base import Call, every, newest, operation, require_between
-from engram.operations.bearing import rivals_of, superseding, twins_of
+from engram.operations.bearing import beside_of
 from engram.operations.citing import checked
 from engram.operations.memories import MOST_LISTED
-from engram.operations.reviews import base_of, target_of, would_replace
+from engram.operations.reviews import would_replace
 from engram.operations.scopes import in_view, unplaced
 from engram.ports import Paged, able
 from engram.recall.views import view
 from engram.rules.access import may_judge
 from engram.rules.kinds import quiet
-from engram.rules.relations import taking_effect
 from engram.rules.routing import Beside, carry, held, plan
 
 
@@ -95,21 +94,6 @@ def _planned(call: Call, scope: str, *, anyones: bool = False) -> tuple[tuple[Ro
     free = [one for one in waiting if held(one, call.policy, call.now) is None]
     beside = {one.id: beside_of(call, one) for one in free}
     return plan(waiting, beside, call.policy, call.now), beside
-
-
-def beside_of(call: Call, memory: Memory) -> Beside:
-    """What the store holds that bears on a memory that waits."""
-    amended = target_of(call, memory)
-    verdicts = superseding(call, memory)
-    steps = taking_effect(memory, verdicts, call.request())
-    return Beside(
-        amended=amended,
-        base=base_of(call, amended, memory) if amended else None,
-        twins=twins_of(call, memory),
-        rivals=tuple(rivals_of(call, memory)),
-        superseded=tuple(each.before for each in steps if isinstance(each.before, Memory)),
-        verdicts=tuple(verdicts),
-    )
 
 
 def _carried_out(call: Call, scope: str) -> Routed:

@@ -18,6 +18,7 @@ from engram.model.session import Session, session_ids
 from engram.operations import parameters as p
 from engram.operations.base import Call, no_longer_there, operation, require_between, sifted
 from engram.operations.doubts import doubted
+from engram.operations.evidence import settled
 from engram.operations.scopes import in_view, scope_named, unplaced
 from engram.rules import admission, sessions
 from engram.rules.access import require_place
@@ -93,8 +94,6 @@ def _began_before(call: Call, event: Event) -> Began:
 
 def _settle(call: Call) -> None:
     """Bring in what was merged since the last session; what is in the way of that is not in the way of this one."""
-    from engram.operations.evidence import settled  # noqa: PLC0415 - a cycle: memories show timelines of sessions
-
     with suppress(Conflict, Unavailable):
         settled(call)
 
