@@ -11,7 +11,8 @@ from engram.model.codec import TRAVELLERS, Traveller, decode, type_of
 from engram.model.memory import Memory
 from engram.operations import parameters as p
 from engram.operations.base import Call, operation
-from engram.ports import ASSETS, Copies, CopiesBytes, ManyOrgs, Vault, able
+from engram.operations.exporting import every_memory, write_out
+from engram.ports import ASSETS, Copies, CopiesBytes, Vault, able
 
 
 @operation(
@@ -120,7 +121,6 @@ def rescue(call: Call, path: p.OutPath, *, overwrite: p.Overwrite = False) -> Ex
     store.
     """
     from engram.interop import jsonl  # noqa: PLC0415 - start-up
-    from engram.operations.exporting import write_out  # noqa: PLC0415 - start-up
 
     records, damaged = list[Traveller](), 0
     for type, document in _vault(call).salvage(call.now):
@@ -147,15 +147,6 @@ def rescue(call: Call, path: p.OutPath, *, overwrite: p.Overwrite = False) -> Ex
         if records
         else "Nothing that could be read is left in the store. Restore a backup: engram backup restore FILE",
     )
-
-
-def every_memory(call: Call) -> str:
-    """How whoever looks after a store gets a copy of all that is in it, as a next step."""
-    if able(call.engine, Copies):
-        return "Copy all of them: engram backup create."
-    if able(call.engine, ManyOrgs) is None:
-        return "Use engram export instead."
-    return "Copy the database with pg_dump, and the server's folder of sync beside it: see docs/guides/deploy.md."
 
 
 def _vault(call: Call) -> Vault:

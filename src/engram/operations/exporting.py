@@ -15,10 +15,10 @@ from engram.model.memory import Memory
 from engram.model.relation import Relation
 from engram.model.session import Session
 from engram.operations import parameters as p
-from engram.operations.backups import every_memory
 from engram.operations.base import Call, every, operation, pages
 from engram.operations.memories import standings
 from engram.operations.scopes import in_view
+from engram.ports import Copies, ManyOrgs, able
 from engram.rules.access import is_keeper
 from engram.rules.kinds import own_lists
 
@@ -109,6 +109,15 @@ def _stock(call: Call, where: Filter, place: Filter) -> "Stock":
             yield from cast("tuple[Session, ...]", page)
 
     return Stock(lambda: every(call, where), sessions, relations, find, call.now)
+
+
+def every_memory(call: Call) -> str:
+    """How whoever looks after a store gets a copy of all that is in it, as a next step."""
+    if able(call.engine, Copies):
+        return "Copy all of them: engram backup create."
+    if able(call.engine, ManyOrgs) is None:
+        return "Use engram export instead."
+    return "Copy the database with pg_dump, and the server's folder of sync beside it: see docs/guides/deploy.md."
 
 
 def write_out(call: Call, path: str, lines: Iterable[str], *, overwrite: bool) -> str:
