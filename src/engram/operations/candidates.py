@@ -1,7 +1,6 @@
 """What a memory may conflict with or supersede, of which nobody has judged yet: looked up beside a save."""
 
 from collections.abc import Collection
-from typing import TYPE_CHECKING
 
 from engram.model.answers import Remembered, Rival
 from engram.model.filter import Filter
@@ -10,12 +9,10 @@ from engram.model.relation import judging
 from engram.model.scope import GLOBAL, Scope
 from engram.operations.base import Call
 from engram.ports import Embedder
+from engram.recall.rivals import Gathering, rivals
+from engram.rules.candidates import Suspicion, is_statement
 from engram.rules.kinds import quiet
 from engram.rules.relations import pair_id
-
-if TYPE_CHECKING:
-    from engram.recall.rivals import Gathering
-    from engram.rules.candidates import Suspicion
 
 MOST = 3
 """More questions than this nobody answers."""
@@ -42,14 +39,11 @@ def with_candidates(call: Call, answer: Remembered) -> Remembered:
     return answer._replace(candidates=candidates, hint=" ".join(filter(None, (answer.hint, next_step))))
 
 
-def _beside_a_save(call: Call, memory: Memory) -> "list[tuple[Memory, Suspicion]]":
+def _beside_a_save(call: Call, memory: Memory) -> list[tuple[Memory, Suspicion]]:
     """What a memory is suspected to be at odds with, as far as that is known at once.
 
     A model compares only where it is loaded and runs here: saving waits for none.
     """
-    from engram.recall.rivals import rivals  # noqa: PLC0415 - start-up
-    from engram.rules.candidates import is_statement  # noqa: PLC0415 - start-up
-
     embedder = ready(call)
     if not is_compared(call, memory) or not (embedder or memory.key or is_statement(memory)):
         return []
@@ -66,12 +60,8 @@ def is_compared(call: Call, memory: Memory) -> bool:
     return not (memory.apart or call.policy.kind(memory.kind).apart)
 
 
-def gathering(
-    call: Call, memory: Memory, embedder: Embedder | None = None, *, thorough: bool = False
-) -> "Gathering":
+def gathering(call: Call, memory: Memory, embedder: Embedder | None = None, *, thorough: bool = False) -> Gathering:
     """What a memory is compared with: what is live, where it holds and everywhere."""
-    from engram.recall.rivals import Gathering  # noqa: PLC0415 - start-up
-
     on_demand = quiet(call.policy.kinds)
     itself = memory.kind in on_demand  # what comes on demand only is compared with its own kind
     everywhere = Scope(workspace=memory.scope.workspace) if memory.scope.workspace else GLOBAL
@@ -87,7 +77,7 @@ def gathering(
 
 
 def unjudged(
-    call: Call, memory: Memory, found: "Collection[tuple[Memory, Suspicion]]", but: Collection[str] = ()
+    call: Call, memory: Memory, found: Collection[tuple[Memory, Suspicion]], but: Collection[str] = ()
 ) -> list[Rival]:
     """Those of the suspected that are nowhere in a relation with the memory: what was judged is not asked again."""
     asked = {pair_id(call.caller.owner, memory.id, other.id): other.id for other, _ in found}

@@ -4,6 +4,7 @@ from engram.errors import Invalid
 from engram.model.answers_work import Conflicts
 from engram.operations import parameters as p
 from engram.operations.base import Call, operation, require_between
+from engram.operations.conflicting import Run
 from engram.rules.access import require_person
 
 MOST_LISTED = 200
@@ -42,8 +43,6 @@ def conflicts(
     asked about or set aside is never proposed again. A model's verdicts are proposals too: they do nothing by
     themselves.
     """
-    from engram.operations.conflicting import Run  # noqa: PLC0415 - start-up
-
     require_between("limit", limit, 1, MOST_LISTED)
     require_between("budget", budget, 1, MOST_TOKENS)
     if ask:

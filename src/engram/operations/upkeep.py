@@ -12,6 +12,7 @@ from engram.model.text import tokens
 from engram.operations import parameters as p
 from engram.operations.base import Call, every, operation
 from engram.operations.blobs import looked_at
+from engram.operations.conflicting import Run
 from engram.operations.conflicts import MOST_LISTED
 from engram.operations.history import how_many
 from engram.ports import Noticing, able
@@ -178,8 +179,6 @@ class _Repeats:
 
 def _at_odds(call: Call) -> list[Finding]:
     """Pairs that may not both hold, as `engram conflicts` lists them; nothing is looked through or kept for it."""
-    from engram.operations.conflicting import Run  # noqa: PLC0415 - start-up
-
     said = Run(call, "", words=True, dry_run=True).told(MOST_LISTED, None, settled=False)
     if not (count := len(said.pairs)):
         return []

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, cast
 
 from engram import config
 from engram.errors import Invalid, Unavailable
+from engram.model.hashing import sha256
 from engram.model.limits import storable
 from engram.ports import Embedder, Engine, Ledger, Progress, able
 from engram.rules.proposals import Policy
@@ -310,8 +311,6 @@ def beside(store: str) -> str:
 def sync_folder(store: str, environment: Mapping[str, str]) -> tuple[str, Callable[[], Ledger]]:
     """Where a store keeps what it knows of others, "" for nowhere; a database's lies in the data folder."""
     if "://" in store:
-        from engram.model.hashing import sha256  # noqa: PLC0415 - start-up
-
         mark = sha256(store.encode()).hexdigest()[:16]
         folder = os.path.join(config.data_folder(environment), "sync", mark)
     else:
