@@ -117,8 +117,8 @@ def _told(events: Iterable[Event], mine: Collection[str]) -> tuple[dict[str, Doc
         if event.payload is None or event.replica not in mine:
             unknown.update(event.subjects)
             continue
-        states = (event.payload.note or {}).get("states")
+        states = event.note.get("states")
         elsewhere.update(states if isinstance(states, dict) else ())  # what others counted is no edit of ours
-        for edit in event.payload.edits:
+        for edit in event.edits:
             told.setdefault(edit.id, {})[edit.field] = edit.new
     return told, unknown, elsewhere

@@ -255,8 +255,7 @@ def _versions(asks: Asks, memory: Memory) -> Iterator[tuple[str, str, datetime]]
     while True:
         page = asks.ask("history", memory.id, limit=1000, before=before)
         for event in page.events:
-            told = event.payload.edits if event.payload else ()
-            edits = {edit.field: edit for edit in told if edit.id == memory.id}
+            edits = {edit.field: edit for edit in event.edits if edit.id == memory.id}
             if "id" not in edits and edits.keys() & {"text", "summary"}:
                 yield title, text, event.at
                 title = edits["summary"].old if "summary" in edits else title

@@ -95,6 +95,16 @@ class Event(NamedTuple):
     owner: str = ""  # the identity that acted: it decides who may read of memories that are gone
     payload: Payload | None = None  # None once purged
 
+    @property
+    def edits(self) -> tuple[Edit, ...]:
+        """What it changed; empty once purged."""
+        return self.payload.edits if self.payload else ()
+
+    @property
+    def note(self) -> Mapping[str, Json]:
+        """What else was noted of it; empty once purged."""
+        return (self.payload.note if self.payload else None) or {}
+
     def envelope(self) -> Document:
         """The immutable, content-free part: what the hash is made over."""
         return {

@@ -189,7 +189,7 @@ def _told(call: Call, memory: Memory, asset: Asset, outcome: str, event: int) ->
 
 def _attached_before(call: Call, event: Event, still: Asset | None = None) -> Attached:
     """The first answer again, with the memory as it stands; `still` is what was to be detached and is there yet."""
-    note = (event.payload.note if event.payload else None) or {}
+    note = event.note
     outcome = str(note.get("outcome", "revised"))
     for memory in call.engine.get("memory", event.subjects[:1], call.access).values():
         asset = still or _moved(event)
@@ -200,7 +200,7 @@ def _attached_before(call: Call, event: Event, still: Asset | None = None) -> At
 
 def _moved(event: Event) -> Asset | None:
     """What an event attached or, where it attached nothing, detached."""
-    for edit in event.payload.edits if event.payload else ():
+    for edit in event.edits:
         if edit.field == "assets":
             old, new = ([Asset(**each) for each in side or ()] for side in (edit.old, edit.new))
             added = [each for each in new if each not in old]

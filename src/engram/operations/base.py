@@ -263,7 +263,7 @@ def remains(call: Call, id: str) -> Mapping[str, Any] | None:
     for event in newest(call, id):
         if event.action == PURGED or event.payload is None:
             return {}
-        edits = [edit for edit in event.payload.edits if edit.id == id]
+        edits = [edit for edit in event.edits if edit.id == id]
         if edits and not any(edit.field == "id" and edit.new is None for edit in edits):
             return None
         if edits:

@@ -34,7 +34,7 @@ def wanted(call: Call, owner: str) -> set[str]:
 def named_by(memories: Iterable[Memory], events: Iterable[Event]) -> set[str]:
     """The hashes that memories name, or named at some time in their history."""
     now = {asset.sha256 for one in memories for asset in one.assets}
-    edits = (edit for event in events if event.payload for edit in event.payload.edits if edit.field == "assets")
+    edits = (edit for event in events for edit in event.edits if edit.field == "assets")
     return now | {asset["sha256"] for edit in edits for side in (edit.old, edit.new) for asset in side or ()}
 
 

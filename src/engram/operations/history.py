@@ -99,7 +99,7 @@ def _pairs(call: Call, events: Sequence[Event]) -> dict[str, tuple[str, str]]:
     """The two memories of each relation that events were about: as it is, or as it was made where it is gone."""
     made: dict[str, dict[str, str]] = {}
     for event in events:
-        for edit in event.payload.edits if event.payload else ():
+        for edit in event.edits:
             if edit.type == "relation":
                 made.setdefault(edit.id, {})[edit.field] = str(edit.new or edit.old)
     known = call.relations(made)
@@ -110,7 +110,7 @@ def _pairs(call: Call, events: Sequence[Event]) -> dict[str, tuple[str, str]]:
 def _named_in(event: Event) -> Iterator[str]:
     """The records that an event was about, and those that what it changed refers to."""
     yield from event.subjects
-    for edit in event.payload.edits if event.payload else ():
+    for edit in event.edits:
         if edit.field in REFERRING:
             yield from (str(id) for id in (edit.old, edit.new) if id)
 
@@ -266,7 +266,7 @@ def _reversal(call: Call, events: tuple[Event, ...], request: Request, touched: 
     current: dict[str, Record] = {}
     for type in RECORDS:
         current |= call.exactly(type, ids)
-    edits = (edit for one in events for edit in (one.payload or Payload()).edits)
+    edits = (edit for one in events for edit in one.edits)
     made = [edit.id for edit in edits if edit.type == "memory" and edit.field == "id" and edit.old is None]
     waiting = [one for id in made for one in every(call, Filter(amends=id)) if one.id not in ids]
 
@@ -290,7 +290,7 @@ def _reversal(call: Call, events: tuple[Event, ...], request: Request, touched: 
 
 def _was_replaced_after(call: Call, id: str, seq: int) -> bool:
     later = takewhile(lambda event: event.seq > seq, newest(call, id))
-    edits = (edit for event in later for edit in (event.payload or Payload()).edits)
+    edits = (edit for event in later for edit in event.edits)
     return any(edit.id == id and edit.field == "replaced_by" for edit in edits)
 
 

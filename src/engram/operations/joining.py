@@ -274,7 +274,7 @@ class Joining:
         mute = hearing.out_of_turn(id, told, trust)
         own = self._call.engine.replica() if mute else ""
         unheard = (event for event in told if event.id in mute and event.replica == own)
-        self.uncounted |= {event.id for event in unheard if event.payload and event.payload.edits}
+        self.uncounted |= {event.id for event in unheard if event.edits}
         return [event for event in told if event.id not in mute]
 
     def _holders(self, memory: Memory) -> Iterator[Memory]:

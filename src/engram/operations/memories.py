@@ -190,8 +190,8 @@ def _settled(call: Call, prepared: Proposal, decide: Callable[[], tuple[Change |
         return remembered_before(call, commit.event)
     handle = commit.handles.get(decision.memory.id, "")
     hint = _next_step(call, decision.memory, handle, prepared.kind)
-    repeated = commit.event.payload if decision.outcome == "repeated" else None
-    changed = {edit.field for edit in repeated.edits} & RESAID if repeated else set()
+    repeated = commit.event.edits if decision.outcome == "repeated" else ()
+    changed = {edit.field for edit in repeated} & RESAID
     if "status" in changed:
         hint = "It was waiting, and is live now."
     return Remembered(
@@ -232,7 +232,7 @@ def _put_away_for(call: Call, memory: Memory) -> str:
     """Why a memory was rejected or forgotten, in the words of whoever did; "" where nobody said."""
     act = "reject" if memory.status == "rejected" else "forget" if memory.forgotten_at is not None else ""
     done = next((one for one in newest(call, memory.id) if one.action == act), None) if act else None
-    return str((done.payload.note or {}).get("reason", "")) if done and done.payload else ""
+    return str(done.note.get("reason", "")) if done else ""
 
 
 @operation(
@@ -471,7 +471,7 @@ def remembered_before(call: Call, event: Event) -> Remembered:
     memories = memories_by_id(call, event.subjects[:1])
     if not memories:
         raise no_longer_there()
-    note = (event.payload.note if event.payload else None) or {}
+    note = event.note
     return Remembered(
         at=call.now,
         memory=memories[0],

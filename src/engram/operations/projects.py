@@ -136,7 +136,7 @@ def _move(
 
 def _moved_before(call: Call, event: Event) -> Merged:
     """The first answer again, as history tells it; what others had left there is not part of it."""
-    note = (event.payload.note if event.payload else None) or {}
+    note = event.note
     return Merged(
         at=call.now,
         action=event.action,

@@ -151,7 +151,7 @@ def _settled(call: Call, ends: tuple[AtRevision, AtRevision], verdict: Verdict) 
     commit, relation = call.settle(decide)
     pair = tuple(call.memories([id for id, _ in ends]).values())
     hint = why_proposed(call, relation, pair) if relation.status == "proposed" else ""
-    touched = [edit.id for edit in (commit.event.payload.edits if commit.event.payload else ())]
+    touched = [edit.id for edit in commit.event.edits]
     for one in pair:
         if verdict.kind == "conflicts" and one.id in touched and one.waiting:
             hint = f"{one.handle} waits for review now: the other is curated. A person decides: engram review."

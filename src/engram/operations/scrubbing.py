@@ -123,7 +123,7 @@ def _keep(past: _History, event: Event, id: str, kinds: Kinds) -> None:
 
 def _note_ends(event: Event, ends: dict[str, tuple[str, ...]]) -> None:
     """Keep the two memories that a relation is told to be about."""
-    for edit in event.payload.edits if event.payload else ():
+    for edit in event.edits:
         if edit.type == "relation" and edit.field in ("from_id", "to_id"):
             ends[edit.id] = (*ends.get(edit.id, ()), *(str(each) for each in (edit.old, edit.new) if each))
 

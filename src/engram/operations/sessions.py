@@ -88,7 +88,7 @@ def _began_before(call: Call, event: Event) -> Began:
     found = list(call.sessions(event.subjects).values())
     if not found:
         raise no_longer_there()
-    made = any(edit.field == "id" for edit in (event.payload.edits if event.payload else ()))
+    made = any(edit.field == "id" for edit in event.edits)
     return _begun(call, found[0], resumed=not made)
 
 

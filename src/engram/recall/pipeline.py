@@ -282,7 +282,7 @@ def _reworded(engine: Engine, moment: datetime) -> Iterator[str]:
             continue  # it came from another store, later than it was made
         if event.at <= moment or len(seen) >= MOST_REWORDED:
             return
-        for edit in event.payload.edits if event.payload else ():
+        for edit in event.edits:
             if edit.field in ("text", "summary", "tags") and edit.old is not None and edit.id not in seen:
                 seen[edit.id] = None
                 yield edit.id

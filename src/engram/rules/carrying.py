@@ -74,11 +74,11 @@ class Watch:
             return
         if event.replica in self._strangers:
             self.strange.update(mine)
-        if event.replica != self._replica or event.payload is None or STATES in (event.payload.note or {}):
+        if event.replica != self._replica or event.payload is None or STATES in event.note:
             self.broken.update(mine)
             return
         memories = set()
-        for edit in event.payload.edits:
+        for edit in event.edits:
             if edit.type != "memory" or edit.id not in self._ids:
                 continue
             memories.add(edit.id)
@@ -101,7 +101,7 @@ def trespass(event: Event, reach: Reach, known: Callable[[str], Collection[tuple
     for type, scope in _places(event):
         if not reach.holds(type, scope):
             return _elsewhere(scope, reach)
-    ends = [edit.new for edit in (event.payload or Payload()).edits if edit.field in ("from_id", "to_id")]
+    ends = [edit.new for edit in event.edits if edit.field in ("from_id", "to_id")]
     for id in {*event.subjects, *(end for end in ends if isinstance(end, str))}:
         was = known(id)
         if was and not any(reach.holds(type, scope) for type, scope in was):
@@ -117,17 +117,16 @@ def _elsewhere(scope: Scope, reach: Reach) -> str:
 
 def _places(event: Event) -> list[tuple[str, Scope]]:
     """The places that an event puts records in, each with the type of the record."""
-    payload = event.payload or Payload()
     made: dict[str, tuple[str, str]] = {
-        e.id: ("global", e.type) for e in payload.edits if e.field == "id" and e.new and e.type != "relation"
+        e.id: ("global", e.type) for e in event.edits if e.field == "id" and e.new and e.type != "relation"
     }
-    gone = {edit.id for edit in payload.edits if edit.field == "id" and edit.new is None}
+    gone = {edit.id for edit in event.edits if edit.field == "id" and edit.new is None}
     made |= {
         edit.id: (str(edit.new or "global"), edit.type)
-        for edit in payload.edits
+        for edit in event.edits
         if edit.field == "scope" and edit.id not in gone
     }
-    for id, told in (payload.note or {}).get(STATES, {}).items():
+    for id, told in event.note.get(STATES, {}).items():
         if told["type"] != "relation" and told["fields"]["id"][-1]:
             made[id] = (str(told["fields"].get("scope", ["global"])[-1] or "global"), told["type"])
     return [(type, scope) for name, type in made.values() if (scope := _scope(name)) is not None]
@@ -146,17 +145,15 @@ def scopes_told(id: str, events: Iterable[Event]) -> list[tuple[str, Scope]]:
 
 
 def _only(event: Event, id: str) -> Event:
-    payload = event.payload or Payload()
-    told = (payload.note or {}).get(STATES, {})
+    told = event.note.get(STATES, {})
     note = {STATES: {id: told[id]}} if id in told else {}
-    return event._replace(payload=Payload(tuple(e for e in payload.edits if e.id == id), note))
+    return event._replace(payload=Payload(tuple(e for e in event.edits if e.id == id), note))
 
 
 def moves(event: Event) -> set[str]:
     """The memories whose reach an event changes."""
-    edits = event.payload.edits if event.payload else ()
-    return {each.id for each in edits if each.type == "memory" and each.field in ("visibility", "scope")} - {
-        each.id for each in edits if each.field == "id"
+    return {each.id for each in event.edits if each.type == "memory" and each.field in ("visibility", "scope")} - {
+        each.id for each in event.edits if each.field == "id"
     }
 
 
@@ -197,14 +194,13 @@ def part_of(event: Event, goes: Callable[[str], bool], *, only: Mapping[str, Col
     kept = tuple(id for id in event.subjects if goes(id) or (id in only and _touches(event, id, only[id])))
     if not kept or (payload is None and event.action != "purge"):
         return None
-    said = payload or Payload()
-    edits = tuple(edit for edit in said.edits if _goes(edit, goes, only))
-    note = _note(event, said.note or {}, goes)
+    edits = tuple(edit for edit in event.edits if _goes(edit, goes, only))
+    note = _note(event, event.note, goes)
     if not (edits or note.get(STATES) or event.action == "purge"):
         return None
-    if kept == event.subjects and edits == said.edits and note == dict(said.note or {}):
+    if kept == event.subjects and edits == event.edits and note == event.note:
         return event
-    salt = sha256(canonical([said.salt, kept]).encode()).hexdigest()[:32]
+    salt = sha256(canonical([payload.salt if payload else "", kept]).encode()).hexdigest()[:32]
     part = Payload(edits, note, salt)
     commitment = sha256(part.print().encode()).hexdigest()
     derived = event._replace(id="", subjects=kept, tier=0, payload=part, commitment=commitment)
@@ -212,7 +208,7 @@ def part_of(event: Event, goes: Callable[[str], bool], *, only: Mapping[str, Col
 
 
 def _touches(event: Event, id: str, fields: Collection[str]) -> bool:
-    return any(edit.id == id and edit.field in fields for edit in (event.payload or Payload()).edits)
+    return any(edit.id == id and edit.field in fields for edit in event.edits)
 
 
 def _goes(edit: Edit, goes: Callable[[str], bool], only: Mapping[str, Collection[str]]) -> bool:

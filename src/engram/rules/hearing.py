@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
-from engram.model.event import Edit, Event, Payload
+from engram.model.event import Edit, Event
 from engram.model.limits import print_time
 from engram.rules.doubts import UNVOUCHED
 from engram.rules.merge import STATES, states
@@ -72,9 +72,9 @@ def distrusted(event: Event, known: Mapping[str, Sequence[Event]], trust: Trust)
         return ""
     if event.action == "purge":
         return "it erases, and its replica is not accepted here"
-    told = (event.payload.note or {}).get(STATES, {}) if event.payload else {}
+    told = event.note.get(STATES, {})
     touched: dict[str, set[str]] = {id: {"id"} for id in told}
-    for edit in event.payload.edits if event.payload else ():
+    for edit in event.edits:
         touched.setdefault(edit.id, set()).add(edit.field)
         if edit.type == "relation" or (edit.field == "id" and edit.new is None):
             return "it judges or removes, and its replica is not accepted here"
@@ -93,12 +93,12 @@ def heard(event: Event, trust: Trust) -> Event:
     event = _in_our_words(event, trust)
     if trust.counts(event) or event.payload is None:
         return event
-    said = {edit.id for edit in event.payload.edits if edit.type == "memory" and edit.field == "id"}
-    edits = [each for each in event.payload.edits if each.field not in UNHEARD]
+    said = {edit.id for edit in event.edits if edit.type == "memory" and edit.field == "id"}
+    edits = [each for each in event.edits if each.field not in UNHEARD]
     edits = [each._replace(new=trust.owner) if each.field == "owner" else each for each in edits]
     for id in sorted(said):
         edits += [Edit("memory", id, "held_for", None, UNVOUCHED)]
-    note = dict(event.payload.note or {})
+    note = dict(event.note)
     if STATES in note:
         note[STATES] = {id: _held(told, trust) for id, told in note[STATES].items()}
     return event._replace(payload=event.payload._replace(edits=tuple(edits), note=note))
@@ -134,8 +134,8 @@ def _in_our_words(event: Event, trust: Trust) -> Event:
             return trust.bound.get(by, trust.owners.get(by, {}).get(str(told), told))
         return told
 
-    edits = tuple(each._replace(new=ours(each.field, each.new)) for each in event.payload.edits)
-    note = dict(event.payload.note or {})
+    edits = tuple(each._replace(new=ours(each.field, each.new)) for each in event.edits)
+    note = dict(event.note)
     if STATES in note:
         note[STATES] = {id: _retold(told, ours) for id, told in note[STATES].items()}
     return event._replace(payload=event.payload._replace(edits=edits, note=note))
@@ -164,5 +164,4 @@ def _held(told: Mapping[str, Any], trust: Trust) -> dict[str, Any]:
 
 def told_of(event: Event) -> list[str]:
     """The records that an event tells of, by an edit or whole."""
-    payload = event.payload or Payload()
-    return list(dict.fromkeys([*(edit.id for edit in payload.edits), *(payload.note or {}).get(STATES, {})]))
+    return list(dict.fromkeys([*(edit.id for edit in event.edits), *event.note.get(STATES, {})]))

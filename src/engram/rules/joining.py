@@ -277,10 +277,9 @@ def unapproved(memory: Memory, events: Iterable[Event]) -> bool:
     said = [event for event in events if event.payload is not None]
     approvals = [e for e in said if _wrote(e, memory.id, ("status",), "promoted") and _confirmed(e)]
     if not approvals:
-        return not any(told_of(e) and (e.payload and (e.payload.note or {}).get(STATES)) for e in said)
+        return not any(told_of(e) and e.note.get(STATES) for e in said)
     approval = max(approvals, key=lambda event: (event.time, event.replica))
-    assert approval.payload
-    if (approval.payload.note or {}).get("digest") == memory.digest:
+    if approval.note.get("digest") == memory.digest:
         return False
     worded = [event for event in said if _wrote(event, memory.id, ("text",), memory.text)]
     return not any(
@@ -292,12 +291,11 @@ def unapproved(memory: Memory, events: Iterable[Event]) -> bool:
 
 
 def _wrote(event: Event, id: str, fields: Collection[str], value: object) -> bool:
-    edits = event.payload.edits if event.payload else ()
-    return any(edit.id == id and edit.field in fields and edit.new == value for edit in edits)
+    return any(edit.id == id and edit.field in fields and edit.new == value for edit in event.edits)
 
 
 def _confirmed(event: Event) -> bool:
-    return bool(event.payload and (event.payload.note or {}).get("confirmed"))
+    return bool(event.note.get("confirmed"))
 
 
 def held_again(memory: Memory) -> Memory:
@@ -326,7 +324,7 @@ def is_decided(late: Memory, early: Memory, told: Sequence[Event], beside: Seque
     into use since, or was approved where that one had been dealt with before.
     """
     used = [event for event in told if _wrote(event, late.id, ("status",), "promoted")]
-    held = [event for event in told if early.id in ((event.payload and event.payload.note) or {}).get(AGAINST, ())]
+    held = [event for event in told if early.id in event.note.get(AGAINST, ())]
     if any(since.time >= event.time for event in held for since in used):
         return True
     return any(

@@ -77,13 +77,13 @@ def _said(event: Event) -> dict[str, State]:
     stamp = Stamp(event.time, event.replica, event.id)
     said: dict[str, State] = {}
     by_record: dict[str, dict[str, Edit]] = {}
-    for edit in event.payload.edits if event.payload else ():
+    for edit in event.edits:
         by_record.setdefault(edit.id, {})[edit.field] = edit
     for id, mine in by_record.items():
         fields = {name: (stamp, edit.new) for name, edit in mine.items() if name != COUNTER}
         type = next(iter(mine.values())).type
         said[id] = State(fields, {f"{event.time}/{event.replica}": _grown(mine)}, type=type)
-    for id, told in (event.payload.note or {}).get(STATES, {}).items() if event.payload else ():
+    for id, told in event.note.get(STATES, {}).items():
         said[id] = merge(said.get(id, State()), _retold(told, stamp))
     return said
 

@@ -32,7 +32,7 @@ def without(memory: Memory, events: Iterable[Event]) -> Memory | None:
     for event in sorted(events, key=lambda event: -event.seq):
         if event.payload is None:
             return None
-        for edit in event.payload.edits:
+        for edit in event.edits:
             if edit.id != memory.id:
                 continue
             if edit.field == "id" and edit.old is None:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from engram.model.event import Event, Payload
+from engram.model.event import Event
 from engram.rules.merge import STATES
 
 TALKS = ("session", "message")
@@ -56,11 +56,10 @@ def texts(field: str, value: object) -> Iterator[Said]:
 
 def told_by(event: Event) -> Iterator[tuple[str, Said]]:
     """Every text that an event tells, with the id of the record that says it; "" where a note does."""
-    payload = event.payload or Payload()
-    for edit in payload.edits:
+    for edit in event.edits:
         for said in texts(edit.field, (edit.old, edit.new)):
             yield edit.id, said
-    for name, noted in (payload.note or {}).items():
+    for name, noted in event.note.items():
         if name != STATES:
             for said in texts(name, noted):
                 yield "", said

@@ -82,7 +82,7 @@ def undo(
                 "Undo another one by its number: engram history.",
             )
         touched: dict[str, list[Edit]] = {}
-        for edit in event.payload.edits:
+        for edit in event.edits:
             touched.setdefault(edit.id, []).append(edit)
             types[edit.id] = edit.type
         for id, edits in touched.items():

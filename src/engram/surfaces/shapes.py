@@ -49,8 +49,7 @@ def _memory(memory: Memory, at: datetime, view: str) -> dict[str, Any]:
 
 def _event(event: Event, at: datetime, view: str) -> dict[str, Any]:
     said = {name: shape(part, at, view) for name, part in event._asdict().items() if name != "payload"}
-    payload = event.payload
-    said["purged"] = payload is None
-    said["edits"] = [edit._asdict() for edit in payload.edits] if payload else []
-    said["note"] = dict(payload.note or {}) if payload else {}
+    said["purged"] = event.payload is None
+    said["edits"] = [edit._asdict() for edit in event.edits]
+    said["note"] = dict(event.note)
     return said

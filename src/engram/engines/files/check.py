@@ -147,7 +147,7 @@ def _agrees(line: Line) -> bool:
     puts = line.after.get("puts", {})
     return not any(
         edit.field not in BOOKKEEPING and puts.get(edit.id, {}).get("set", {}).get(edit.field, edit.new) != edit.new
-        for edit in (line.event.payload.edits if line.event.payload else ())
+        for edit in line.event.edits
     )
 
 

@@ -58,7 +58,7 @@ def note_of(gap: Sequence[Lost]) -> Mapping[str, object]:
 
 def _named(lines: Iterable[Line], actions: Sequence[str]) -> set[str]:
     """The beginnings of the ids that events of these actions stand for."""
-    notes = (line.event.payload.note or {} for line in lines if line.event.action in actions and line.event.payload)
+    notes = (line.event.note for line in lines if line.event.action in actions)
     return {str(id) for note in notes for id in note.get(NOTE, ())}
 
 

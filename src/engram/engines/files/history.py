@@ -183,7 +183,7 @@ def _put(record: Record, number: int, before: Document | None, edits: Iterable[E
 def _by_record(event: Event) -> dict[str, list[Edit]]:
     """What an event's payload says, by the record it says it of."""
     edits: dict[str, list[Edit]] = {}
-    for edit in event.payload.edits if event.payload else ():
+    for edit in event.edits:
         edits.setdefault(edit.id, []).append(edit)
     return edits
 

@@ -31,10 +31,9 @@ def forgotten(n: int, event: int) -> Finding | None:
 def by_hand(lines: Iterable[Line], state: State, now: datetime) -> Iterator[Finding]:
     """Items that a person took out lately, and that are still forgotten."""
     for line in lines:
-        edits = line.event.payload.edits if line.event.payload else ()
         if line.event.action != EDITED or now - line.event.at > LATELY:
             continue
-        out = {edit.id: edit.new for edit in edits if edit.field == "forgotten_at" and edit.new}
+        out = {edit.id: edit.new for edit in line.event.edits if edit.field == "forgotten_at" and edit.new}
         known = state.documents["memory"]
         still = [id for id, at in out.items() if id in known and known[id].get("forgotten_at") == at]
         if told := forgotten(len(still), line.event.seq):

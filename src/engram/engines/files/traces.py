@@ -47,7 +47,7 @@ def erased(lines: Iterable[Line], steps: Iterable[Step], ids: Iterable[str]) -> 
     """What is known of what is about to be erased."""
     told, gone, handles = set[str](), frozenset(ids), set[str]()
     for line in lines:
-        for edit in line.event.payload.edits if line.event.payload else ():
+        for edit in line.event.edits:
             if edit.id in gone and edit.field in TELLING:
                 told.update(strings([edit.old, edit.new]))
     for step in steps:
@@ -77,7 +77,7 @@ def left(folder: Folder, gone: Erased, journal: Journal, state: State) -> tuple[
 
     One that another record says is none, nor is what those are called who acted.
     """
-    edits = [line.event.payload.edits for line in journal.lines if line.event.payload]
+    edits = [line.event.edits for line in journal.lines if line.event.payload]
     names = [line.event.envelope() for line in journal.lines]
     held = json.dumps([state.documents, edits, names], ensure_ascii=False)
     mine = [piece.encode() for piece in gone.pieces if piece not in held]

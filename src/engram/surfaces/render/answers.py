@@ -343,23 +343,21 @@ def told(event: Event, words: Mapping[str, str] = NO_WORDS) -> str:
     """What an event did, in one line; `words` are those for a status that has other ones."""
     if event.payload is None:
         return "(purged)"
-    note = event.payload.note or {}
+    note = event.note
     if note.get("reason"):
         return str(note["reason"])
     if event.action in EXCHANGED or event.action == "undo":
         return _told_by_note(event.action, note)
-    verdicts = [
-        edit for edit in event.payload.edits if edit.type == "relation" and edit.field in ("kind", "status")
-    ]
+    verdicts = [edit for edit in event.edits if edit.type == "relation" and edit.field in ("kind", "status")]
     if verdicts:
         return str(note.get("verdict", "")) or ", ".join(
             dict.fromkeys(str(edit.new) for edit in verdicts if edit.new is not None)
         )
-    changes = [edit for edit in event.payload.edits if edit.type == "memory" and edit.field in TOLD]
+    changes = [edit for edit in event.edits if edit.type == "memory" and edit.field in TOLD]
     texts = [edit for edit in changes if edit.field == "text"]
     if texts and texts[0].old is None:
         return str(texts[0].new)
-    moved = [assets.assets_edited(edit) for edit in event.payload.edits if edit.field == "assets"]
+    moved = [assets.assets_edited(edit) for edit in event.edits if edit.field == "assets"]
     told = [
         (edit.field, *(_value(TOLD[edit.field] if v is None else v) for v in (edit.old, edit.new)))
         for edit in changes

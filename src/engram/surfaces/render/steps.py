@@ -54,7 +54,7 @@ class Told(NamedTuple):
 def told_of(event: Event, handles: Mapping[str, str], of: str = "") -> Told:
     """What an event changed; where it is told on the page of one memory, about that one alone."""
     edits: dict[str, list[Edit]] = {}
-    for edit in event.payload.edits if event.payload else ():
+    for edit in event.edits:
         if edit.type in ("memory", "relation") and edit.field not in UNTOLD:
             edits.setdefault(edit.id, []).append(edit)
     parts = [Part(id, handles.get(id) or id[:13], _worth(found)) for id, found in edits.items()]
@@ -82,7 +82,7 @@ def field_named(field: str) -> str:
 
 def did(event: Event) -> str:
     """What an event did, in one line and in the words of the buttons."""
-    note = (event.payload and event.payload.note) or {}
+    note = event.note
     if event.action == "undo" and not note.get("reason") and "undid" in note:
         return f"took back {acts(note['undid'])}"
     return told(event, STATES)
@@ -90,16 +90,12 @@ def did(event: Event) -> str:
 
 def tells(event: Event) -> bool:
     """Whether what an event changed tells by itself which memory it was about: by its words."""
-    return (
-        any(edit.type == "memory" and edit.field == "text" for edit in event.payload.edits)
-        if event.payload
-        else False
-    )
+    return any(edit.type == "memory" and edit.field == "text" for edit in event.edits)
 
 
 def sessions_in(event: Event) -> set[str]:
     """The sessions that an event began or ended: they are called what they are."""
-    return {edit.id for edit in event.payload.edits if edit.type == "session"} if event.payload else set()
+    return {edit.id for edit in event.edits if edit.type == "session"}
 
 
 def _worth(edits: Sequence[Edit]) -> list[Edit]:

@@ -349,7 +349,7 @@ class History(Pane):
         undone = paper.warn("  taken back since") if event.id in self._undone else ""
         lines = [f"{paper.bold(f'{event.seq}  {act(event.action)}')}{undone}"]
         lines.append(paper.dim(f"{moment(event.at)} by {event.actor or 'local'}"))
-        if reason := ((event.payload and event.payload.note) or {}).get("reason"):
+        if reason := event.note.get("reason"):
             lines.append(f"Reason: {plain(str(reason))}")
         return "\n".join([*lines, *self._edits(event, paper)])
 
