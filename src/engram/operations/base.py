@@ -35,7 +35,7 @@ from engram.ports import (
     Usage,
     Vault,
 )
-from engram.recall import past
+from engram.recall import history
 from engram.rules.access import require_writing
 from engram.rules.proposals import Policy
 
@@ -247,7 +247,7 @@ def no_longer_there() -> Conflict:
 
 def newest(call: Call, subject: str | None = None) -> Iterator[Event]:
     """All of history, or that of one record, newest first, page by page."""
-    return past.events(call.engine, subject=subject, newest=True, at_once=50)
+    return history.events(call.engine, subject=subject, newest=True, at_once=50)
 
 
 def last_event(call: Call) -> int:

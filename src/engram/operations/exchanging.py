@@ -16,7 +16,7 @@ from engram.operations.carrying import Found, Ours, canonical_reach, project_tol
 from engram.operations.joining import Joining
 from engram.operations.replicas import Replicas, signed_by
 from engram.ports import Ledger
-from engram.recall import past
+from engram.recall import history
 from engram.rules import carrying, hearing, joining
 from engram.rules.carrying import Reach, Watch
 from engram.sync import chunks, keys
@@ -395,7 +395,7 @@ class Exchange:
         """The local number of our own event at a position; 0 when there is none."""
         if not position:
             return 0
-        told = past.events(self._call.engine, newest=True, at_once=PAGE)
+        told = history.events(self._call.engine, newest=True, at_once=PAGE)
         return next((event.seq for event in told if event.replica == own and event.position <= position), 0)
 
     def _give(

@@ -24,7 +24,7 @@ from engram.operations.base import (
     remains,
     require_between,
 )
-from engram.recall import past
+from engram.recall import history as recorded
 from engram.rules.access import is_keeper
 from engram.rules.undo import LASTING, reversed_by
 from engram.rules.undo import undo as take_back
@@ -319,7 +319,7 @@ def how_many(call: Call) -> int:
     """How many events there are: all of them to whoever looks after the store, to others those they may read."""
     if is_keeper(call.caller):
         return last_event(call)
-    return sum(len(_readable(call, page)) for page in past.pages(call.engine, at_once=MOST_STEPS))
+    return sum(len(_readable(call, page)) for page in recorded.pages(call.engine, at_once=MOST_STEPS))
 
 
 def _whole(call: Call, event: Event) -> Event:
@@ -401,7 +401,7 @@ def _batch(call: Call, ref: str) -> tuple[Event, ...]:
 
 def _in_batch(call: Call, batch: str) -> list[Event]:
     """Every event of a batch, the oldest first."""
-    return [_light(event) for event in past.events(call.engine, batch=batch, at_once=50)]
+    return [_light(event) for event in recorded.events(call.engine, batch=batch, at_once=50)]
 
 
 def _since(call: Call, seq: int, subject: str | None = None) -> Iterator[Event]:

@@ -18,7 +18,7 @@ from engram.model.session import Session
 from engram.operations.base import PAGE, Call, every, pages
 from engram.operations.bearing import rivals_of
 from engram.operations.blobs import named_by, tidy
-from engram.recall import past
+from engram.recall import history
 from engram.rules import carrying, hearing, joining
 from engram.rules.carrying import Reach
 from engram.rules.changes import claims_of
@@ -312,7 +312,7 @@ class Joining:
 
     def events_of(self, id: str) -> list[Event]:
         """Everything that is known of a record, in the order in which it came here."""
-        return list(past.events(self._call.engine, subject=id, at_once=PAGE))
+        return list(history.events(self._call.engine, subject=id, at_once=PAGE))
 
     def records(self, ids: Iterable[str]) -> dict[str, Record]:
         """The records that are here, by id, of whatever type."""
@@ -336,7 +336,7 @@ class Joining:
 
     def history(self, after: int = 0) -> Iterator[Event]:
         """All of history after a local number."""
-        return past.events(self._call.engine, after=after, at_once=PAGE)
+        return history.events(self._call.engine, after=after, at_once=PAGE)
 
     def refold(self, replica: str) -> "Refolded":
         """Make every record anew that a replica has a word in: what it means here has changed."""

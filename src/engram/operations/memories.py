@@ -23,12 +23,12 @@ from engram.operations.bearing import (
 )
 from engram.operations.candidates import with_candidates
 from engram.operations.citing import checked, cite_else, filled, pinned_anew, staged
-from engram.operations.marks import marks
 from engram.operations.relations import why_proposed
+from engram.operations.remarks import remarks
 from engram.operations.revisions import as_seen, at_revision, by_id
 from engram.operations.scopes import in_view, scope_named, strange_kinds, unplaced
 from engram.operations.sessions import at_work, timeline
-from engram.recall.saying import saying as who_say
+from engram.recall.words import saying as who_say
 from engram.rules import admission, lifecycle
 from engram.rules.access import is_firm
 from engram.rules.admission import Admission, Known
@@ -222,7 +222,7 @@ def get(call: Call, memory: p.Refs, *, around: p.Around = 0, diffs: p.WithDiffs 
         memories=memories,
         around=lines,
         evidence=rows,
-        marks=marks(call, memories),
+        marks=remarks(call, memories),
         handles=handles,
         reasons={one.id: reason for one in memories if (reason := _put_away_for(call, one))},
     )

@@ -14,7 +14,7 @@ from engram.operations import parameters as p
 from engram.operations.absent import Unwatched
 from engram.operations.base import MOST_KINDS, Call, each, operation, require_between
 from engram.operations.citing import checked
-from engram.operations.marks import marked, marks
+from engram.operations.remarks import remarked, remarks
 from engram.operations.scopes import in_view, namesake, strange_kinds, unplaced
 from engram.ports import Followed, able
 from engram.recall.brief import Section, brief
@@ -75,7 +75,7 @@ def recall(
     )
     answer = _without_amended(look_up(call.engine, asked(where)))
     if as_of is None:
-        answer = answer._replace(hits=marked(call, answer.hits))
+        answer = answer._replace(hits=remarked(call, answer.hits))
     noted([hit.memory.id for hit in answer.hits], call.now)
     followed = able(call.engine, Followed)
     alone = _alone(call, followed.degraded()) if followed else ""
@@ -158,7 +158,7 @@ def context(
         ]
         they_cite = "it cites" if len(broken) == 1 else "they cite"
         hints.append(f"{len(broken)} left out: what {they_cite} has changed. See engram evidence.")
-    told = marks(call, [*{one.id: one for section in sections for one in section.memories}.values()])
+    told = remarks(call, [*{one.id: one for section in sections for one in section.memories}.values()])
     said = brief(sections, budget=allowance, now=call.now, labels=broken, marks=told, reader=call.caller.owner)
     if not any(one.scope.level == "project" for one in said.included):
         hints.append(namesake(call, scope))

@@ -11,9 +11,9 @@ from engram.model.text import tokens
 from engram.operations import parameters as p
 from engram.operations.base import MOST_KINDS, Call, each, operation, require_between
 from engram.operations.citing import checked
-from engram.operations.marks import marked
 from engram.operations.memories import standings
 from engram.operations.recalls import asked_by
+from engram.operations.remarks import remarked
 from engram.operations.scopes import in_view, strange_kinds, unplaced
 from engram.recall.pipeline import Asked
 from engram.recall.pipeline import recall as look_up
@@ -92,7 +92,7 @@ def search(
     else:
         found = _listed(call, where._replace(standings=asked), limit, after, unused=unused)
     if as_of is None:
-        found = found._replace(hits=marked(call, found.hits))
+        found = found._replace(hits=remarked(call, found.hits))
     strange = "" if found.hits or after else strange_kinds(call, where)
     return found._replace(hint=f"{strange or found.hint} {unplaced(call, scope, everywhere=everywhere)}".strip())
 

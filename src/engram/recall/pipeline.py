@@ -16,7 +16,7 @@ from engram.model.memory import Memory, Standing, standing
 from engram.model.query import Census, Hit, Query, cosine, says_all
 from engram.model.text import NEGATIONS, is_latin, query_terms, terms, tokens
 from engram.ports import Embedder, Engine
-from engram.recall import past
+from engram.recall import history
 from engram.recall.lexical import Words, read
 from engram.recall.meaning import Meaning, begin, embed, meaning_of
 from engram.recall.periods import sought
@@ -270,14 +270,14 @@ def _as_it_was(
 
 def _history(engine: Engine, id: str) -> list[Event]:
     """All that was ever done to a memory: each time that it was said again is an event too."""
-    return list(past.events(engine, subject=id, newest=True, at_once=MOST_EVENTS))
+    return list(history.events(engine, subject=id, newest=True, at_once=MOST_EVENTS))
 
 
 def _reworded(engine: Engine, moment: datetime) -> Iterator[str]:
     """The ids of memories whose words were changed after a moment, the latest first."""
     seen: dict[str, None] = {}
     own = engine.replica()
-    for event in past.events(engine, newest=True, at_once=200):
+    for event in history.events(engine, newest=True, at_once=200):
         if event.at <= moment and event.replica != own:
             continue  # it came from another store, later than it was made
         if event.at <= moment or len(seen) >= MOST_REWORDED:

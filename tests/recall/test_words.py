@@ -3,7 +3,7 @@
 import pytest
 
 from engram.errors import Invalid
-from engram.recall import saying
+from engram.recall import words
 from rules.world import World
 
 TEXTS = (
@@ -95,7 +95,7 @@ def test_pages_neither_repeat_nor_skip(world):
 
 
 def test_of_very_many_the_best_by_their_words_are_listed(world, monkeypatch):
-    monkeypatch.setattr(saying, "MOST", 3)
+    monkeypatch.setattr(words, "MOST", 3)
     for number in range(9):
         world.person.remember(f"Somewhere among many other words stands lantern {number * 7919}")
     world.person.remember("Lantern!")

@@ -17,7 +17,7 @@ MOST_MARKS = 3
 """More about one memory is a page of its own: `related`."""
 
 
-def marks(call: Call, memories: Sequence[Memory]) -> Mapping[str, tuple[str, ...]]:
+def remarks(call: Call, memories: Sequence[Memory]) -> Mapping[str, tuple[str, ...]]:
     """What verdicts and proposals say of these memories, by id, and which of them are at odds with one another.
 
     One look-up where nothing was judged. A pair of which anything was said is not suspected besides.
@@ -40,9 +40,9 @@ def marks(call: Call, memories: Sequence[Memory]) -> Mapping[str, tuple[str, ...
     return {id: tuple(said)[:MOST_MARKS] for id, said in told.items() if said}
 
 
-def marked(call: Call, hits: Sequence[Recollection]) -> tuple[Recollection, ...]:
+def remarked(call: Call, hits: Sequence[Recollection]) -> tuple[Recollection, ...]:
     """Hits, each with what is said of its memory."""
-    told = marks(call, [hit.memory for hit in hits])
+    told = remarks(call, [hit.memory for hit in hits])
     return tuple(hit._replace(marks=told.get(hit.memory.id, ())) for hit in hits)
 
 
