@@ -37,7 +37,7 @@ from engram.model.filter import Access, Filter  # noqa: E402
 from engram.model.query import Query  # noqa: E402
 from engram.model.scope import Scope  # noqa: E402
 from engram.recall.pipeline import Asked, recall  # noqa: E402
-from engram.rules.proposals import Policy  # noqa: E402
+from engram.rules.policy import Policy  # noqa: E402
 from engram.service import Engram  # noqa: E402
 from engram.wiring.clock import new_id, now  # noqa: E402
 

@@ -41,7 +41,7 @@ from engram.model.query import Space
 from engram.model.scope import GLOBAL
 from engram.ports import Embedder, Engine
 from engram.rules.changes import Step, compose
-from engram.rules.proposals import Policy
+from engram.rules.policy import Policy
 from engram.service import Engram
 from engram.wiring.clock import new_id
 

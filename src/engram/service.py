@@ -68,7 +68,7 @@ from engram.ports import (
 )
 from engram.rules.access import access_of
 from engram.rules.assets import found as named_asset
-from engram.rules.proposals import Policy
+from engram.rules.policy import Policy
 from engram.rules.redact import redact
 
 if TYPE_CHECKING:

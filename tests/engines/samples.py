@@ -18,7 +18,8 @@ from engram.ports import Engine
 from engram.rules import lifecycle
 from engram.rules.access import access_of
 from engram.rules.admission import Admission, Known, admit
-from engram.rules.proposals import Policy, Proposal, prepare
+from engram.rules.policy import Policy
+from engram.rules.proposals import Proposal, prepare
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 MINE = Access("")

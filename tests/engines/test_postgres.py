@@ -49,7 +49,7 @@ from engram.model.event import intact
 from engram.model.filter import Access, Filter
 from engram.model.query import Query, cosine
 from engram.model.scope import GLOBAL, Scope
-from engram.rules.proposals import Policy
+from engram.rules.policy import Policy
 from engram.service import Engram
 
 CHILD = str(Path(__file__).with_name("children.py"))

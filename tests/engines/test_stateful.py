@@ -29,7 +29,7 @@ from engram.model.record import replace
 from engram.model.text import query_terms
 from engram.ports import Engine
 from engram.rules import lifecycle
-from engram.rules.proposals import Policy
+from engram.rules.policy import Policy
 
 CALLERS = tuple(Caller(owner=owner, actor=owner, human=human) for owner in ("", "ada") for human in (True, False))
 TERMS = tuple(dict.fromkeys(term for text in TEXTS for term in query_terms(text)))

@@ -8,7 +8,7 @@ from engram.interop.keyed import PROFILE
 from engram.model.caller import UNNAMED, Caller
 from engram.model.scope import Scope
 from engram.rules.kinds import extended
-from engram.rules.proposals import Policy
+from engram.rules.policy import Policy
 from interop.talking import Talk, ask, opened, over_mcp, refusal
 from rules.world import START, Clock, World
 

@@ -13,7 +13,7 @@ from engram.model.filter import ANYTHING, Access
 from engram.model.record import replace
 from engram.model.scope import GLOBAL
 from engram.operations.keys import opened, spelled
-from engram.rules.proposals import Policy
+from engram.rules.policy import Policy
 from engram.wiring.orgs import Orgs
 from rules.world import World
 

@@ -8,7 +8,7 @@ import pytest
 from engram.errors import Conflict, Forbidden, Invalid, NotFound
 from engram.model.judgement import Judged, Judgement
 from engram.ports import Harvesting
-from engram.rules.proposals import Policy
+from engram.rules.policy import Policy
 from engram.service import Engram
 from recall.embedders import Concepts
 from rules.world import AGENT, PERSON, World

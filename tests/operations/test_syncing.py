@@ -12,7 +12,7 @@ from engram.errors import Forbidden, Invalid
 from engram.model.change import Change, Commit
 from engram.operations import routing
 from engram.operations.routing import agent_view
-from engram.rules.proposals import Policy
+from engram.rules.policy import Policy
 from engram.service import Engram
 from rules.world import World
 

@@ -5,7 +5,7 @@ import pytest
 from engram.errors import Forbidden
 from engram.model.caller import Caller
 from engram.rules.kinds import TABLE, extended
-from engram.rules.proposals import Policy
+from engram.rules.policy import Policy
 from rules.world import World
 
 

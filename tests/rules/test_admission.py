@@ -7,7 +7,8 @@ import pytest
 from engram.errors import Conflict, Forbidden, Invalid
 from engram.model.memory import Citation, Context, standing
 from engram.rules.admission import Known, admit
-from engram.rules.proposals import Policy, Proposal, prepare
+from engram.rules.policy import Policy
+from engram.rules.proposals import Proposal, prepare
 from rules.world import AGENT, PERSON, START, World, memory, request
 
 

@@ -8,7 +8,7 @@ from engram.model.record import replace
 from engram.model.scope import Scope
 from engram.rules.access import is_a_persons
 from engram.rules.intake import Here, take_in
-from engram.rules.proposals import Policy
+from engram.rules.policy import Policy
 from rules.world import AGENT, PERSON, START, World, memory, request
 
 NAME = "My legal name is Alex"

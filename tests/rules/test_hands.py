@@ -14,7 +14,7 @@ from engram.model.scope import Scope
 from engram.rules.changes import claims_of
 from engram.rules.hands import Hands
 from engram.rules.kinds import extended
-from engram.rules.proposals import Policy
+from engram.rules.policy import Policy
 from rules.world import START, memory
 
 HANDS = Hands()

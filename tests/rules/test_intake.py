@@ -14,7 +14,7 @@ from engram.model.scope import Scope
 from engram.model.session import Session
 from engram.rules.admission import Known
 from engram.rules.intake import Here, Intake, Together, edition, owned, take_in, take_in_relation, take_in_session
-from engram.rules.proposals import Policy
+from engram.rules.policy import Policy
 from engram.rules.relations import pair_id
 from engram.rules.routing import MOST_RIVALS
 from rules.world import OTHER, PERSON, START, memory, request

@@ -6,7 +6,7 @@ from engram.errors import Invalid
 from engram.model.limits import parse_decay
 from engram.model.memory import CURATED, check_kind
 from engram.rules.kinds import AUTO, CHECKED, KINDS, TABLE, extended, in_context, lookup, meant, quiet
-from engram.rules.proposals import Policy
+from engram.rules.policy import Policy
 from rules.world import World, memory
 
 

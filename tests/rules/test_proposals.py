@@ -8,7 +8,8 @@ from engram.errors import Invalid
 from engram.model.memory import Asset, Citation, Context
 from engram.model.scope import Scope
 from engram.rules.kinds import Kind
-from engram.rules.proposals import MOST_READ, Policy, Proposal, prepare, require_left, scrubbed, unrecalled
+from engram.rules.policy import Policy
+from engram.rules.proposals import MOST_READ, Proposal, prepare, require_left, scrubbed, unrecalled
 from rules.world import memory, request
 
 KEY = "AKIA" + "IOSFODNN7EXAMPLQ"

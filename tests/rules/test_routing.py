@@ -9,7 +9,7 @@ import pytest
 from engram.errors import Unconfirmed
 from engram.model.memory import CURATED, Memory
 from engram.rules.kinds import extended
-from engram.rules.proposals import Policy
+from engram.rules.policy import Policy
 from engram.rules.routing import REASONS, Beside, Route, carry, go_live, held, plan
 from engram.surfaces.render.work import ROUTES
 from rules.world import START, memory, request

@@ -12,7 +12,8 @@ from engram.model.record import replace
 from engram.model.scope import Scope
 from engram.rules.admission import Admission, Known, admit, require_free_text, require_not_rejected, revise
 from engram.rules.lifecycle import promote
-from engram.rules.proposals import Policy, Proposal
+from engram.rules.policy import Policy
+from engram.rules.proposals import Proposal
 from rules.world import AGENT, PERSON, START, memory, request
 
 TEXT, OTHER_TEXT = "We deploy on Fridays", "We ship whenever the build is green"

@@ -8,7 +8,8 @@ from engram.errors import Conflict, Forbidden, Invalid, Unconfirmed
 from engram.model.memory import CURATED, Memory, standing
 from engram.model.refs import print_handle
 from engram.rules.kinds import AUTO, CHECKED, KINDS, lookup
-from engram.rules.proposals import Policy, Proposal, prepare
+from engram.rules.policy import Policy
+from engram.rules.proposals import Proposal, prepare
 from rules.world import AGENT, PERSON, World
 
 AUTOMATIC = ("preference", "tooling", "project", "infra")

@@ -12,7 +12,8 @@ from engram.model.record import replace
 from engram.model.relation import Relation
 from engram.model.scope import GLOBAL, Scope
 from engram.rules.kinds import TABLE
-from engram.rules.proposals import Policy, Proposal
+from engram.rules.policy import Policy
+from engram.rules.proposals import Proposal
 from engram.rules.routing import Beside
 from engram.rules.settling import ANYWHERE, settle, staged_on
 from rules.world import START, World, memory, request

@@ -14,7 +14,7 @@ from engram.model.memory import Memory, Standing, standing
 from engram.model.scope import GLOBAL, Scope
 from engram.ports import Attaching, Embedder, Engine, Shelf
 from engram.rules.media import TAKEN
-from engram.rules.proposals import Policy
+from engram.rules.policy import Policy
 from engram.service import Engram
 
 START = datetime(2026, 1, 1, tzinfo=UTC)

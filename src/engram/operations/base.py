@@ -37,7 +37,7 @@ from engram.ports import (
 )
 from engram.recall import history
 from engram.rules.access import require_writing
-from engram.rules.proposals import Policy
+from engram.rules.policy import Policy
 
 P = ParamSpec("P")
 R = TypeVar("R")

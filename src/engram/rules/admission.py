@@ -18,7 +18,8 @@ from engram.rules.drafting import REACH, added, approver, fresh, other_kind, rew
 from engram.rules.kinds import in_context
 from engram.rules.lifecycle import LISTS, are_set_apart, proposed
 from engram.rules.likeness import contradiction, same
-from engram.rules.proposals import Policy, Proposal
+from engram.rules.policy import Policy
+from engram.rules.proposals import Proposal
 
 Outcome = Literal["new", "revised", "repeated", "held", "staged", "proposed", "restored"]
 

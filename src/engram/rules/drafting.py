@@ -12,7 +12,8 @@ from engram.model.record import replace
 from engram.rules.access import is_confirmed, is_firm
 from engram.rules.changes import other_words
 from engram.rules.likeness import same
-from engram.rules.proposals import CLEARED, Policy, Proposal
+from engram.rules.policy import Policy
+from engram.rules.proposals import CLEARED, Proposal
 
 REACH = ("visibility", "decay", "valid_from", "valid_until", "confidence")
 """The fields that decide who sees a memory, and how long."""

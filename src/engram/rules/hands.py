@@ -14,7 +14,8 @@ from engram.model.record import replace
 from engram.model.scope import GLOBAL
 from engram.rules.changes import WORDS, Step, claims_of, compose, other_words
 from engram.rules.likeness import same
-from engram.rules.proposals import Policy, scrubbed
+from engram.rules.policy import Policy
+from engram.rules.proposals import scrubbed
 from engram.rules.redact import redact
 
 PERSON = "manual"

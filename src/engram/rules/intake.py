@@ -21,7 +21,8 @@ from engram.model.session import Session, session_id
 from engram.rules.admission import Known, require_not_rejected
 from engram.rules.changes import Step, compose, step
 from engram.rules.likeness import contradiction, same
-from engram.rules.proposals import Policy, require_cited, require_left, require_public, scrubbed, unrecalled
+from engram.rules.policy import Policy
+from engram.rules.proposals import require_cited, require_left, require_public, scrubbed, unrecalled
 from engram.rules.redact import redact
 from engram.rules.relations import pair_id
 from engram.rules.routing import MOST_RIVALS

@@ -23,10 +23,11 @@ from engram.model.memory import (
 )
 from engram.model.record import replace
 from engram.model.scope import GLOBAL, Scope
-from engram.rules import kinds as table
 from engram.rules.access import is_confirmed
 from engram.rules.capture import without_recalled
 from engram.rules.insights import require_wanted
+from engram.rules.kinds import Kind
+from engram.rules.policy import Policy
 from engram.rules.redact import redact
 from engram.rules.saying import TALKS
 
@@ -40,22 +41,6 @@ CLEARED: Mapping[str, tuple[str, Any]] = {
     "valid_until": ("valid_until", None),
 }
 """What a revision may empty: the name it goes by → the field, and what it is when empty."""
-
-
-class Policy(NamedTuple):
-    """What configuration lets admission decide by."""
-
-    autopromote: bool = True
-    review_all: bool = False
-    kinds: Mapping[str, table.Kind] = table.KINDS
-    staging: bool = True  # whether what is learned on an unmerged branch stays there for now
-    visibility: Visibility = "private"  # of new memories in a project
-    insights: bool = True  # whether what is noticed about a person may be kept
-    open_org: bool = False  # whether tokens name orgs, and the settings name none
-
-    def kind(self, name: str) -> table.Kind:
-        """The row of a kind in the table as configured."""
-        return table.lookup(name, self.kinds)
 
 
 class Proposal(NamedTuple):
@@ -134,7 +119,7 @@ def unrecalled(text: str) -> str:
     return said
 
 
-def require_cited(kind: table.Kind, citations: tuple[Citation, ...] | None) -> None:
+def require_cited(kind: Kind, citations: tuple[Citation, ...] | None) -> None:
     """Law 10: no discovery without a citation.
 
     Raises:

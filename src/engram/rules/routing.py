@@ -20,7 +20,7 @@ from engram.rules.access import is_a_persons
 from engram.rules.changes import Step, compose, step
 from engram.rules.lifecycle import proposed
 from engram.rules.likeness import contradiction
-from engram.rules.proposals import Policy
+from engram.rules.policy import Policy
 
 REASONS = (
     *("low_risk", "no_conflict"),  # append: tier 1, and tier 2

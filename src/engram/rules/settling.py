@@ -14,7 +14,8 @@ from engram.model.memory import CURATED, Memory
 from engram.model.record import replace
 from engram.model.scope import Scope
 from engram.rules.changes import Step, compose, step
-from engram.rules.proposals import Policy, Proposal
+from engram.rules.policy import Policy
+from engram.rules.proposals import Proposal
 from engram.rules.relations import taking_effect
 from engram.rules.routing import ALONE, Beside, go_live, plan
 

@@ -34,7 +34,7 @@ from engram.projects.checkouts import Whereabouts, tip_of
 from engram.projects.detect import repository_of
 from engram.rules.kinds import extended
 from engram.rules.media import TAKEN
-from engram.rules.proposals import Policy
+from engram.rules.policy import Policy
 from engram.service import Engram
 from engram.usage import UsageFile
 from engram.wiring.clock import new_id, now

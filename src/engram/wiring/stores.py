@@ -12,7 +12,7 @@ from engram.errors import Invalid, Unavailable
 from engram.model.hashing import sha256
 from engram.model.limits import storable
 from engram.ports import Embedder, Engine, Ledger, Progress, able
-from engram.rules.proposals import Policy
+from engram.rules.policy import Policy
 from engram.wiring.clock import new_id, now
 from engram.wiring.extras import how_to_install
 from engram.wiring.places import working_folder

@@ -10,7 +10,7 @@ from engram import config
 from engram.errors import Conflict, Invalid, Unavailable
 from engram.model.change import Finding
 from engram.ports import ASSETS
-from engram.rules.proposals import Policy
+from engram.rules.policy import Policy
 from engram.wiring.stores import beside, driver, engine_of
 
 if TYPE_CHECKING:
