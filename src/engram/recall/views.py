@@ -14,9 +14,7 @@ from engram.model.marks import BEGIN, END, tame
 from engram.model.memory import CURATED, Memory
 from engram.model.text import tokens
 from engram.recall.brief import NOTE
-
-PERSONAL = ("identity", "fiscal", "people", "location", "health")
-"""Kinds that stay out of a file which is committed and read by others: agents get them from the server."""
+from engram.rules.kinds import PERSONAL
 
 HEADING = "## What Engram remembers"
 NOTHING = "_Nothing yet._"

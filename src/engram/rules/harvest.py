@@ -14,6 +14,7 @@ from typing import Literal, NamedTuple
 
 from engram.rules import harvest_words as words
 from engram.rules.capture import learnings, without_recalled
+from engram.rules.kinds import ABOUT_A_PERSON
 
 LONGEST_TALK = 4_000
 """Characters of a message by a person that are still talk; more was pasted, and only its learnings are read."""
@@ -57,16 +58,12 @@ def says_something(text: str) -> bool:
     return bool(size and not bare and "[redacted:" not in text and not text.rstrip().endswith("?"))
 
 
-PERSONAL = frozenset({"preference", "identity", "fiscal", "people", "location", "health"})
-"""Kinds that tell of a person."""
-
-
 def holds_everywhere(text: str, kind: str) -> bool:
     """Whether something a person said holds wherever they work: it is about them, and names no place of work.
 
     "I prefer tabs" goes along from project to project; "I prefer tabs in this repo" does not.
     """
-    return kind in PERSONAL and not words.local().search(text)
+    return kind in ABOUT_A_PERSON and not words.local().search(text)
 
 
 def _judge(sentence: str) -> Statement | None:

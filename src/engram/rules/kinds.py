@@ -58,6 +58,12 @@ TABLE: tuple[Kind, ...] = (
 
 KINDS: Mapping[str, Kind] = {kind.name: kind for kind in TABLE}
 
+PERSONAL = frozenset({"identity", "fiscal", "people", "location", "health"})
+"""Kinds about a person's life: they stay out of a file that others read."""
+
+ABOUT_A_PERSON = PERSONAL | {"preference"}
+"""Kinds that tell of a person: they hold wherever that person works."""
+
 
 def lookup(name: str, kinds: Mapping[str, Kind] = KINDS) -> Kind:
     """The row of a kind; a word that is not in the table is checked (tier 2) and stays fresh for 180 days."""

@@ -14,13 +14,14 @@ from engram.model.memory import CURATED, Memory
 from engram.model.record import replace
 from engram.model.scope import Scope
 from engram.rules.changes import Step, compose, step
+from engram.rules.kinds import ABOUT_A_PERSON, PERSONAL
 from engram.rules.policy import Policy
 from engram.rules.proposals import Proposal
 from engram.rules.relations import taking_effect
 from engram.rules.routing import ALONE, Beside, go_live, plan
 
-ANYWHERE = frozenset({"preference", "summary", "prompt", "insight"})
-"""Kinds that tell of a person or of what was done, not of the code: they hold on every branch."""
+ANYWHERE = (ABOUT_A_PERSON - PERSONAL) | {"summary", "prompt", "insight"}
+"""Kinds that tell of a person or of what was done, not of the code: they, too, hold on every branch."""
 
 
 def staged_on(proposal: Proposal, home: Scope | None, view: str, policy: Policy) -> str:
