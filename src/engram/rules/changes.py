@@ -20,6 +20,9 @@ CONTENT = ("text", "summary", "kind", "tags", "citations", "assets")
 WORDS = ("text", "summary", "kind")
 """The fields that say what a memory means: nobody has verified what they say now when one of them changes."""
 
+HELD_FOR_CONFLICT: Mapping[str, Any] = {"status": "pending", "held_for": "conflict", "approved_by": ""}
+"""What a memory gets that waits because it contradicts another."""
+
 
 class Step(NamedTuple):
     """One record before and after; None is "does not exist"."""

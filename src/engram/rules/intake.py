@@ -19,7 +19,7 @@ from engram.model.refs import handle_number
 from engram.model.relation import Relation
 from engram.model.session import Session, session_id
 from engram.rules.admission import Known, require_not_rejected
-from engram.rules.changes import Step, compose, step
+from engram.rules.changes import HELD_FOR_CONFLICT, Step, compose, step
 from engram.rules.likeness import contradiction, same
 from engram.rules.policy import Policy
 from engram.rules.proposals import require_cited, require_left, require_public, scrubbed, unrecalled
@@ -184,7 +184,7 @@ def _judged(memory: Memory, here: Here, request: Request, *, own: bool) -> Memor
         status, held_for = "pending", "untrusted_origin"
     elif against and status == "promoted":
         # A person vouches that it was so there; that it holds beside what is known here, nobody has said.
-        return replace(memory, status="pending", held_for="conflict", approved_by="")
+        return replace(memory, **HELD_FOR_CONFLICT)
     elif own:
         return memory
     elif status == "pending" and not held_for:

@@ -18,7 +18,7 @@ from engram.model.memory import CURATED, Memory
 from engram.model.record import NONE, replace
 from engram.model.relation import Relation
 from engram.rules.access import is_a_persons
-from engram.rules.changes import CONTENT, claims_of
+from engram.rules.changes import CONTENT, HELD_FOR_CONFLICT, claims_of
 from engram.rules.doubts import UNVOUCHED
 from engram.rules.hearing import Trust, distrusted, heard, out_of_turn, secrets, told_of, unready
 from engram.rules.likeness import contradiction
@@ -336,7 +336,7 @@ def is_decided(late: Memory, early: Memory, told: Sequence[Event], beside: Seque
 
 def held_for_conflict(memory: Memory) -> Memory:
     """A memory that contradicts an earlier one, in review."""
-    return replace(memory, status="pending", held_for="conflict", approved_by="")
+    return replace(memory, **HELD_FOR_CONFLICT)
 
 
 def change_of(

@@ -17,7 +17,7 @@ from engram.rules.access import (
     require_person,
     require_person_over,
 )
-from engram.rules.changes import CONTENT, Step, compose, other_words, step
+from engram.rules.changes import CONTENT, HELD_FOR_CONFLICT, Step, compose, other_words, step
 from engram.rules.doubts import require_person_for
 from engram.rules.likeness import contradiction
 from engram.rules.proposals import Proposal
@@ -208,7 +208,7 @@ def restore(
         and not memory.replaced_by
         and any(_beats(memory, each, None) for each in rivals)
     ):
-        changes |= {"status": "pending", "held_for": "conflict", "approved_by": ""}
+        changes |= HELD_FOR_CONFLICT
     in_use = memory.status == "promoted" and "status" not in changes
     return compose("restore", request, [step(memory, request, **changes), *(superseded if in_use else ())])
 

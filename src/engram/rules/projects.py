@@ -16,7 +16,7 @@ from engram.model.record import replace
 from engram.model.scope import Scope
 from engram.model.session import Session
 from engram.rules.access import require_confirmation, require_owner, require_person
-from engram.rules.changes import Step, claims_of, compose, step
+from engram.rules.changes import HELD_FOR_CONFLICT, Step, claims_of, compose, step
 from engram.rules.proposals import require_public
 
 BEST_FIRST: tuple[Standing, ...] = (
@@ -115,8 +115,7 @@ class _Table:
             if rejected.get((self._place(memory), memory.digest), set()) - {memory.scope}
         ]
         for memory in doubted:
-            verdict = {"status": "pending", "held_for": "conflict", "approved_by": ""}
-            self._change(memory, **verdict, apart=True)
+            self._change(memory, **HELD_FOR_CONFLICT, apart=True)
             self._stands[memory.id] = "pending"
         return len(doubted)
 

@@ -17,7 +17,7 @@ from engram.model.memory import CURATED, Memory
 from engram.model.record import replace
 from engram.model.relation import Relation, RelationKind, RelationStatus
 from engram.rules.access import is_a_persons, is_firm
-from engram.rules.changes import Step, compose, step
+from engram.rules.changes import HELD_FOR_CONFLICT, Step, compose, step
 from engram.rules.redact import redact
 
 TELLING = ("conflicts", "supersedes", "scoped")
@@ -327,7 +327,7 @@ def _hold_newcomer(
     if verdict.kind == "conflicts":
         if late.status != "promoted" or late.replaced_by or late.forgotten_at is not None:
             return []
-        waiting = step(late, request, status="pending", held_for="conflict", approved_by="")
+        waiting = step(late, request, **HELD_FOR_CONFLICT)
         freed = [each for each in replaced if each.id != older.id]  # the verdict itself brings that one back
         return [waiting, *(step(each, request, replaced_by="") for each in freed)]
     if known is None or verdict.kind == "supersedes" or not request.caller.human:
