@@ -5,8 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engram.errors import Forbidden
+from engram.model.memory import UNVOUCHED
 from engram.operations.doubts import MOST_COMPARED
-from engram.rules.doubts import UNVOUCHED, is_doubted, rewords, vouched
+from engram.rules.doubts import is_doubted, rewords, vouched
 from engram.rules.proposals import Proposal
 from rules.world import AGENT, PERSON, World, memory, request
 

@@ -27,14 +27,13 @@ from engram.model.items import (
     reason_in,
     record_of,
 )
-from engram.model.memory import CURATED, Memory, standing
+from engram.model.memory import CURATED, UNVOUCHED, Memory, standing
 from engram.model.pages import by_kind, one_line
 from engram.model.record import replace
 from engram.model.refs import handle_number, print_handle
 
 NAME, SCHEMA = "memory-v1", "memory.v1"
 REGISTRIES = ("memory.md", "archive.md")
-UNVOUCHED = "untrusted_origin"
 HISTORY = ("audit.jsonl", ".bak", "memory-log.md")
 """What tells of the past there and is not taken over; our own history begins with the import."""
 

@@ -9,7 +9,7 @@ from engram.interop.records_checks import check_ids, check_scope, require
 from engram.interop.records_finding import got, listed, mine, own
 from engram.interop.tools import Answer, Asks, Shelf
 from engram.interop.values import EVERYTHING, as_json
-from engram.model.memory import Memory
+from engram.model.memory import UNVOUCHED, Memory
 
 TOOLS = Shelf()
 
@@ -31,7 +31,7 @@ def delete_all(asks: Asks, *, scope: Annotated[str, "The scope to empty of your 
     found = listed(asks, place, mine(asks, place), limit=EVERYTHING, standing=["all"]).memories
     there = [memory.id for memory in found if memory.forgotten_at is None and memory.status != "rejected"]
     gone = _forgotten(asks, there)
-    waiting = sum(memory.id in there and memory.held_for == "untrusted_origin" for memory in found)
+    waiting = sum(memory.id in there and memory.held_for == UNVOUCHED for memory in found)
     spared = len(there) - gone - waiting
     left = f" {spared} approved by a person stay: only a person takes them away." if spared else ""
     left += f" {waiting} that nobody vouches for stay until a person has decided." if waiting else ""

@@ -16,7 +16,7 @@ from engram.model.codec import Document, decode, encode
 from engram.model.event import BOOKKEEPING
 from engram.model.hashing import sha256
 from engram.model.limits import parse_decay, print_time
-from engram.model.memory import CURATED, HeldFor, Memory, Standing, is_unvouched, standing
+from engram.model.memory import CURATED, UNVOUCHED, HeldFor, Memory, Standing, is_unvouched, standing
 from engram.model.record import replace
 from engram.model.refs import handle_number
 from engram.model.scalars import (
@@ -158,7 +158,7 @@ def hold_of(reason: str, source: str) -> HeldFor:
     Where nobody vouches for the source, that is the reason, whatever is said: other programs do not know of it.
     """
     if is_unvouched(source):
-        return "untrusted_origin"
+        return UNVOUCHED
     if reason in _REASONS:
         return _REASONS[reason]
     return next((hold for part, hold in _PARTS_OF_REASONS if part in reason), "review_all")

@@ -53,6 +53,9 @@ CURATED = 3
 UNTRUSTED = ("web:", "http://", "https://", "output:", "transcript:")
 """Beginnings of a source whose text nobody vouches for; a bare address is a page as well."""
 
+UNVOUCHED: HeldFor = "untrusted_origin"
+"""What a memory is held for that nobody vouches for."""
+
 
 def is_unvouched(source: str) -> bool:
     """Whether a source says that nobody vouches for its text, in whatever letters."""

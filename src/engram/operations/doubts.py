@@ -1,11 +1,11 @@
 """What waits because nobody vouches for it, as far as it bears on what an agent says now."""
 
 from engram.model.filter import Filter
-from engram.model.memory import Memory
+from engram.model.memory import UNVOUCHED, Memory
 from engram.model.query import Query
 from engram.model.text import query_terms
 from engram.operations.base import Call
-from engram.rules.doubts import SHARED, UNVOUCHED, sayings
+from engram.rules.doubts import SHARED, sayings
 from engram.rules.proposals import Proposal
 
 MOST_COMPARED = 50

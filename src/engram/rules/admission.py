@@ -9,11 +9,11 @@ from typing import Any, Literal, NamedTuple
 
 from engram.errors import Conflict
 from engram.model.change import Change, Request
-from engram.model.memory import CURATED, HeldFor, Memory, Status, standing
+from engram.model.memory import CURATED, UNVOUCHED, HeldFor, Memory, Status, standing
 from engram.model.record import replace
 from engram.rules.access import is_a_persons, is_confirmed, is_firm, require_owner, require_person_over
 from engram.rules.changes import CONTENT, WORDS, Step, compose, step
-from engram.rules.doubts import UNVOUCHED, is_doubted, require_person_for, vouched
+from engram.rules.doubts import is_doubted, require_person_for, vouched
 from engram.rules.drafting import REACH, added, approver, fresh, other_kind, rewritten, voice
 from engram.rules.kinds import in_context
 from engram.rules.lifecycle import LISTS, are_set_apart, proposed

@@ -13,14 +13,11 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from engram.model.change import Request
-from engram.model.memory import HeldFor, Memory
+from engram.model.memory import UNVOUCHED, Memory
 from engram.model.text import RECENT, query_terms, terms
 from engram.rules.access import require_person
 from engram.rules.likeness import same
 from engram.rules.proposals import Proposal
-
-UNVOUCHED: HeldFor = "untrusted_origin"
-"""What a memory is held for that nobody vouches for."""
 
 SHARED = 0.7
 """The share of what the shorter of two texts says that the other says too, from which on it says the same."""

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from engram.model.event import Edit, Event
 from engram.model.limits import print_time
-from engram.rules.doubts import UNVOUCHED
+from engram.model.memory import UNVOUCHED
 from engram.rules.merge import STATES, states
 from engram.rules.redact import redact
 from engram.rules.saying import told_by

@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple
 from engram.errors import Invalid
 from engram.model.change import Change, Request
 from engram.model.limits import LIMITS, cut
-from engram.model.memory import CURATED, HeldFor, Memory, Status
+from engram.model.memory import CURATED, UNVOUCHED, HeldFor, Memory, Status
 from engram.model.outline import outline
 from engram.model.record import replace
 from engram.model.refs import handle_number
@@ -181,7 +181,7 @@ def _judged(memory: Memory, here: Here, request: Request, *, own: bool) -> Memor
     held_for: HeldFor = memory.held_for
     against = request.confirmed and any(contradiction(each.text, memory.text) for each in here.known.rivals)
     if not request.confirmed:
-        status, held_for = "pending", "untrusted_origin"
+        status, held_for = "pending", UNVOUCHED
     elif against and status == "promoted":
         # A person vouches that it was so there; that it holds beside what is known here, nobody has said.
         return replace(memory, **HELD_FOR_CONFLICT)
@@ -189,7 +189,7 @@ def _judged(memory: Memory, here: Here, request: Request, *, own: bool) -> Memor
         return memory
     elif status == "pending" and not held_for:
         # Nobody says whether it counts: a person vouches, unless it conflicts.
-        status, held_for = ("pending", "untrusted_origin") if against else ("promoted", "")
+        status, held_for = ("pending", UNVOUCHED) if against else ("promoted", "")
     approved = memory.approved_by
     if status == "promoted" and memory.tier == CURATED:
         approved = approved or request.caller.name

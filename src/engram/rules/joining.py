@@ -14,12 +14,11 @@ from engram.errors import EngramError
 from engram.model.change import ABSENT, Change, Past, Request
 from engram.model.codec import TRAVELLERS, Record, RecordType, decode, encode, type_of
 from engram.model.event import BOOKKEEPING, Draft, Event, Payload, edits_between
-from engram.model.memory import CURATED, Memory
+from engram.model.memory import CURATED, UNVOUCHED, Memory
 from engram.model.record import NONE, replace
 from engram.model.relation import Relation
 from engram.rules.access import is_a_persons
 from engram.rules.changes import CONTENT, HELD_FOR_CONFLICT, claims_of
-from engram.rules.doubts import UNVOUCHED
 from engram.rules.hearing import Trust, distrusted, heard, out_of_turn, secrets, told_of, unready
 from engram.rules.likeness import contradiction
 from engram.rules.merge import AGAINST, COUNTER, STATES, Stamp, State, merge, states, told_whole

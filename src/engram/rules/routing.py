@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from engram.model.answers_work import Route
 from engram.model.change import Change, Request
-from engram.model.memory import CURATED, HeldFor, Memory, is_unvouched
+from engram.model.memory import CURATED, UNVOUCHED, HeldFor, Memory, is_unvouched
 from engram.model.outline import outline
 from engram.model.relation import Relation
 from engram.rules.access import is_a_persons
@@ -28,7 +28,7 @@ REASONS = (
         "curated_kind",
         "conflict",
         "edits_curated_node",
-        "untrusted_origin",
+        UNVOUCHED,
         "review_all",
         "deleted_branch",
         "forgotten_before",
@@ -48,7 +48,7 @@ REASONS = (
 HELD: tuple[HeldFor, ...] = (
     "curated_kind",
     "edits_curated_node",
-    "untrusted_origin",
+    UNVOUCHED,
     "review_all",
     "deleted_branch",
     "forgotten_before",
@@ -85,7 +85,7 @@ def held(memory: Memory, policy: Policy, now: datetime) -> Route | None:
         (memory.valid_until is not None and now >= memory.valid_until, "skip", "expired"),
         (memory.held_for in HELD, "queue", memory.held_for),
         (CURATED in (memory.tier, policy.kind(memory.kind).tier), "queue", "curated_kind"),
-        (outside, "queue", "untrusted_origin"),
+        (outside, "queue", UNVOUCHED),
         (policy.review_all, "queue", "review_all"),
         (memory.stale_at is not None and now > memory.stale_at, "skip", "stale"),
     )

@@ -9,7 +9,7 @@ from typing import Any
 from engram.errors import EngramError, Invalid
 from engram.interop.forms import UNDATED, Foreign, Problem, foreign_id
 from engram.model.limits import LIMITS, MOST_CITATIONS, MOST_TAGS, check_text, check_time, parse_time, size
-from engram.model.memory import Citation, Context, Memory
+from engram.model.memory import UNVOUCHED, Citation, Context, Memory
 from engram.model.relation import Relation, RelationKind, RelationStatus
 from engram.model.scope import GLOBAL, Scope
 
@@ -45,7 +45,7 @@ VERDICTS: Mapping[str, RelationKind] = {
 }
 """What others call a relation → its kind here; any other is `related`, and its word stays in the reason."""
 
-WAITING: Mapping[str, Any] = {"status": "pending", "held_for": "untrusted_origin"}
+WAITING: Mapping[str, Any] = {"status": "pending", "held_for": UNVOUCHED}
 """The state of what is not in force there: it waits for review, whoever vouches for the rest."""
 
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
