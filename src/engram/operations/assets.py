@@ -191,9 +191,8 @@ def _attached_before(call: Call, event: Event, still: Asset | None = None) -> At
     """The first answer again, with the memory as it stands; `still` is what was to be detached and is there yet."""
     note = event.note
     outcome = str(note.get("outcome", "revised"))
-    for memory in call.engine.get("memory", event.subjects[:1], call.access).values():
-        asset = still or _moved(event)
-        if isinstance(memory, Memory) and asset:
+    for memory in call.memories(event.subjects[:1]).values():
+        if asset := still or _moved(event):
             return _told(call, memory, asset, outcome, event.seq)._replace(replayed=True)
     raise no_longer_there()
 

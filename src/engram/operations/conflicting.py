@@ -338,8 +338,8 @@ class Run:
         """Relations with both their memories, where these may be read and one of them is in scope."""
         here = Filter(**self.scope)
         for relation in some:
-            ends = self.call.engine.get("memory", [relation.from_id, relation.to_id], self.call.access)
-            first, second = (cast("Memory | None", ends.get(id)) for id in (relation.from_id, relation.to_id))
+            ends = self.call.memories([relation.from_id, relation.to_id])
+            first, second = ends.get(relation.from_id), ends.get(relation.to_id)
             if first and second and (matches(first, here) or matches(second, here)):
                 yield relation, first, second
 

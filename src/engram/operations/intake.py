@@ -251,7 +251,7 @@ class Taking:
             for thing, one in zip(group, memories, strict=True)
         ]
         wanted = [*(one.id for one in memories), *spares, *(id for thing in group for id in thing.ours)]
-        known = cast("dict[str, Memory]", self.call.engine.get("memory", wanted, self.call.access))
+        known = self.call.memories(wanted)
         return [self._decided(thing, spare, known) for thing, spare in zip(group, spares, strict=True)]
 
     def _decided(self, thing: Foreign, spare: str, known: dict[str, Memory]) -> _Outcome:
@@ -319,7 +319,7 @@ class Taking:
         """Relations change the memories at their ends, so each sees what the one before it did."""
         said = [cast("Relation", one.record) for one in group]
         ends = {id for one in said for id in self._ends(one)}
-        memories = cast("dict[str, Memory]", self.call.engine.get("memory", list(ends), self.call.access))
+        memories = self.call.memories(list(ends))
         pairs = [pair_id(self.call.caller.owner, *self._ends(one)) for one in said]
         known = set(self.call.engine.get("relation", pairs, self.call.access_to("relation")))
         decided = []

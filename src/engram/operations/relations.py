@@ -189,11 +189,8 @@ def _once_merged(call: Call, staged: Memory, other: Memory) -> str:
 
 def _related_before(call: Call, event: Event) -> Related:
     """The first answer again: the relation as it stands."""
-    for relation in cast(
-        "list[Relation]", list(call.engine.get("relation", event.subjects, call.access_to("relation")).values())
-    ):
-        pair = call.engine.get("memory", [relation.from_id, relation.to_id], call.access).values()
-        memories = cast("tuple[Memory, ...]", tuple(pair))
+    for relation in call.relations(event.subjects).values():
+        memories = tuple(call.memories([relation.from_id, relation.to_id]).values())
         return Related(at=call.now, relation=relation, memories=memories, event=event.seq)
     raise no_longer_there()
 
@@ -269,8 +266,7 @@ def _judged(call: Call, focus: Memory) -> Iterator[tuple[Memory, str]]:
     )
     for relation in cast("tuple[Relation, ...]", page.records):
         out = relation.from_id == focus.id
-        other = call.engine.get("memory", [relation.to_id if out else relation.from_id], call.access).values()
-        for one in cast("list[Memory]", list(other)):
+        for one in call.memories([relation.to_id if out else relation.from_id]).values():
             name = relation.kind if out or relation.kind != "supersedes" else "superseded_by"
             gone = standing(one, call.now, call.caller.view) in ("forgotten", "rejected")
             if not gone and relation.status != "ignored":

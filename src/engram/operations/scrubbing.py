@@ -237,5 +237,4 @@ def shown(session: Session) -> str:
 
 
 def _stored(call: Call, copy: Memory | None) -> Memory | None:
-    found = call.engine.get("memory", [copy.id], call.access) if copy else {}
-    return cast("Memory | None", found.get(copy.id)) if copy else None
+    return call.memories([copy.id]).get(copy.id) if copy else None
