@@ -12,7 +12,7 @@ from engram.model.change import Change, Request
 from engram.model.memory import CURATED, UNVOUCHED, HeldFor, Memory, Status, standing
 from engram.model.record import replace
 from engram.rules.access import is_a_persons, is_confirmed, is_firm, require_owner, require_person_over
-from engram.rules.changes import CONTENT, WORDS, Step, compose, step
+from engram.rules.changes import CONTENT, WORDS, Step, compose, memory_after, step
 from engram.rules.doubts import is_doubted, require_person_for, vouched
 from engram.rules.drafting import REACH, added, approver, fresh, other_kind, rewritten, voice
 from engram.rules.kinds import in_context
@@ -234,8 +234,7 @@ def _admitted(
     rivals: tuple[Memory, ...] = (),
 ) -> Admission:
     """The decision that takes these steps, of which the first is about the memory itself."""
-    memory = steps[0].after
-    assert isinstance(memory, Memory)
+    memory = memory_after(steps[0])
     change = compose(action, request, steps, note=_note(proposal, outcome, rivals))
     return Admission(change, memory, outcome, tuple(each.id for each in rivals), _why(proposal.text, rivals))
 

@@ -38,6 +38,12 @@ def step(before: Memory, request: Request, **changes: Any) -> Step:  # noqa: ANN
     return Step(before, after)
 
 
+def memory_after(step: Step) -> Memory:
+    """The memory as a step leaves it."""
+    assert isinstance(step.after, Memory)
+    return step.after
+
+
 def other_words(before: Memory, changes: Mapping[str, Any], now: datetime) -> dict[str, Any]:
     """What moves besides where `changes` give a memory other words: they are as old as that, and unverified."""
     if not differ(WORDS, before, changes):

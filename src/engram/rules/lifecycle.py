@@ -17,7 +17,7 @@ from engram.rules.access import (
     require_person,
     require_person_over,
 )
-from engram.rules.changes import CONTENT, HELD_FOR_CONFLICT, Step, compose, other_words, step
+from engram.rules.changes import CONTENT, HELD_FOR_CONFLICT, Step, compose, memory_after, other_words, step
 from engram.rules.doubts import require_person_for
 from engram.rules.likeness import contradiction
 from engram.rules.proposals import Proposal
@@ -92,7 +92,7 @@ def promote(
         require_confirmation(request, "It would replace a curated memory.")
     if amended is not None:
         return _apply(stored, memory, amended, beaten, request, base=base, kept=kept)
-    live = _after(
+    live = memory_after(
         step(
             memory,
             request,
@@ -338,7 +338,7 @@ def _apply(
     if "citations" in content and proposal.context.repo and not amended.context.repo:
         content["context"] = replace(amended.context, repo=proposal.context.repo)
     move = step(amended, request, **content, approved_by=request.caller.name, verified_at=request.now)
-    done = _after(
+    done = memory_after(
         step(
             proposal,
             request,
@@ -350,9 +350,8 @@ def _apply(
         )
     )
     others = [step(each, request, replaced_by=amended.id) for each in beaten if each.id != amended.id]
-    return compose("promote", request, [move, Step(stored, done), *others, *kept], note=_verdict(kept)), _after(
-        move
-    )
+    steps = [move, Step(stored, done), *others, *kept]
+    return compose("promote", request, steps, note=_verdict(kept)), memory_after(move)
 
 
 def _verdict(kept: Sequence[Step]) -> Mapping[str, str]:
@@ -390,11 +389,6 @@ def _told(reason: str) -> dict[str, object]:
     check_text("reason", reason, lines=True)
     clean = redact(reason)
     return {"reason": clean.text, "redacted": list(clean.kinds)}
-
-
-def _after(move: Step) -> Memory:
-    assert isinstance(move.after, Memory)
-    return move.after
 
 
 def beaten_by(worded: Sequence[Memory], rivals: Sequence[Memory], amended: Memory | None = None) -> list[Memory]:

@@ -13,7 +13,7 @@ from engram.model.evidence import Fate
 from engram.model.memory import CURATED, Memory
 from engram.model.record import replace
 from engram.model.scope import Scope
-from engram.rules.changes import Step, compose, step
+from engram.rules.changes import Step, compose, memory_after, step
 from engram.rules.kinds import ABOUT_A_PERSON, PERSONAL
 from engram.rules.policy import Policy
 from engram.rules.proposals import Proposal
@@ -90,20 +90,15 @@ def _take_effect(memory: Memory, beside: Beside, taken: dict[str, Step], request
     What is out of use by such a verdict replaces nothing: so no ring of memories can hide one another.
     """
     for relation, other in beside.verdicts:
-        if _after(taken[memory.id]).replaced_by:
+        if memory_after(taken[memory.id]).replaced_by:
             return
         known = taken.get(other.id)
-        now = _after(known) if known else other
+        now = memory_after(known) if known else other
         for each in taking_effect(memory, [(relation, now)], request):
             if known and each.before is now:
-                taken[now.id] = Step(known.before, replace(_after(each), revision=now.revision))
+                taken[now.id] = Step(known.before, replace(memory_after(each), revision=now.revision))
             elif each.after:
                 taken[each.after.id] = each
-
-
-def _after(move: Step) -> Memory:
-    assert isinstance(move.after, Memory)
-    return move.after
 
 
 def _merged(memory: Memory, route: Route, beside: Beside, policy: Policy, request: Request) -> list[Step]:
