@@ -8,6 +8,7 @@ from engram.model.memory import Memory
 from engram.model.relation import judging
 from engram.model.scope import GLOBAL, Scope
 from engram.operations.base import Call
+from engram.operations.relations import pair_ref
 from engram.ports import Embedder
 from engram.recall.rivals import Gathering, rivals
 from engram.rules.candidates import Suspicion, is_statement
@@ -83,7 +84,7 @@ def unjudged(
     asked = {pair_id(call.caller.owner, memory.id, other.id): other.id for other, _ in found}
     known = {asked[id] for id in call.engine.get("relation", asked, call.access_to("relation"))}
     return [
-        Rival(other, why.why, why.score, f"{memory.handle or memory.id}~{other.handle or other.id}")
+        Rival(other, why.why, why.score, pair_ref(memory, other))
         for other, why in found
         if other.id not in known and other.id not in but
     ]

@@ -12,7 +12,7 @@ from engram.model.relation import Relation
 from engram.operations.base import Call, pages
 from engram.operations.bearing import relation_between, rivals_of
 from engram.operations.candidates import MOST, gathering, is_compared, ready, unjudged
-from engram.operations.relations import pair_named
+from engram.operations.relations import pair_named, pair_ref
 from engram.operations.revisions import as_seen
 from engram.operations.scopes import in_view
 from engram.ports import Embedder, Judge
@@ -74,7 +74,7 @@ class Run:
 
         if not self.dry_run:
             self._settle(decide)
-        self.ignored = "~".join(one.handle or one.id for one in (self.call.memory(id) for id, _ in ends))
+        self.ignored = pair_ref(*(self.call.memory(id) for id, _ in ends))
 
     def _settle(self, decide: Callable[[], tuple[Change, Done]]) -> Done:
         commit, done = self.call.settle(decide)
@@ -373,7 +373,7 @@ def _pair(first: Memory, second: Memory, status: str, verdict: Verdict) -> Pair:
         status,
         verdict.reason,
         verdict.confidence or 0.0,
-        f"{first.handle or first.id}~{second.handle or second.id}",
+        pair_ref(first, second),
         verdict.model,
     )
 

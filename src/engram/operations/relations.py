@@ -112,6 +112,11 @@ def related(call: Call, memory: p.Ref, *, limit: p.Limit = 8, judged: p.OnlyJudg
     return Relatives(at=call.now, memory=focus, relatives=relatives[:limit], truncated=len(relatives) > limit)
 
 
+def pair_ref(first: Memory, second: Memory) -> str:
+    """How a pair of memories is written, for `pair_named` to read: mem-0007~mem-0003."""
+    return f"{first.handle or first.id}~{second.handle or second.id}"
+
+
 def pair_named(call: Call, ref: str) -> tuple[tuple[AtRevision, AtRevision], Relation | None]:
     """The two memories of a pair, and their relation where it is by that that they were named.
 
