@@ -8,6 +8,9 @@ from engram.model.answers import Answer
 from engram.model.change import Finding
 from engram.model.record import NONE
 
+NOT_REACHED = "Exports, backups and other copies made earlier are not touched."
+"""What no erasure reaches."""
+
 
 class Receipt(Answer):
     """Proof of an erasure. `traces` counts pieces of the text still found in the store's raw files.
@@ -23,7 +26,7 @@ class Receipt(Answer):
     places: tuple[str, ...] = ()
     assets: int = 0  # attachments whose bytes went with it
     handles: tuple[str, ...] = ()  # what they were called, where that is known
-    note: str = "Exports, backups and other copies made earlier are not touched."
+    note: str = NOT_REACHED
 
 
 class Stats(Answer):

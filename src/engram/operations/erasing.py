@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from engram.errors import Invalid
-from engram.model.answers_store import Receipt
+from engram.model.answers_store import NOT_REACHED, Receipt
 from engram.model.change import Change, Commit, Request
 from engram.model.filter import Filter
 from engram.model.memory import Memory
@@ -98,8 +98,7 @@ def _receipt(call: Call, commit: Commit) -> Receipt:
 
 def erasure_note(call: Call) -> str:
     """What an erasure cannot reach."""
-    said = "Exports, backups and other copies made earlier are not touched."
-    return f"{said} {ELSEWHERE}" if _was_sent(call) else said
+    return f"{NOT_REACHED} {ELSEWHERE}" if _was_sent(call) else NOT_REACHED
 
 
 def _was_sent(call: Call) -> bool:

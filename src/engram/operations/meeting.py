@@ -14,6 +14,7 @@ from engram.operations.base import Call
 from engram.operations.exchanging import Exchange
 from engram.operations.remote_assets import Carried, give, take
 from engram.operations.replicas import Replicas
+from engram.operations.syncing import SOMEBODY_NEW
 from engram.rules.carrying import Reach
 from engram.rules.proposals import require_public_name
 from engram.sync.keys import fingerprint
@@ -301,4 +302,4 @@ def _whom_to_accept(call: Call) -> str:
             f"Compare the server's fingerprint, {servers[0]}, with what engram replicas shows there, then:"
             f" engram replicas accept {servers[0]} --confirm. It stands for whom it let in."
         )
-    return "Somebody new: look with engram replicas, then engram replicas accept ID --confirm."
+    return SOMEBODY_NEW

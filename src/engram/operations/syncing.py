@@ -7,6 +7,9 @@ from engram.model.answers_sync import ReplicaList, Synced
 from engram.operations import parameters as p
 from engram.operations.base import Call, operation
 
+SOMEBODY_NEW = "Somebody new: look with engram replicas, then engram replicas accept ID --confirm."
+"""What a person does about those whose word does not count here yet."""
+
 
 @operation(
     "POST /v1/sync/git",
@@ -50,7 +53,7 @@ def sync_git(
 def _next_step(done: Synced, here: str) -> str:
     there = "" if done.place == here else f"cd {quote(done.place)} && "
     steps = (
-        (done.strangers, "Somebody new: look with engram replicas, then engram replicas accept ID --confirm."),
+        (done.strangers, SOMEBODY_NEW),
         (done.dry_run and (done.wrote or done.sent or done.read), "Do it: engram sync --git."),
         (
             done.wrote or done.erased,
