@@ -7,13 +7,13 @@ from contextlib import contextmanager, nullcontext
 from itertools import chain
 
 from engram.drafts import whole_file
-from engram.errors import Conflict, Invalid, Unavailable
+from engram.errors import Conflict, Invalid
 from engram.model.answers_assets import AssetRow, Assets, Attached, Fetched
 from engram.model.change import Change, Request
 from engram.model.event import Event
 from engram.model.memory import Asset, Memory
 from engram.operations import parameters as p
-from engram.operations.base import Call, no_longer_there, operation
+from engram.operations.base import Call, no_longer_there, operation, writing
 from engram.operations.bearing import known
 from engram.operations.blobs import tidy
 from engram.operations.incoming import BLOCK, Incoming, outgoing, receive
@@ -260,9 +260,6 @@ def _target(path: str, name: str, *, overwrite: bool) -> str:
 
 def _write(target: str, blocks: Iterator[bytes]) -> None:
     """Write a private file that takes its name when all of it is there and checked."""
-    try:
-        with whole_file(target) as file:
-            for block in blocks:
-                file.write(block)
-    except OSError as error:
-        raise Unavailable(f"{target} cannot be written: {error.strerror}.", "Choose another place.") from None
+    with writing(target), whole_file(target) as file:
+        for block in blocks:
+            file.write(block)

@@ -4,13 +4,13 @@ import os
 from collections import Counter
 from typing import cast
 
-from engram.errors import Conflict, Corrupt, EngramError, Forbidden, Invalid, Unavailable
+from engram.errors import Conflict, Corrupt, EngramError, Forbidden, Invalid
 from engram.model.answers_store import BackedUp, BackupReport, BackupRestored, Exported
 from engram.model.change import Finding
 from engram.model.codec import TRAVELLERS, Traveller, decode, type_of
 from engram.model.memory import Memory
 from engram.operations import parameters as p
-from engram.operations.base import Call, operation
+from engram.operations.base import Call, operation, writing
 from engram.operations.exporting import every_memory, write_out
 from engram.ports import ASSETS, Copies, CopiesBytes, Vault, able
 
@@ -35,13 +35,11 @@ def backup_create(call: Call, path: p.BackupOut = "", *, overwrite: p.Overwrite 
         raise Invalid("This store is kept in no file, and cannot be copied.", every_memory(call))
     target = _target(call, path, overwrite=overwrite)
     with files.staging(target) as folder:
-        try:
+        with writing(target):
             counts = engine.copy_to(folder, call.progress)
             # After the records: what they name is there, or was purged meanwhile.
             if call.attaching and (blobs := able(call.blobs, CopiesBytes)):
                 blobs.copy_to(os.path.join(folder, ASSETS), call.progress)
-        except OSError as error:
-            raise Unavailable(f"{target} cannot be written: {error.strerror}.", "Choose another place.") from None
         schema = call.engine.facts().get("schema", "")
         manifest = files.Manifest(call.now, vault.version(), engine.form, schema, counts)
         size = files.pack(folder, target, manifest, call.progress, overwrite=overwrite)

@@ -2,6 +2,7 @@
 
 import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import datetime
 from itertools import chain
 from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar, cast, overload
@@ -447,6 +448,19 @@ def require_between(name: str, value: int, least: int, most: int) -> None:
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
         shown = f"{value:,}" if isinstance(value, int) else repr(value)
         raise Invalid(f"{name} is {shown}.", f"Give a number from {least:,} to {most:,}.")
+
+
+@contextmanager
+def writing(path: str) -> Iterator[None]:
+    """A file is written within; where that fails, it is said what could not be written.
+
+    Raises:
+        Unavailable: when it fails.
+    """
+    try:
+        yield
+    except OSError as error:
+        raise Unavailable(f"{path} cannot be written: {error.strerror}.", "Choose another place.") from None
 
 
 def each(refs: str | Iterable[str], most: int = MOST_AT_ONCE) -> list[str]:

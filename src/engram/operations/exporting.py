@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, cast
 
 from engram.drafts import private_folder, whole_file
-from engram.errors import Conflict, Invalid, Unavailable
+from engram.errors import Conflict, Invalid
 from engram.model.answers_store import Exported
 from engram.model.filter import ANYTHING, Filter, matches
 from engram.model.hashing import sha256
@@ -15,7 +15,7 @@ from engram.model.memory import Memory
 from engram.model.relation import Relation
 from engram.model.session import Session
 from engram.operations import parameters as p
-from engram.operations.base import Call, every, operation, pages
+from engram.operations.base import Call, every, operation, pages, writing
 from engram.operations.memories import standings
 from engram.operations.scopes import in_view
 from engram.ports import Copies, ManyOrgs, able
@@ -147,10 +147,8 @@ def _fill(folder: str, files: "Iterable[File]") -> str:
     for file in files:
         target = os.path.join(folder, file.path)
         _require_inside(folder, target)
-        try:
+        with writing(target):
             private_folder(os.path.dirname(target))
-        except OSError as error:
-            raise Unavailable(f"{target} cannot be written: {error.strerror}.", "Choose another place.") from None
         seal.update(f"{file.path}\n{_pour(target, file.content)}\n".encode())
     return seal.hexdigest()
 
@@ -160,12 +158,10 @@ def _require_folder(path: str, *, overwrite: bool) -> str:
     target = os.path.realpath(os.path.expanduser(path))
     if path == "-" or os.path.isfile(target):
         raise Invalid(f"This form is a folder, and {path} is none.", "Give the path of a folder.")
-    try:
+    with writing(path):
         if not overwrite and os.path.isdir(target) and os.listdir(target):
             raise Conflict(f"{path} is not empty.", "Choose another folder, or add --overwrite.")
         private_folder(target)
-    except OSError as error:
-        raise Unavailable(f"{path} cannot be written: {error.strerror}.", "Choose another place.") from None
     return target
 
 
@@ -201,8 +197,5 @@ def _output(path: str) -> Iterator[Callable[[bytes], object]]:
     if path == "-":
         yield lambda raw: sys.stdout.write(raw.decode())
         return
-    try:
-        with whole_file(os.path.expanduser(path)) as file:
-            yield file.write
-    except OSError as error:
-        raise Unavailable(f"{path} cannot be written: {error.strerror}.", "Choose another place.") from None
+    with writing(path), whole_file(os.path.expanduser(path)) as file:
+        yield file.write
