@@ -19,10 +19,15 @@ def print_handle(type: RecordType, number: int) -> str:
     return f"{_PREFIXES[type]}-{number:04d}"
 
 
+def is_number(text: str) -> bool:
+    """Whether a word from outside is a number, and none too large to look for."""
+    return text.isascii() and text.isdigit() and len(text) < 16
+
+
 def handle_number(type: RecordType, ref: str) -> int | None:
     """The number a handle stands for, or None when it is no handle. `mem-1` and `MEM-0001` are the same."""
     head, dash, digits = ref.lower().partition("-")
-    if dash and head == _PREFIXES[type] and digits.isascii() and digits.isdigit() and len(digits) < 16:
+    if dash and head == _PREFIXES[type] and is_number(digits):
         return int(digits)
     return None
 

@@ -8,6 +8,7 @@ from engram.model.answers_work import Conflicts, Pair
 from engram.model.change import Change
 from engram.model.filter import Filter, matches
 from engram.model.memory import Memory, standing
+from engram.model.refs import is_number
 from engram.model.relation import Relation
 from engram.operations.base import Call, pages
 from engram.operations.bearing import relation_between, rivals_of
@@ -346,7 +347,7 @@ class Run:
 
 def _shown(after: str | None) -> int | None:
     """How many pairs that are no relation yet were on the pages before; None where all of them were."""
-    return int(after or 0) if after is None or (after.isascii() and after.isdigit() and len(after) < 16) else None
+    return int(after or 0) if after is None or is_number(after) else None
 
 
 def _ends(one: Memory, other: Memory) -> frozenset[str]:

@@ -12,6 +12,7 @@ from engram.model.codec import RECORDS, Record
 from engram.model.event import ACKNOWLEDGED, ADOPTED, PURGED, Event, Payload
 from engram.model.filter import Filter
 from engram.model.memory import CURATED, Memory
+from engram.model.refs import is_number
 from engram.model.relation import Relation
 from engram.operations import parameters as p
 from engram.operations.base import (
@@ -346,7 +347,7 @@ def _undone(call: Call, events: tuple[Event, ...], done: Event, ids: tuple[str, 
 
 def _named(call: Call, ref: str) -> tuple[Event, ...]:
     """The event by number or beginning of its id, or all events of a batch."""
-    if ref.isascii() and ref.isdigit() and len(ref) < 16:
+    if is_number(ref):
         fits = call.engine.events(after=int(ref) - 1, limit=1) if int(ref) else []
         fits = [one for one in fits if one.seq == int(ref)]
     elif batch := _batch(call, ref):
@@ -368,7 +369,7 @@ def _named(call: Call, ref: str) -> tuple[Event, ...]:
 
 def _after(call: Call, ref: str, memory: Memory) -> tuple[Event, ...]:
     """What was done to a memory after an event of its own, the newest first, as far as it still stands."""
-    if not (ref.isascii() and ref.isdigit() and len(ref) < 16):
+    if not is_number(ref):
         raise Invalid(
             f"{ref!r} is not the number of an event.", f"See the numbers: engram history {memory.handle}."
         )

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 
 from engram.model.memory import Memory
+from engram.model.refs import is_number
 from engram.operations.base import Call
 from engram.rules.lifecycle import require_revision
 
@@ -13,7 +14,7 @@ AtRevision = tuple[str, int | None]
 def at_revision(ref: str) -> AtRevision:
     """What a ref names, and the revision it means it at, if it says one: mem-0001@3."""
     name, at, number = ref.strip().rpartition("@")
-    return (name, int(number)) if at and number.isascii() and number.isdigit() and len(number) < 16 else (ref, None)
+    return (name, int(number)) if at and is_number(number) else (ref, None)
 
 
 def by_id(call: Call, ref: str) -> AtRevision:

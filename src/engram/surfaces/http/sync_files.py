@@ -8,6 +8,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from engram.errors import Forbidden, Invalid
+from engram.model.refs import is_number
 from engram.operations import keeping
 from engram.operations.base import Call
 from engram.service import Engram
@@ -39,7 +40,7 @@ def _calling(
 def _list(call: Call, request: Request, body: bytes) -> Response:
     del body
     after = request.query_params.get("after", "0")
-    if not (after.isascii() and after.isdigit() and len(after) < 16):
+    if not is_number(after):
         raise Invalid(f"after cannot be {after[:40]!r}.", "Give the last `at` that you have, or 0.")
     found = keeping.listed(call, _scope(request), int(after), private=_private(request))
     return JSONResponse({"files": [one._asdict() for one in found.files], "more": found.more}, headers=HEADERS)
