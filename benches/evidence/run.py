@@ -132,14 +132,14 @@ def measured(base: Path, count: int, runs: int, bar: Bar) -> dict[str, Any]:
         for at in range(HITS):
             memory.remember(f"Values of module {at} are computed lazily", kind="gotcha", cite=cites(at, count))
         for _ in range(runs):
-            bare, judged = asked(memory, None), asked(memory, memory.desk())
+            bare, judged = asked(memory, None), asked(memory, memory.call().evidence)
             without.take(recall, memory.engine, bare)
             kept.take(recall, memory.engine, judged)
             if len(cold.wall) < 5:
                 first = Desk(str(base / "api"), Whereabouts(str(base / "api")).look, tip_of)
                 cold.take(recall, memory.engine, asked(memory, first))
             bar.step()
-        hits = recall(memory.engine, asked(memory, memory.desk())).hits
+        hits = recall(memory.engine, asked(memory, memory.call().evidence)).hits
         assert len(hits) == HITS
         assert all(check.verdict == "fresh" for hit in hits for check in hit.evidence)
     return row(count, without, kept, cold)

@@ -265,10 +265,6 @@ class Engram:
         """The branch it is looked from, by repository and name; "" on the default branch and outside of git."""
         return self.caller.view or self._view()
 
-    def desk(self) -> Evidence:
-        """What holds citations against the world, made when it is first needed."""
-        return self._asking.evidence
-
     def _speaker(self) -> Caller:
         """Who asks, by a name that history may keep, and where they stand."""
         caller, view = self.caller, self.view

@@ -377,7 +377,7 @@ def test_a_verdict_says_nothing_private_and_is_about_two():
 
     assert KEY not in kept.reason + kept.evidence
     with pytest.raises(Invalid, match="same memory"):
-        take_in_relation(verdict(), NEW, NEW, request())
+        take_in_relation(verdict(), NEW, NEW, request(), fresh=False)
 
 
 def test_a_reason_that_its_marks_made_too_long_is_cut_between_characters():

@@ -133,7 +133,7 @@ def content(data: bytes, *, long: bool = False) -> Content:
     return Content(blob_of(plain, long=long), decoded(plain))
 
 
-def blob_of(data: bytes, *, long: bool = False) -> str:
+def blob_of(data: bytes, *, long: bool) -> str:
     """The name that git gives these bytes."""
     framed = b"blob %d\0" % len(data) + data
     return sha256(framed).hexdigest() if long else sha1(framed).hexdigest()  # noqa: S324 - git's own name

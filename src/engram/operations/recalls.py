@@ -21,7 +21,7 @@ from engram.recall.brief import Section, brief
 from engram.recall.meaning import begin
 from engram.recall.pipeline import CLEAR, Asked
 from engram.recall.pipeline import recall as look_up
-from engram.rules.access import is_keeper, may_judge
+from engram.rules.access import is_keeper
 from engram.rules.insights import require_memories
 from engram.rules.kinds import in_context, own_lists, quiet
 
@@ -199,7 +199,7 @@ def asked_by(
         moment=as_of,
         weak=weak,
         evidence=None if as_of else lambda memories: checked(call, memories),
-        judged=lambda memory: may_judge(call.caller, memory),
+        judged=call.caller.may_judge,
     )
 
 

@@ -30,7 +30,6 @@ from engram.operations.scopes import in_view
 from engram.recall.pipeline import Asked
 from engram.recall.pipeline import recall as look_up
 from engram.rules import lifecycle
-from engram.rules.access import may_judge
 from engram.rules.admission import Known, require_free_text
 from engram.rules.likeness import contradiction, similarity
 from engram.rules.relations import spared, taking_effect
@@ -68,7 +67,7 @@ def review(
         where = where._replace(ids=tuple(call.memory(ref).id for ref in named), scopes=(), within=None)
 
     def fits(one: Record) -> bool:
-        return may_judge(call.caller, cast("Memory", one))
+        return call.caller.may_judge(cast("Memory", one))
 
     page = sifted(call, "memory", where, fits, after=after, limit=limit, oldest=True)
     waiting = cast("tuple[Memory, ...]", page.records)
@@ -239,4 +238,4 @@ def _near(call: Call, candidate: Candidate) -> tuple[Memory, ...]:
     )
     hits = (hit.memory for hit in look_up(call.engine, asked).hits if hit.memory.id not in beside)
     alike = (one for one in hits if similarity(one.text, memory.text) >= NEARLY)
-    return tuple(one for one in alike if one.status == "promoted" or may_judge(call.caller, one))
+    return tuple(one for one in alike if one.status == "promoted" or call.caller.may_judge(one))

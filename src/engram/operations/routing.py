@@ -20,7 +20,6 @@ from engram.operations.reviews import would_replace
 from engram.operations.scopes import in_view, unplaced
 from engram.ports import Paged, able
 from engram.recall.views import view
-from engram.rules.access import may_judge
 from engram.rules.kinds import quiet
 from engram.rules.routing import Beside, carry, held, plan
 
@@ -90,7 +89,7 @@ def _planned(call: Call, scope: str, *, anyones: bool = False) -> tuple[tuple[Ro
         owner=None if anyones else call.caller.owner,
         now=call.now,
     )
-    waiting = [one for one in every(call, where) if may_judge(call.caller, one)]
+    waiting = [one for one in every(call, where) if call.caller.may_judge(one)]
     free = [one for one in waiting if held(one, call.policy, call.now) is None]
     beside = {one.id: beside_of(call, one) for one in free}
     return plan(waiting, beside, call.policy, call.now), beside

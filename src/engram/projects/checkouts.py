@@ -25,7 +25,7 @@ def branch_of(folder: str | os.PathLike[str]) -> tuple[str, str]:
         return "", ""
 
 
-def checkout_of(folder: str | os.PathLike[str], default: str = "") -> Checkout | None:
+def checkout_of(folder: str | os.PathLike[str], default: str) -> Checkout | None:
     """The working tree that a folder is part of; None outside git. `default` names its default branch, if told.
 
     While a branch is rebased the head is detached; the work is still that branch's.

@@ -6,7 +6,7 @@ A view says nothing of ages: it changes only when what is remembered changes.
 import functools
 import re
 from collections import defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 
 from engram.model.answers import Brief
@@ -20,12 +20,12 @@ HEADING = "## What Engram remembers"
 NOTHING = "_Nothing yet._"
 
 
-def view(memories: Sequence[Memory], *, budget: int, now: datetime, personal: Collection[str] = PERSONAL) -> Brief:
+def view(memories: Sequence[Memory], *, budget: int, now: datetime) -> Brief:
     """The text of a view. What weighs most gets in; within its kind, what is oldest comes first.
 
     `left_out` counts what did not fit; `hint` says what is kept out because it is personal.
     """
-    open_to_all = [one for one in memories if one.kind not in personal]
+    open_to_all = [one for one in memories if one.kind not in PERSONAL]
     kept_out = len(memories) - len(open_to_all)
     spent = tokens(_written({}, 9999)) + 1
     chosen: dict[str, list[tuple[Memory, str]]] = defaultdict(list)
@@ -38,7 +38,7 @@ def view(memories: Sequence[Memory], *, budget: int, now: datetime, personal: Co
     included = tuple(memory for kind in sorted(chosen) for memory, _ in _in_order(chosen[kind]))
     left_out = len(open_to_all) - len(included)
     text = _written({kind: [line for _, line in _in_order(chosen[kind])] for kind in sorted(chosen)}, left_out)
-    hint = f"Personal memories stay out of files: {kept_out} ({', '.join(sorted(personal))})." if kept_out else ""
+    hint = f"Personal memories stay out of files: {kept_out} ({', '.join(sorted(PERSONAL))})." if kept_out else ""
     return Brief(
         at=now, text=text, tokens=tokens(text), budget=budget, included=included, left_out=left_out, hint=hint
     )

@@ -87,13 +87,8 @@ def require_judge(caller: Caller, memory: Memory) -> None:
     Raises:
         Forbidden: for anyone else.
     """
-    if not may_judge(caller, memory):
+    if not caller.may_judge(memory):
         require_owner(caller, memory)
-
-
-def may_judge(caller: Caller, memory: Memory) -> bool:
-    """Whether a verdict on this memory is the caller's: its own, or a reviewer's in the memory's project."""
-    return caller.may_judge(memory)
 
 
 def require_keeper(caller: Caller, act: str) -> None:

@@ -260,9 +260,7 @@ def owned(session: Session, request: Request) -> Session:
     return public(replace(session, id=session_id(mine, name), name=name, owner=mine, revision=1, handle=""))
 
 
-def take_in_relation(
-    relation: Relation, first: Memory, second: Memory, request: Request, *, fresh: bool = False
-) -> Change:
+def take_in_relation(relation: Relation, first: Memory, second: Memory, request: Request, *, fresh: bool) -> Change:
     """A verdict of another store between two memories that are here.
 
     Where a person vouches, `supersedes` puts the second out of use, unless the first is out of use itself: a ring

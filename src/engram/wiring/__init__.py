@@ -145,9 +145,9 @@ def _evidence(around: Whereabouts | None, folder: str, environment: Mapping[str,
     return desk
 
 
-def sight_from(folder: str = "") -> tuple[Callable[[], Evidence], Callable[[], str]]:
-    """What a person sees who sits in a folder, the working directory unless given: what is cited, the branch."""
-    place = os.path.abspath(folder) if folder else working_folder()
+def sight_from_here() -> tuple[Callable[[], Evidence], Callable[[], str]]:
+    """What a person sees who sits in the working directory: what is cited, the branch."""
+    place = working_folder()
     around = Whereabouts(place, config.read(os.environ, place).get("default_branch"))
     return _evidence(around, place, os.environ), around.view
 

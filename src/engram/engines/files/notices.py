@@ -94,7 +94,7 @@ def written_again() -> Finding:
 RESTORE = "Put events.jsonl back from a backup, or go on without: engram doctor --fix."
 
 
-def history_lost(events: str, *, whole: bool = False) -> Finding:
+def history_lost(events: str, *, whole: bool) -> Finding:
     """Lines of history that were not there any more, or all of them."""
     kept = "Every memory is as memory.md has it, and what is lost cannot be undone."
     what = "All of events.jsonl is lost: history begins anew" if whole else f"events.jsonl has lost {events}"

@@ -161,10 +161,10 @@ def _serve_machine(asked: "Asked", *, json: bool) -> int:
 
 def _at_the_page(held: Held) -> "Callable[[], Engram]":
     """The memory of the person at the page, who sits in the folder that the server was started in."""
-    from engram.wiring import sight_from  # noqa: PLC0415 - for servers only
+    from engram.wiring import sight_from_here  # noqa: PLC0415 - for servers only
     from engram.wiring.places import seat_of  # noqa: PLC0415 - the same
 
-    sight, seat = sight_from(), seat_of(held.engram())
+    sight, seat = sight_from_here(), seat_of(held.engram())
     return lambda: held.engram().for_person("web").looking_from(*sight).standing_in(seat)
 
 

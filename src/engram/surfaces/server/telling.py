@@ -10,7 +10,7 @@ import time
 import traceback
 from collections import Counter
 from collections.abc import MutableMapping
-from typing import Any, TextIO
+from typing import Any
 
 from engram.errors import EngramError, Unavailable
 from engram.model.caller import Caller
@@ -190,12 +190,12 @@ class Lines(logging.Formatter):
         return json.dumps(told, ensure_ascii=False)
 
 
-def to_stream(stream: TextIO | None = None, *, requests: bool = True) -> None:
-    """Send what is logged to a stream, standard error unless given, as lines of JSON: warnings, and requests.
+def to_stream(*, requests: bool = True) -> None:
+    """Send what is logged to standard error, as lines of JSON: warnings, and requests.
 
     The libraries that serve and ask for us tell of errors as well; in any other form they would quote.
     """
-    handler = logging.StreamHandler(stream or sys.stderr)
+    handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(Lines())
     logging.root.handlers = [handler]
     logging.root.setLevel(logging.WARNING)
