@@ -34,7 +34,7 @@ from engram.model.memory import Memory
 from engram.operations.scopes import current_project
 from engram.ports import Evidence
 from engram.projects.checkouts import Whereabouts, tip_of
-from engram.recall.pipeline import Asked, recall
+from engram.recall.pipeline import Question, recall
 from engram.service import Engram
 
 RUNS = 40
@@ -158,7 +158,7 @@ def row(count: int, without: Times, kept: Times, cold: Times) -> dict[str, Any]:
     }
 
 
-def asked(memory: Engram, desk: Evidence | None) -> Asked:
+def asked(memory: Engram, desk: Evidence | None) -> Question:
     """The question, with or without somebody who looks at what is cited."""
     call = memory.call()
     home = current_project(call)
@@ -169,7 +169,7 @@ def asked(memory: Engram, desk: Evidence | None) -> Asked:
 
     where = Filter(scopes=(home,) if home else ())
     question = "how are the values of a module computed"
-    return Asked(question, where, call.access, call.now, HITS, evidence=look if desk else None)
+    return Question(question, where, call.access, call.now, HITS, evidence=look if desk else None)
 
 
 def looked_up(base: Path, runs: int) -> float:

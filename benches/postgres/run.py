@@ -36,7 +36,7 @@ from engram.model.caller import Caller  # noqa: E402
 from engram.model.filter import Access, Filter  # noqa: E402
 from engram.model.query import Query  # noqa: E402
 from engram.model.scope import Scope  # noqa: E402
-from engram.recall.pipeline import Asked, recall  # noqa: E402
+from engram.recall.pipeline import Question, recall  # noqa: E402
 from engram.rules.policy import Policy  # noqa: E402
 from engram.service import Engram  # noqa: E402
 from engram.wiring.clock import new_id, now  # noqa: E402
@@ -89,7 +89,7 @@ def asked_with(engine: PostgresEngine, embedder: Fixed, scope: Scope | None) -> 
     for question in embedder.known:
         with counted() as told:
             begun, before = time.perf_counter(), taken()
-            recall(engine, Asked(question, where, MINE, now=NEWEST, limit=5, embedder=embedder))
+            recall(engine, Question(question, where, MINE, now=NEWEST, limit=5, embedder=embedder))
             after, ended = taken(), time.perf_counter()
         rows.append((told(), (ended - begun) * 1000, after[0] - before[0], after[1] - before[1]))
     trips, spent, theirs, ours = zip(*rows, strict=True)

@@ -18,7 +18,7 @@ from engram.model.filter import ANYTHING, Access
 from engram.model.query import Census
 from engram.model.text import query_terms
 from engram.recall.lexical import COMMON, LARGE, MOST_TERMS, read
-from engram.recall.pipeline import Asked, recall
+from engram.recall.pipeline import Question, recall
 from engram.rules.access import access_of
 from recall.embedders import Concepts
 from rules.world import PERSON, World
@@ -703,7 +703,7 @@ def test_very_common_words_of_a_large_store_do_not_decide(tmp_path: Path):
     said = [memory(f"id-{n:05}", f"The common service number {n} runs in the common cluster") for n in range(1100)]
     said += [memory("id-answer", "Zanzibar is where it runs"), memory("id-decoy", "common common common service")]
     engine.commit(change(*said))
-    asked = Asked("common service zanzibar", ANYTHING, MINE, now=START, limit=5)
+    asked = Question("common service zanzibar", ANYTHING, MINE, now=START, limit=5)
     hits = recall(engine, asked).hits
     engine.close()
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from engram.recall.timewords import NOTHING, Asked, asked
+from engram.recall.timewords import NOTHING, TimeAsked, asked
 
 NOW = datetime(2026, 4, 15, 10, 30, tzinfo=UTC)
 """A Wednesday in the second quarter, in the sixteenth week."""
@@ -204,7 +204,7 @@ ORDERS = [
 
 @pytest.mark.parametrize(("question", "order", "said"), ORDERS, ids=[case[0] for case in ORDERS])
 def test_the_newest_or_the_oldest_is_asked_for(question, order, said):
-    assert Asked(None, None, order, said) == asked(question, NOW)
+    assert TimeAsked(None, None, order, said) == asked(question, NOW)
 
 
 SILENT = [
@@ -310,7 +310,7 @@ def test_what_only_looks_like_time_says_nothing(question):
 def test_an_interval_and_an_order_go_together():
     found = asked("What was the latest decision in May?", NOW)
 
-    assert found == Asked(moment("2025-05-01"), moment("2025-06-01"), "newest", "the latest, in May")
+    assert found == TimeAsked(moment("2025-05-01"), moment("2025-06-01"), "newest", "the latest, in May")
 
 
 def test_the_first_day_of_the_week_is_monday():

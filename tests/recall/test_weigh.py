@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from engram.model.answers import Recollection
 from engram.model.memory import Memory
 from engram.model.text import tokens
-from engram.recall.timewords import NOTHING, Asked
+from engram.recall.timewords import NOTHING, TimeAsked
 from engram.recall.weigh import (
     AMPLE,
     BY_AGE,
@@ -50,7 +50,7 @@ def line(number: int, text: str = "We deploy on Fridays", *, words: float = POOR
 
 
 def weighed(
-    *pool: Candidate, question: str = "when do we deploy", time: Asked = NOTHING, phrases: tuple[str, ...] = ()
+    *pool: Candidate, question: str = "when do we deploy", time: TimeAsked = NOTHING, phrases: tuple[str, ...] = ()
 ) -> list[Recollection]:
     return list(weigh(pool, Asking(question, NOW, time, phrases=phrases)))
 
@@ -309,7 +309,7 @@ def test_a_session_does_not_lift_what_does_not_fit_above_what_does():
 
 # --- time ---
 
-LAST_WEEK = Asked(NOW - timedelta(days=12), NOW - timedelta(days=5), "", "last week")
+LAST_WEEK = TimeAsked(NOW - timedelta(days=12), NOW - timedelta(days=5), "", "last week")
 
 
 def made(days_ago: float, id: str, *, words: float = FIT, **said: object) -> Candidate:
@@ -326,8 +326,8 @@ def test_without_a_time_in_the_question_no_time_counts():
 
 def test_a_time_with_one_end_is_a_time():
     since, until = (
-        Asked(NOW - timedelta(days=5), None, "", "since"),
-        Asked(None, NOW - timedelta(days=5), "", "before"),
+        TimeAsked(NOW - timedelta(days=5), None, "", "since"),
+        TimeAsked(None, NOW - timedelta(days=5), "", "before"),
     )
 
     assert order(made(20, "a"), made(3, "z"), time=since)[0] == "z"
@@ -354,13 +354,13 @@ def test_the_right_time_is_no_answer_by_itself():
 def test_the_newest_or_the_oldest_comes_first_where_it_is_asked_for(asked: str, first: str):
     pool = (made(9, "a"), made(1, "z-new"), made(30, "z-old"), made(10, "b"))
 
-    assert order(*pool, time=Asked(None, None, asked, asked))[0] == first
+    assert order(*pool, time=TimeAsked(None, None, asked, asked))[0] == first
     assert order(*pool)[0] == "a"
 
 
 def test_the_newest_has_all_that_age_is_worth_and_each_older_one_less():
     pool = (made(9, "a"), made(1, "b"))
-    newest = Asked(None, None, "newest", "latest")
+    newest = TimeAsked(None, None, "newest", "latest")
 
     assert [reason(id, "age", *pool, time=newest) for id in "ba"] == [BY_AGE, BY_AGE / 2]
 
@@ -368,15 +368,15 @@ def test_the_newest_has_all_that_age_is_worth_and_each_older_one_less():
 def test_the_newest_is_no_answer_by_itself():
     pool = (made(1, "a-new", words=0.1), made(30, "b-old", words=FIT))
 
-    assert order(*pool, time=Asked(None, None, "newest", "latest")) == ["b-old", "a-new"]
+    assert order(*pool, time=TimeAsked(None, None, "newest", "latest")) == ["b-old", "a-new"]
 
 
 def test_age_orders_the_best_only():
     pool = [made(20 - n, f"best-{n:02}") for n in range(10)]
     latest = made(0, "latest", words=0.0)
 
-    assert "age" not in weighed(*pool, latest, time=Asked(None, None, "newest", "latest"))[-1].reasons
-    assert order(*pool, latest, time=Asked(None, None, "newest", "latest"))[-1] == "latest"
+    assert "age" not in weighed(*pool, latest, time=TimeAsked(None, None, "newest", "latest"))[-1].reasons
+    assert order(*pool, latest, time=TimeAsked(None, None, "newest", "latest"))[-1] == "latest"
 
 
 # --- the record ---

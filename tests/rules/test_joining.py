@@ -544,11 +544,11 @@ def test_an_action_of_its_own_is_told_though_nothing_is_settled():
 
 
 def test_two_records_are_the_same_whenever_they_were_touched():
-    assert joining.same(memory(), memory(revision=9, updated_at=later(days=1)))
-    assert not joining.same(memory(), memory(pinned=True))
-    assert not joining.same(memory(), None)
-    assert not joining.same(None, memory())
-    assert joining.same(None, None)
+    assert joining.same_record(memory(), memory(revision=9, updated_at=later(days=1)))
+    assert not joining.same_record(memory(), memory(pinned=True))
+    assert not joining.same_record(memory(), None)
+    assert not joining.same_record(None, memory())
+    assert joining.same_record(None, None)
 
 
 def test_what_is_erased_replaces_nothing_and_no_verdict_is_about_it():

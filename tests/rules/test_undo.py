@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from engram.errors import Conflict, Forbidden, Invalid, NotFound, Unconfirmed
 from engram.model.event import EDITED, Event
 from engram.model.memory import Memory
-from engram.rules.joining import record_of, same
+from engram.rules.joining import record_of, same_record
 from engram.rules.merge import states
 from engram.rules.undo import reversed_by, undo
 from rules.histories import changing, making, said
@@ -365,7 +365,7 @@ def test_undo_leaves_what_there_would_be_without_the_event_whatever_other_stores
         with pytest.raises(Conflict, match=f"{field} of memory-1 changed since"):
             taken_back()
     elif field in {edit.field for event in events if event is not one for edit in event.payload.edits}:
-        assert same(taken_back(), rest)
+        assert same_record(taken_back(), rest)
 
 
 def test_two_that_changed_one_thing_take_back_their_own_one_after_the_other():

@@ -13,7 +13,7 @@ from engram.operations import parameters as p
 from engram.operations.base import Call, every, operation, require_between
 from engram.operations.erasing import erase
 from engram.operations.memories import admit, remembered_before
-from engram.recall.pipeline import Asked, recall
+from engram.recall.pipeline import Question, recall
 from engram.rules.insights import CATEGORIES, KIND, RUN
 from engram.rules.proposals import Proposal
 
@@ -80,7 +80,7 @@ def insights_list(
     if question.strip():
         if after:
             raise Invalid("What fits a question comes at once.", "Leave the cursor out.")
-        asked = Asked(
+        asked = Question(
             question,
             where._replace(standings=(), now=None),
             call.access,

@@ -19,7 +19,7 @@ from engram.operations.scopes import in_view, namesake, strange_kinds, unplaced
 from engram.ports import Followed, able
 from engram.recall.brief import Section, brief
 from engram.recall.meaning import begin
-from engram.recall.pipeline import CLEAR, Asked
+from engram.recall.pipeline import CLEAR, Question
 from engram.recall.pipeline import recall as look_up
 from engram.rules.access import is_keeper
 from engram.rules.insights import require_memories
@@ -89,7 +89,7 @@ def recall(
     return answer._replace(hint="\n".join(filter(None, hints))) if instead or any(hints[1:]) else answer
 
 
-def _on_demand(call: Call, asked: Callable[[Filter], Asked], where: Filter, *, sure: bool) -> str:
+def _on_demand(call: Call, asked: Callable[[Filter], Question], where: Filter, *, sure: bool) -> str:
     """That what would answer best is of a kind that comes when it is asked for by name; "" where nothing would.
 
     Beside other hits only what is `sure` to answer is worth the word.
@@ -175,7 +175,7 @@ def _from_afar(hint: str) -> str:
 
 def asked_by(
     call: Call, question: str, *, limit: int, as_of: datetime | None, words: bool, weak: bool
-) -> Callable[[Filter], Asked]:
+) -> Callable[[Filter], Question]:
     """A caller's question, to be bounded by a filter; of a moment in the past nothing is checked now.
 
     Its vector is begun here: it takes longest, and whoever asks can do everything else meanwhile.
@@ -188,7 +188,7 @@ def asked_by(
     _check_question(call, question, as_of)
     embedder = None if words else call.embedder
     begun = begin(embedder, question) if embedder else None
-    return lambda where: Asked(
+    return lambda where: Question(
         question,
         where,
         call.access,

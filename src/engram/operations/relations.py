@@ -15,7 +15,7 @@ from engram.operations.base import PAGE, Call, elsewhere, no_longer_there, opera
 from engram.operations.bearing import relation_between, replaced_by
 from engram.operations.revisions import AtRevision, as_seen, by_id
 from engram.operations.sessions import timeline
-from engram.recall.pipeline import Asked
+from engram.recall.pipeline import Question
 from engram.recall.pipeline import recall as look_up
 from engram.rules import relations
 from engram.rules.access import is_firm
@@ -215,7 +215,7 @@ def _edges(call: Call, focus: Memory, limit: int, *, judged: bool) -> Iterator[t
     around = timeline(call, focus.id, before=1, after=1)
     yield from ((one, "before") for one in around.before)
     yield from ((one, "after") for one in around.after)
-    asked = Asked(
+    asked = Question(
         (focus.summary or focus.text)[:ASKED],
         live._replace(standings=(), now=None),
         call.access,

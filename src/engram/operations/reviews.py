@@ -27,7 +27,7 @@ from engram.operations.citing import checked
 from engram.operations.memories import MOST_LISTED, change_each
 from engram.operations.revisions import as_seen, by_id
 from engram.operations.scopes import in_view
-from engram.recall.pipeline import Asked
+from engram.recall.pipeline import Question
 from engram.recall.pipeline import recall as look_up
 from engram.rules import lifecycle
 from engram.rules.admission import Known, require_free_text
@@ -226,7 +226,7 @@ def _near(call: Call, candidate: Candidate) -> tuple[Memory, ...]:
     memory = candidate.memory
     told = (*candidate.conflicts, *candidate.replaces, *candidate.spares)
     beside = {memory.id, memory.amends, *(one.id for one in told)}
-    asked = Asked(
+    asked = Question(
         memory.text[:ASKED],
         Filter(scopes=tuple({memory.scope, replace(GLOBAL, workspace=memory.scope.workspace)})),
         call.access,

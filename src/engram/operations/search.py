@@ -15,7 +15,7 @@ from engram.operations.memories import standings
 from engram.operations.recalls import asked_by
 from engram.operations.remarks import remarked
 from engram.operations.scopes import in_view, strange_kinds, unplaced
-from engram.recall.pipeline import Asked
+from engram.recall.pipeline import Question
 from engram.recall.pipeline import recall as look_up
 from engram.rules.insights import require_memories
 from engram.rules.kinds import own_lists
@@ -97,7 +97,7 @@ def search(
     return found._replace(hint=f"{strange or found.hint} {unplaced(call, scope, everywhere=everywhere)}".strip())
 
 
-def _found(call: Call, asking: Asked, *, unused: bool) -> Found:
+def _found(call: Call, asking: Question, *, unused: bool) -> Found:
     """What fits the words, best first."""
     uses, most = call.usage.uses(), asking.limit
     found = look_up(call.engine, asking._replace(limit=max(most, MOST_WEIGHED)) if unused else asking)

@@ -5,7 +5,7 @@ import re
 
 from engram.model.text import STOP_WORDS
 from engram.recall.lexical import SMALL_GERMAN, is_german, quoted
-from engram.recall.timewords import Asked
+from engram.recall.timewords import TimeAsked
 
 _THINGS = {
     "": "changes memories news notes things neues notizen änderungen",
@@ -42,7 +42,7 @@ _GERMAN_TIMES = frozenset(
 )
 
 
-def sought(question: str, time: Asked) -> str | None:
+def sought(question: str, time: TimeAsked) -> str | None:
     """The kind of memory that a question for a time alone is about, empty for any; None where it has a subject.
 
     What is no question needs a noun, if anything: *yesterday*, *latest decisions*, but not *fix this now*.

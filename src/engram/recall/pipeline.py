@@ -20,8 +20,7 @@ from engram.recall import history
 from engram.recall.lexical import Words, read
 from engram.recall.meaning import Meaning, begin, embed, meaning_of
 from engram.recall.periods import sought
-from engram.recall.timewords import Asked as Time
-from engram.recall.timewords import asked
+from engram.recall.timewords import TimeAsked, asked
 from engram.recall.weigh import WIDTH, Asking, Candidate, weigh
 from engram.rules.past import as_of
 
@@ -59,7 +58,7 @@ longer: a few megabytes."""
 HELD_BACK: tuple[Standing, ...] = ("pending", "stale", "expired", "scheduled", "replaced", "staged")
 
 
-class Asked(NamedTuple):
+class Question(NamedTuple):
     """A question with everything that bounds its answer."""
 
     question: str
@@ -76,7 +75,7 @@ class Asked(NamedTuple):
     judged: Callable[[Memory], bool] | None = None  # whether a verdict on it is the asker's; None: on its own
 
 
-def recall(engine: Engine, ask: Asked) -> Recalled:
+def recall(engine: Engine, ask: Question) -> Recalled:
     """The live, readable memories that answer a question, or nothing where nothing does.
 
     Raises:
@@ -127,7 +126,7 @@ def recall(engine: Engine, ask: Asked) -> Recalled:
     )
 
 
-def _of_that_time(engine: Engine, ask: Asked, time: Time, kind: str) -> Recalled:
+def _of_that_time(engine: Engine, ask: Question, time: TimeAsked, kind: str) -> Recalled:
     """What was saved at the time asked for, the newest first; of the kind that was meant, where there is any of it.
 
     There is no subject to be near to, so nothing is compared, and all of that time is equally relevant.
@@ -160,7 +159,7 @@ def _of_that_time(engine: Engine, ask: Asked, time: Time, kind: str) -> Recalled
     )
 
 
-def _meaning(engine: Engine, ask: Asked) -> Meaning:
+def _meaning(engine: Engine, ask: Question) -> Meaning:
     if ask.embedder is None:
         return Meaning()
     return meaning_of(engine, ask.embedder, ask.begun or begin(ask.embedder, ask.question), ask.access)
@@ -185,7 +184,7 @@ class _Awaited(NamedTuple):
         return self.meaning.vector()
 
 
-def _gather(engine: Engine, ask: Asked, words: Words, awaited: _Awaited) -> list[Candidate]:
+def _gather(engine: Engine, ask: Question, words: Words, awaited: _Awaited) -> list[Candidate]:
     """Candidates from the whole readable, live set, each once, with both of its scores."""
     where = _then(ask) if ask.moment else ask.where._replace(standings=ask.standings, now=ask.now)
     query = Query(
@@ -231,7 +230,7 @@ def _above(floor: float, cosine: float) -> float:
     return (cosine - floor) / (WIDTH * (1 - floor))
 
 
-def _then(ask: Asked) -> Filter:
+def _then(ask: Question) -> Filter:
     """What may have been live at an earlier moment: whatever was there, however it stands and is called now."""
     assert ask.moment is not None
     until = ask.moment + timedelta(microseconds=1)  # what was saved at that very moment was known
@@ -239,7 +238,7 @@ def _then(ask: Asked) -> Filter:
 
 
 def _as_it_was(
-    engine: Engine, ask: Asked, words: Words, meaning: Meaning, pool: list[Candidate]
+    engine: Engine, ask: Question, words: Words, meaning: Meaning, pool: list[Candidate]
 ) -> list[Candidate]:
     """The candidates as they stood at the moment asked for: those that were live then, in the words they had then.
 
@@ -302,7 +301,7 @@ def _share(memory: Memory, words: Words, census: Census) -> float:
     return sum(census.rarity(group) for group in groups if held.intersection(group)) / asked / 2
 
 
-def _closeness(memory: Memory, ask: Asked, meaning: Meaning) -> float | None:
+def _closeness(memory: Memory, ask: Question, meaning: Meaning) -> float | None:
     """How near a text of then is to the question; None where the model cannot tell, and words alone must do."""
     embedder = ask.embedder
     if embedder is None or not meaning.vector() or (embedder.latin and not is_latin(memory.text)):
@@ -321,7 +320,7 @@ def _clear(hits: Iterable[Recollection], *, weak: bool) -> Iterator[Recollection
             yield hit
 
 
-def _verified(hits: Iterable[Recollection], ask: Asked) -> list[Recollection]:
+def _verified(hits: Iterable[Recollection], ask: Question) -> list[Recollection]:
     """The hits with what became of their citations; those that rest on what changed or is gone come last."""
     taken = list(hits)
     found = ask.evidence([hit.memory for hit in taken]) if ask.evidence else {}
@@ -391,7 +390,7 @@ def _held(memory: Memory) -> set[str]:
     return {term for text in texts for term in terms(text)}
 
 
-def _held_back(engine: Engine, words: Words, ask: Asked) -> dict[str, int]:
+def _held_back(engine: Engine, words: Words, ask: Question) -> dict[str, int]:
     """How many matches were left out, by standing: only what this caller may read.
 
     Those that wait are counted for whoever decides on them, those staged on a branch for their owner.
@@ -408,14 +407,14 @@ def _held_back(engine: Engine, words: Words, ask: Asked) -> dict[str, int]:
     return _counted(ask, (hit.memory for hit in engine.search(left, ask.access)))
 
 
-def _answers_out_of_use(engine: Engine, ask: Asked, words: Words, awaited: _Awaited) -> dict[str, int]:
+def _answers_out_of_use(engine: Engine, ask: Question, words: Words, awaited: _Awaited) -> dict[str, int]:
     """The same where nothing in use answers, by words and meaning: what would clearly have been an answer."""
     others = tuple(stands for stands in HELD_BACK if stands not in ask.standings)
     pool = _gather(engine, ask._replace(standings=others), words, awaited) if others and words.terms else []
     return _counted(ask, (hit.memory for hit in weigh(pool, awaited.asking) if hit.relevance >= CLEAR))
 
 
-def _counted(ask: Asked, memories: Iterable[Memory]) -> dict[str, int]:
+def _counted(ask: Question, memories: Iterable[Memory]) -> dict[str, int]:
     counts: dict[str, int] = {}
     for memory in memories:
         stands = standing(memory, ask.now, ask.where.view)
@@ -424,14 +423,14 @@ def _counted(ask: Asked, memories: Iterable[Memory]) -> dict[str, int]:
     return counts
 
 
-def _concerns(ask: Asked, memory: Memory, stands: Standing) -> bool:
+def _concerns(ask: Question, memory: Memory, stands: Standing) -> bool:
     """Whether a memory that is not in use yet is the asker's own, or waits for the asker's verdict."""
     if stands == "pending" and ask.judged is not None:
         return ask.judged(memory)
     return memory.owner == ask.access.owner
 
 
-def _is_narrowed(ask: Asked) -> bool:
+def _is_narrowed(ask: Question) -> bool:
     """Whether there are places that were not looked at."""
     return bool(ask.where.scopes or ask.where.within)
 

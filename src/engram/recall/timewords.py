@@ -25,7 +25,7 @@ LONGEST_READ = 500
 Order = Literal["", "newest", "oldest"]
 
 
-class Asked(NamedTuple):
+class TimeAsked(NamedTuple):
     """What a question says about time: a half-open interval in UTC, an order, and the words they were read from."""
 
     since: datetime | None
@@ -34,10 +34,10 @@ class Asked(NamedTuple):
     said: str
 
 
-NOTHING = Asked(None, None, "", "")
+NOTHING = TimeAsked(None, None, "", "")
 
 
-def asked(question: str, now: datetime) -> Asked:
+def asked(question: str, now: datetime) -> TimeAsked:
     """What the question says about time, seen at `now`; ``NOTHING`` where it is silent or unclear.
 
     Every string is accepted, and only its first 500 characters are read.
@@ -52,7 +52,7 @@ def asked(question: str, now: datetime) -> Asked:
     places = [(each.start, each.end) for each in bounds]
     order, words = _order(text, places)
     said = ", ".join(" ".join(text[start:end].split()) for start, end in sorted(places + words))
-    return Asked(since, until, order, said)
+    return TimeAsked(since, until, order, said)
 
 
 def _readable(question: str) -> str:

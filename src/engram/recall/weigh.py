@@ -19,7 +19,7 @@ from engram.model.record import NONE
 from engram.model.refs import handle_number
 from engram.model.text import tokens
 from engram.recall.lexical import is_german
-from engram.recall.timewords import Asked
+from engram.recall.timewords import TimeAsked
 from engram.rules.kinds import KINDS
 
 WORDS, MEANING = 0.45, 0.7
@@ -91,7 +91,7 @@ class Asking(NamedTuple):
 
     question: str
     now: datetime
-    time: Asked
+    time: TimeAsked
     strange: bool = False  # whether whom or what it names first is in no memory
     phrases: tuple[str, ...] = ()  # what it says in quotation marks
     guessed: bool = False  # whether its words are known by other spellings only, and no slips of the pen
@@ -223,7 +223,7 @@ def _share_sessions(pool: Sequence[Candidate], signals: Sequence[Signals]) -> No
         found[_SESSION] = SESSION * (best[one.memory.session] if one.memory.session else sum(found))
 
 
-def _order_by_age(pool: Sequence[Candidate], signals: Sequence[Signals], time: Asked) -> None:
+def _order_by_age(pool: Sequence[Candidate], signals: Sequence[Signals], time: TimeAsked) -> None:
     """Where the newest (or oldest) is asked for, the best ten compete by age as well."""
     if not time.order:
         return
@@ -289,7 +289,7 @@ def _word() -> re.Pattern[str]:
     return re.compile(r"[^\W\d_][\w-]+(?='s|s'|\b)")
 
 
-def _in_time(memory: Memory, time: Asked) -> bool:
+def _in_time(memory: Memory, time: TimeAsked) -> bool:
     """Whether a memory was saved, or began to hold, at the time asked for."""
     begun = memory.valid_from or memory.created_at
     early = time.since is not None and begun < time.since

@@ -14,7 +14,7 @@ from engram.model.record import replace
 from engram.rules.access import is_a_persons, is_confirmed, is_firm, require_owner, require_person_over
 from engram.rules.changes import CONTENT, WORDS, Step, compose, memory_after, step
 from engram.rules.doubts import is_doubted, require_person_for, vouched
-from engram.rules.drafting import REACH, added, approver, fresh, other_kind, rewritten, voice
+from engram.rules.drafting import REACH, added, approver, fresh, other_kind, rewritten, voice_of
 from engram.rules.kinds import in_context
 from engram.rules.lifecycle import LISTS, are_set_apart, proposed
 from engram.rules.likeness import contradiction, same
@@ -184,7 +184,7 @@ def _beside(asked: _Revision, proposal: Proposal, known: Known, policy: Policy, 
         proposed_before = _is_waiting_for(asked.old, twin) and not _differ(CONTENT, twin, asked.new)
         if proposed_before or (_is_waiting_by_itself(twin) and not request.caller.human):
             return _again(twin, proposal._replace(kind=None, key=""), known, policy, request)
-    new = replace(asked.new, **voice(proposal, policy, request))
+    new = replace(asked.new, **voice_of(proposal, policy, request))
     for waiting in known.proposals if proposal.trusted and not new.branch else ():
         if _is_waiting_for(asked.old, waiting) and _is_its_own(waiting, proposal, request):
             return _proposed_anew(waiting, asked, new, proposal, request)

@@ -67,7 +67,7 @@ def rewritten(old: Memory, proposal: Proposal, policy: Policy, request: Request)
         said.setdefault("decay", kind.decay)
     if not same(old.text, proposal.text):  # other words are said by someone else, and are worth what they are
         # and a summary of other words is none of these
-        said = {**voice(proposal, policy, request), "summary": "", **said}
+        said = {**voice_of(proposal, policy, request), "summary": "", **said}
         if "manual" in (proposal.learned_by, old.learned_by):  # who typed it tells of the words, not of the memory
             said["learned_by"] = proposal.learned_by
     anew = not same(old.text, proposal.text) or "kind" in said
@@ -85,7 +85,7 @@ def rewritten(old: Memory, proposal: Proposal, policy: Policy, request: Request)
     )
 
 
-def voice(proposal: Proposal, policy: Policy, request: Request) -> dict[str, Any]:
+def voice_of(proposal: Proposal, policy: Policy, request: Request) -> dict[str, Any]:
     """Whose word a proposal is, whatever it changes: nobody proposes in the voice of who said it before."""
     said = fresh(proposal, policy, request)
     return {"origin": said.origin, "source": said.source, "confidence": said.confidence}

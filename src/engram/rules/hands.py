@@ -24,7 +24,7 @@ PERSON = "manual"
 DEFAULT_KIND, CERTAIN = "fact", 1.0
 """What a person's new item is where it does not say: as if they had said it to `remember`."""
 
-VOICE = {"origin": "said", "source": PERSON, "learned_by": "manual", "confidence": CERTAIN}
+HAND_VOICE = {"origin": "said", "source": PERSON, "learned_by": "manual", "confidence": CERTAIN}
 """Whose word a text is that was typed with an editor, where the hand does not say that itself."""
 
 
@@ -72,7 +72,9 @@ class Hands(NamedTuple):
         """
         after = replace(after, apart=before.apart)
         if not same(before.text, after.text):
-            unsaid = {name: VOICE[name] for name in VOICE if getattr(before, name) == getattr(after, name)}
+            unsaid = {
+                name: said for name, said in HAND_VOICE.items() if getattr(before, name) == getattr(after, name)
+            }
             after = replace(after, **unsaid)
         seen = now if after.verified_at == before.verified_at else after.verified_at
         if words := other_words(before, {name: getattr(after, name) for name in WORDS}, now):

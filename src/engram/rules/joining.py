@@ -363,7 +363,7 @@ def change_of(
         before = current.get(id)
         if record is None and before is not None:
             drops.append((type_of(before), id))
-        elif record is not None and not same(before, record):
+        elif record is not None and not same_record(before, record):
             puts.append(replace(record, revision=before.revision + 1 if before else 1))
     moved = {record.id: record for record in puts if isinstance(record, Memory)}
     taken = tuple(_without_words(event, erase) for event in joined.taken)
@@ -419,7 +419,7 @@ def _without_words(event: Event, erase: Collection[str]) -> Event:
     return event._replace(payload=None) if any(id in erase for id in event.subjects) else event
 
 
-def same(before: Record | None, after: Record | None) -> bool:
+def same_record(before: Record | None, after: Record | None) -> bool:
     """Whether two records say the same; when they were last touched, and how often, is no matter."""
     if before is None or after is None:
         return before is after

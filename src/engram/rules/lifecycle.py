@@ -30,10 +30,10 @@ CARRIED = (
 )
 """What a proposal gives the memory it amends besides its content."""
 
-VOICE = frozenset({"origin", "source", "confidence"})
+VOICE_FIELDS = frozenset({"origin", "source", "confidence"})
 """Whose word it is: it goes with the words, so a proposal that leaves the words leaves it too."""
 
-AMENDED = tuple(name for name in (*CONTENT, *CARRIED) if name not in VOICE)
+AMENDED = tuple(name for name in (*CONTENT, *CARRIED) if name not in VOICE_FIELDS)
 """What a reader of a proposal compares: all it may change but whose word it is."""
 
 LISTS: Mapping[str, Callable[[Any], object]] = {
@@ -292,7 +292,7 @@ def proposed(proposal: Memory, base: Memory | None, amended: Memory) -> dict[str
     said = {
         name: getattr(proposal, name)
         for name in names
-        if _otherwise(proposal, base, name) and (spoken or name not in VOICE)
+        if _otherwise(proposal, base, name) and (spoken or name not in VOICE_FIELDS)
     }
     if base is not None:
         said |= {name: list_after(name, proposal, base, amended) for name in LISTS if name in said}
