@@ -303,7 +303,7 @@ class Engram:
         return found, _incoming.outgoing(call, one, found)
 
     def says(self, hint: str, asked: str = "") -> str:
-        """A hint as it is written, in commands to type; other surfaces say it in the words of what was `asked`."""
+        """The hint unchanged (CLI form). Other surfaces reword it for the operation `asked`."""
         del asked
         return hint
 

@@ -286,10 +286,10 @@ class PostgresEngine:
 
 
 def _named(part: Part, type: RecordType, refs: Sequence[str], allowed: Clause) -> Callable[[], dict[str, Row]]:
-    """What tells the row (number, document, id) of each ref: an id, a handle, or the beginning of an id.
+    """Ask for the row (number, document, id) of each ref; returns a callable that gives the answer later.
 
-    A beginning is a range of ids, and a whole id the first of it: the index finds either, and no wildcard can be
-    smuggled in.
+    A ref is an id, a handle, or the beginning of an id. A beginning is a range of ids, and a whole id the first of
+    it: the index finds either, and no wildcard can be smuggled in.
     """
     clause, values = allowed
     numbers = {ref: n for ref in refs if (n := handle_number(type, ref)) is not None and n < 1 << 63}

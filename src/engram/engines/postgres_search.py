@@ -31,9 +31,9 @@ class Reach(NamedTuple):
 
 
 def search(part: Part, query: Query, access: Access, *, thorough: bool = False) -> Callable[[], list[Hit] | None]:
-    """What answers as `ports.Engine.search` when the transaction has ended.
+    """Ask for what `ports.Engine.search` answers; returns a callable that gives it when the transaction has ended.
 
-    It answers None where too few were found among what carries the rare words: then a `thorough` search, which
+    That is None where too few were found among what carries the rare words: then a `thorough` search, which
     scores everything that matches, has to follow.
     """
     where = placeholders(to_sql(query.where, access))
@@ -87,7 +87,10 @@ def _hits(rows: Iterable[Row], groups: Sequence[Group], counts: Counts | None) -
 
 
 def _answer(part: Part, query: Query, statement: str, values: Sequence[Any]) -> Callable[[], list[Row]]:
-    """What tells the rows of a statement, of those that say the phrases; a `None` among its values is the limit."""
+    """Ask for the rows of a statement that say the phrases; returns a callable that gives them later.
+
+    A `None` among its values stands for the limit.
+    """
 
     def limited(most: int) -> list[Any]:
         return [most if value is None else value for value in values]
@@ -202,7 +205,7 @@ def _let_through(clause: str) -> str:
 def _by_words(
     query: Query, groups: Sequence[Group], reach: Reach, within: Clause, *, thorough: bool
 ) -> tuple[Finder | None, bool]:
-    """What finds by words, if there are any; and whether it left common words to what carries a rare one too."""
+    """The statement that finds by words, if there are any; and whether it looks for the rare words alone."""
     if not query.ranked or not groups:
         return words_of.matching(query, groups, within), False
     return words_of.scored(query, groups, Scoring(reach.counts, reach.carriers, reach.places, thorough))
@@ -222,7 +225,7 @@ SPARE = 4
 
 
 def _by_meaning(query: Query, where: Clause, reach: Reach) -> tuple[Finder | None, Finder | None]:
-    """What finds by meaning, and what tells the cosines of what words found; None where there is nothing to ask.
+    """The statements that find by meaning, and that compare what words found; None where there is nothing to ask.
 
     All vectors in reach are compared: through an index over everybody's, a filter as narrow as one person's
     memories would lose a quarter of the answers. Only where very many are in reach the index is asked.

@@ -19,7 +19,7 @@ AHEAD = 2
 """So many times what is wanted must be carried by the terms that are looked for alone: a filter takes some away."""
 
 Finder = tuple[str, list[Any]]
-"""What finds the numbers and scores of memories, before they are filtered: a statement and its values."""
+"""A statement and its values: it finds the numbers and scores of memories, before they are filtered."""
 
 
 class Counts(NamedTuple):
@@ -31,7 +31,7 @@ class Counts(NamedTuple):
 
 
 def counted(part: Part, terms: Sequence[str], access: Access) -> Callable[[], Counts]:
-    """What tells the counts of these terms.
+    """Ask for the counts of these terms; returns a callable that gives the answer later.
 
     The vocabulary knows them for all memories together. Only where some may not be read, the counts of those that
     may are added up, place by place.
@@ -58,7 +58,7 @@ def counted(part: Part, terms: Sequence[str], access: Access) -> Callable[[], Co
 
 
 def carried(part: Part, terms: Sequence[str], where: str, values: Sequence[object]) -> Callable[[], dict[str, int]]:
-    """What tells how many carry each of these terms in the places of which a condition holds."""
+    """Ask how many carry each term in the places of a condition; returns a callable that gives the answer later."""
     asked = part.later(
         "SELECT term, sum(count)::bigint FROM carrier WHERE org = :org AND term = ANY(%s)"
         f" AND p IN (SELECT p FROM place WHERE org = :org AND {where}) GROUP BY term",
@@ -68,7 +68,7 @@ def carried(part: Part, terms: Sequence[str], where: str, values: Sequence[objec
 
 
 def containing(part: Part, piece: str, access: Access, limit: int) -> Callable[[], list[str]]:
-    """What answers as `ports.Engine.containing` when the transaction has ended."""
+    """Ask for what `ports.Engine.containing` answers; returns a callable that gives it later."""
     allowed, values = placeholders(to_sql(ANYTHING, access))
     if not _can_be_kept(piece) or limit < 1:
         return list
@@ -83,7 +83,10 @@ def containing(part: Part, piece: str, access: Access, limit: int) -> Callable[[
 
 
 def _beginning(part: Part, term: str, allowed: str = "", values: Sequence[object] = ()) -> Callable[[], int]:
-    """What tells how many carry a term that begins so: two such terms in one memory count once."""
+    """Ask how many carry a term that begins so; returns a callable that gives the answer later.
+
+    Two such terms in one memory count once.
+    """
     if not _can_be_kept(term):
         return lambda: 0
     among = f" AND memory.p IN (SELECT p FROM place WHERE org = :org AND {allowed})" if allowed else ""
@@ -105,7 +108,7 @@ def placeholders(clause: Clause) -> Clause:
 
 
 def matching(query: Query, groups: Sequence[Group], within: Clause) -> Finder | None:
-    """What finds all that match, with no score; `within` is the condition of the places that are asked for.
+    """The statement that finds all that match, with no score; `within` is the condition of the places asked for.
 
     None where there is nothing to look for.
     """
@@ -136,7 +139,7 @@ class Scoring(NamedTuple):
 
 
 def scored(query: Query, groups: Sequence[Group], by: Scoring) -> tuple[Finder, bool]:
-    """What finds by words, with scores; and whether common words were left to what carries a rare one too."""
+    """The statement that finds by words, with scores; and whether it looks for the rare words alone."""
     terms = [term for term, count in by.counts.whole.carriers.items() if count]
     worths = [bm25_rarity(by.counts.whole, (term,)) for term in terms]
     if query.where.ids is not None:

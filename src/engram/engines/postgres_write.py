@@ -45,7 +45,7 @@ class Book(NamedTuple):
 
     @staticmethod
     def later(part: Part) -> "Callable[[], Book | None]":
-        """What reads and locks the book; None where the org has none yet."""
+        """Ask for the book, and lock it; returns a callable that gives it later, None where the org has none."""
         asked = part.later(f"{_BOOK} FOR UPDATE")
 
         def read() -> Book | None:
@@ -103,10 +103,10 @@ def _count_carriers(part: Part, moved: Sequence[tuple[str, int, int]]) -> None:
 
 
 def replay(part: Part, token: Token | None) -> Callable[[], int | None]:
-    """What tells the event that a token was first used for.
+    """Ask for the event that a token was first used for; returns a callable that gives the answer later.
 
     Raises:
-        Conflict: from what it answers with, when it was for another request.
+        Conflict: later, from that callable, when it was for another request.
     """
     if token is None:
         return lambda: None
@@ -130,7 +130,7 @@ class Known(NamedTuple):
 
     @staticmethod
     def later(part: Part, change: Change) -> "Callable[[], Known]":
-        """What tells it; all of it is asked for at once."""
+        """Ask for all of it at once; returns a callable that gives the answer later."""
         types = {record.id: type_of(record) for record in change.puts} | {id: type for type, id in change.drops}
         ids = [*{**types, **change.expects}]
         asked = []
@@ -245,7 +245,7 @@ def place_of(memory: Memory) -> Place:
 
 
 def place_number(part: Part, place: Place) -> Callable[[], int]:
-    """What tells the number of a place; one that is new is given one."""
+    """Ask for the number of a place, which a new one gets now; returns a callable that gives the answer later."""
     same = "owner IS NOT DISTINCT FROM %s AND visibility = %s AND workspace = %s AND scope = %s AND place = %s"
     there = f"SELECT p FROM place WHERE org = :org AND {same}"
     asked = part.later(

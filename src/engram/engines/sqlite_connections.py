@@ -34,7 +34,7 @@ class Connections:
         renewed: Callable[[], None] = lambda: None,
         losable: bool = False,
     ) -> None:
-        """Nothing is opened yet. Another file that takes the name must be `usable`, and is `renewed` then.
+        """Nothing is opened yet. If another file takes the name, `usable` must accept it and `renewed` is called.
 
         What is `losable` can be made again from something else: whoever has it open goes on when it is deleted.
         """
@@ -239,7 +239,7 @@ class Connections:
 def _closed(db: apsw.Connection, *, leaving: bool) -> bool:
     """Close a connection, unless another thread is using it at this moment.
 
-    The last one to close a file deletes what is called like its log; `leaving`, that is another's.
+    SQLite's last close deletes the file's log by name; with `leaving`, that name is another's, so it is prevented.
     """
     try:
         if leaving:

@@ -62,7 +62,7 @@ def _number(path: str) -> int:
 
 
 def is_succeeded(log: str, old: Mark, new: Mark) -> bool:
-    """Whether somebody writes to another log of the same file by now, or goes on with this one by another index."""
+    """Whether other processes use a new log for this file, or this log with a new index."""
     if new.log == old.log:
         return new.shm not in (0, old.shm)
     return new.log != 0 and os.path.getsize(log) > 0

@@ -171,7 +171,7 @@ class _Documents:
 
 
 def _among(numbers: Collection[int]) -> tuple[str, Sequence[int | str]]:
-    """What says that a number is one of these, and its values.
+    """A condition that a number is one of these, and its values.
 
     A few are named one by one, which takes half the time; always a multiple of so many, the rest being numbers of
     nothing, so that there are few different statements to plan.

@@ -65,9 +65,9 @@ def where(asked: Filter, access: Access) -> Clause:
 
 @functools.lru_cache(maxsize=256)
 def _clauses(asked: Filter, access: Access) -> tuple[str, tuple[str | int | None, ...]]:
-    """The translation, kept because one question after the other is asked alike; None stands for the moment.
+    """The translation. Cached: questions repeat. None stands for the current moment, filled in afterwards.
 
-    What a save is near to is another text each time, and no part of it.
+    The text that a save is compared with (`near`) differs each time, and is left out here.
     """
     clauses: list[Clause | Timed] = [_access(access), *_scopes(asked), *_words(asked), *_made(asked)]
     clauses += _times(asked)

@@ -32,7 +32,7 @@ class Reply(NamedTuple):
 class Chat:
     """A model behind an address. What it is sent goes there as it is: whoever calls has taken the secrets out.
 
-    `name` is what is out of budget when it is, and `again` how the person goes on then.
+    `name` is used in the message that the budget is used up; `again` begins its hint.
 
     Raises:
         Invalid: when the address or the key cannot be used.

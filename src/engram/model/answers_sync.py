@@ -43,7 +43,7 @@ class ReplicaRow(Answer):
 
     replica: str
     device: str
-    state: str  # this, own, accepted, vouched, unknown or dropped; new key where it shows another than counts
+    state: str  # this, own, accepted, vouched, unknown or dropped; new key: it presents another than the accepted
     fingerprint: str
 
 

@@ -378,7 +378,7 @@ def _is_promoted(record: Record | None) -> bool:
 
 
 class _Settled(NamedTuple):
-    """Memories as this store settles them and why, what it read for that, and what those that wait contradict."""
+    """The memories to change and why; `around`: others read for it; `against`: what the held ones contradict."""
 
     moved: dict[str, Memory]
     why: list[str]

@@ -38,8 +38,8 @@ LOOKED_AT = 5
 """Where none of so many first ones is relevant, there is no answer."""
 
 NEAR_BEST, FAINT = 0.5, 0.05
-"""A hit that is not relevant by itself still counts for its company, if it scores this share of the best and is not
-altogether beside the point."""
+"""A hit below `RELEVANT` is kept if its score is at least this share of the best one, and its relevance at least
+`FAINT`."""
 
 ALIKE = 0.9
 """Texts that share this much of their terms say the same, if no number is among what they do not share."""

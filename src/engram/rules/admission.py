@@ -216,7 +216,7 @@ def _is_its_own(waiting: Memory, proposal: Proposal, request: Request) -> bool:
 def _proposed_anew(
     waiting: Memory, asked: _Revision, new: Memory, proposal: Proposal, request: Request
 ) -> Admission:
-    """What waits, with what is proposed now: other words count in place of those before, and all else beside it."""
+    """Update the agent's waiting proposal: new text replaces its old text; other changes are added."""
     said = proposed(new, asked.old, waiting)
     if "text" in said:
         said |= {"summary": new.summary, "context": new.context, "actor": new.actor}

@@ -66,7 +66,9 @@ def compose(
     erase: bool = False,
     subjects: tuple[str, ...] | None = None,
 ) -> Change:
-    """The Change that takes every step, with its event; `subjects` are what that is about, where no step tells.
+    """The Change that takes every step, with its event.
+
+    `subjects`, where given, are the event's in place of the records of the steps.
 
     Raises:
         Unconfirmed: when a curated memory would become live, or a live one change, without a person's word.

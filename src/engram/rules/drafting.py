@@ -65,8 +65,8 @@ def rewritten(old: Memory, proposal: Proposal, policy: Policy, request: Request)
     kind = policy.kind(said.get("kind", old.kind))
     if "kind" in said and said["kind"] != old.kind:
         said.setdefault("decay", kind.decay)
-    if not same(old.text, proposal.text):  # other words are said by someone else, and are worth what they are
-        # and a summary of other words is none of these
+    if not same(old.text, proposal.text):
+        # Other words have a source and a confidence of their own, and drop the old summary, unless one is given.
         said = {**voice_of(proposal, policy, request), "summary": "", **said}
         if "manual" in (proposal.learned_by, old.learned_by):  # who typed it tells of the words, not of the memory
             said["learned_by"] = proposal.learned_by

@@ -24,7 +24,7 @@ GUARDED = frozenset(
 """The fields that only a replica that was accepted may change: a stranger's word about them waits."""
 
 UNHEARD = frozenset({"status", "held_for", "approved_by", "forgotten_by"})
-"""What a stranger says of what it made itself, and nobody here takes up: it says who decided."""
+"""Fields that are ignored in what an unaccepted replica made: they say who decided."""
 
 
 class Trust(NamedTuple):

@@ -188,7 +188,7 @@ def aliases(memories: Iterable[Memory]) -> Settling:
 def counted(
     memories: Mapping[str, Memory], state: Callable[[str], State]
 ) -> tuple[dict[str, Memory], dict[str, dict[str, Any]]]:
-    """How often a text was said counts for the memory that stays, whichever of its twins was seen.
+    """Add the `seen` counts of twins to the memory that stays.
 
     Each count keeps the moment and the replica it was made at: however many stores tell it, it counts once.
     Returns those that stay, as they are to be, and what to tell of each (see `merge.STATES`).

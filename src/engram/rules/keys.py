@@ -63,7 +63,7 @@ def mint(
 
 
 def doubt(caller: Caller, *, open_org: bool) -> str:
-    """Why a new key may open nothing, in words: it is for an org that nobody named, where tokens name orgs."""
+    """A warning when the key's org was only the default, in a store where tokens name orgs; "" where it was not."""
     if not open_org or caller.owner:
         return ""
     return f"Tokens name orgs here (org_claim), and maybe none is of {caller.org}: say which one, ENGRAM_ORG=NAME."

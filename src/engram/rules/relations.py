@@ -354,7 +354,7 @@ def _moved(memory: Memory, request: Request, **changes: str) -> Step:
 
 
 def turned(relation: Relation, verdict: Verdict) -> Verdict:
-    """A verdict on a known relation, which keeps of the old one what was not said anew."""
+    """The new verdict, keeping reason, evidence and session of the old one where not given."""
     return verdict._replace(
         reason=verdict.reason or relation.reason,
         evidence=verdict.evidence or relation.evidence,

@@ -55,7 +55,7 @@ def settle(
         Unconfirmed: when something curated would go live by it.
     """
     merged = [released(one) for one in memories if one.id in fates and fates[one.id].state == "merged"]
-    # Whoever looks at git says nothing by it: a verdict counts as its giver's word, and no more.
+    # Settling is not a person's word: verdicts count only as much as whoever gave them.
     alone = request._replace(caller=request.caller._replace(human=False))
     around = {one.id: _around(one, beside.get(one.id, ALONE), alone) for one in merged}
     routed = {route.memory.id: route for route in plan(merged, around, policy, request.now)}

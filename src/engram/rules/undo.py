@@ -24,17 +24,17 @@ COUNTERS = frozenset({"seen"})
 
 
 def _nothing(_: str) -> Sequence[Event]:
-    """What is known of a record where no other store has a word: nothing that is not in it."""
+    """The default for `told`: no other store says anything of a record."""
     return ()
 
 
 def _none(_: str) -> Sequence[Memory]:
-    """What a memory has replaced since, where that is nothing."""
+    """The default for `replaced`: a memory has replaced nothing since."""
     return ()
 
 
 def _nobody(_: str) -> int:
-    """Which event removed a record, where nobody knows."""
+    """The default for `removed_by`: which event removed a record is unknown (0)."""
     return 0
 
 

@@ -55,7 +55,7 @@ class View(NamedTuple):
 
 
 class Flaw(NamedTuple):
-    """Something that does not fit, and what mends it and says what it did; None where that is its writer's."""
+    """One inconsistency; `mend` repairs it and returns a note, None when the scribe repairs it."""
 
     finding: Finding
     mend: Callable[[], str] | None = None

@@ -75,7 +75,7 @@ def rewritten(content: bytes, journal: Journal, kept: Iterable[Line], gone: Eras
 def left(folder: Folder, gone: Erased, journal: Journal, state: State) -> tuple[int, list[str]]:
     """How many pieces can still be read in the folder's files, and where.
 
-    One that another record says is none, nor is what those are called who acted.
+    A piece that another record also contains, or an actor's name, is not counted.
     """
     edits = [line.event.edits for line in journal.lines if line.event.payload]
     names = [line.event.envelope() for line in journal.lines]
