@@ -39,7 +39,7 @@ DRIFTED = {
     " SELECT count(*) FROM carried FULL JOIN (SELECT * FROM vocabulary WHERE org = :org) AS vocabulary USING (term)"
     " WHERE carried.carriers IS DISTINCT FROM vocabulary.carriers",
 }
-"""What counts the rows that no longer say what the memories say."""
+"""Queries that count the rows that no longer say what the memories say."""
 
 
 TALLIES = (

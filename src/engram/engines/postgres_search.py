@@ -191,7 +191,7 @@ def _statement(where: Clause, words: Finder | None, near: Finder | None, cosines
 
 
 def _let_through(clause: str) -> str:
-    """What joins to each of `found`, as it is met, the document that the filter lets through.
+    """A join that adds to each of `found`, as it is met, its document, if the filter lets that through.
 
     The join can only go from one to the other, in order and no further than the limit: documents of the best few
     are looked at, and never those of all that match.
@@ -247,7 +247,7 @@ def _by_meaning(query: Query, where: Clause, reach: Reach) -> tuple[Finder | Non
 
 
 def _walk(query: Query, where: Clause, reach: Reach, asked: str) -> Finder:
-    """What walks the index of a space.
+    """The statement that walks the index of a space.
 
     The walk is one side of a join, and the filter the other, so that it goes on until enough were met that the
     filter lets through. The number of the space is written out: the index is for that one alone.

@@ -160,7 +160,7 @@ def scored(query: Query, groups: Sequence[Group], by: Scoring) -> tuple[Finder, 
 
 
 def _expression(groups: Sequence[Group], phrased: Sequence[str], *, every: bool) -> str:
-    """What matches, in the language of a tsquery. Every term is quoted, so nothing in it can be an operator."""
+    """The groups in the language of a tsquery. Every term is quoted, so nothing in it can be an operator."""
     said = [f"({' | '.join(map(_quoted, group))})" for group in groups]
     parts = [f"({(' & ' if every else ' | ').join(said)})"] if said else []
     return " & ".join([*parts, *map(_quoted, phrased)])

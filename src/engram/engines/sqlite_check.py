@@ -29,7 +29,7 @@ DRIFTED = {
     " WHERE (memory.owner, memory.visibility, memory.workspace, memory.scope, memory.place)"
     " IS NOT (place.owner, place.visibility, place.workspace, place.scope, place.place)",
 }
-"""What counts the rows that no longer say what the memories say."""
+"""Queries that count the rows that no longer say what the memories say."""
 
 
 def integrity(db: apsw.Connection) -> Finding | None:

@@ -78,7 +78,7 @@ class Commit(NamedTuple):
 
 
 def noted_at(seq: int) -> str:
-    """That the reason of an event still holds words of what was erased, and what takes them out."""
+    """A sentence: the reason of an event still holds words that were erased, and how to take them out."""
     return f"The reason of event {seq} says it: purge what that event is about as well (engram history)."
 
 

@@ -414,7 +414,7 @@ def is_latin(text: str) -> bool:
 
 @functools.cache
 def cjk() -> re.Pattern[str]:
-    """What finds a Chinese, Japanese or Korean character."""
+    """The pattern of a Chinese, Japanese or Korean character."""
     return re.compile(f"[{HAN_AND_KANA}{HANGUL}]")
 
 

@@ -46,7 +46,7 @@ def known(call: Call, proposal: Proposal, old: Memory | None = None) -> Known:
 
 
 def _proposed(call: Call, amended: Memory | None) -> tuple[Memory, ...]:
-    """What waits to change a memory in use: only an agent's new words may become part of it."""
+    """An agent's proposals that wait to change a memory in use: its new words may become part of one."""
     if call.caller.human or amended is None or not amended.in_use:
         return ()
     waits = Filter(owner=call.caller.owner, amends=amended.id, standings=("pending",), now=call.now)
@@ -115,12 +115,12 @@ def relation_between(call: Call, one: str, other: str) -> Relation | None:
 
 
 def superseded_by(call: Call, memory: Memory, request: Request, *, judged: bool = False) -> list[Step]:
-    """What goes out of use when this memory comes into it, by the verdicts there are, or by those given alone."""
+    """What goes out of use when this memory comes into use; with `judged`, proposed verdicts do not count."""
     return taking_effect(memory, superseding(call, memory, judged=judged), request)
 
 
 def superseding(call: Call, memory: Memory, *, judged: bool = False) -> list[tuple[Relation, Memory]]:
-    """The caller's verdicts that this memory supersedes another, with the other; or those given alone."""
+    """The caller's verdicts that this memory supersedes another, with that one; `judged`: no proposed ones."""
     said = [one for one in relations_of(call, memory.id) if one.from_id == memory.id and one.kind == "supersedes"]
     said = [one for one in said if one.status == "judged" or (one.status == "proposed" and not judged)]
     others = call.memories(one.to_id for one in said)

@@ -26,7 +26,7 @@ ELSEWHERE = "is not in this store"
 
 
 def wanted(call: Call, owner: str) -> set[str]:
-    """The hashes that any memory of an owner names, whatever stands of it, in every workspace."""
+    """The hashes that any memory of an owner names, in whatever standing and workspace."""
     everything = call._replace(access=Access(owner))
     return {asset.sha256 for one in every(everything, ANYTHING) if one.owner == owner for asset in one.assets}
 

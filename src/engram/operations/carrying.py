@@ -32,7 +32,7 @@ class Found(NamedTuple):
 
     @property
     def gaps(self) -> list[int]:
-        """Where stretches are missing before the last one: a chunk of ours was removed."""
+        """Positions where a stretch begins that no chunk covers any more: a chunk of ours was removed."""
         gaps, at = [], 1
         for first, last in sorted(self.covered):
             if first > at:

@@ -156,9 +156,9 @@ class Exchange:
         return [(replica, name) for _, replica, name in sorted(found)]
 
     def _chunk(self, replica: str, name: str, *, words: bool = True, before: bool = False) -> Chunk | None:
-        """A chunk that can be believed; what was read under a key that was replaced since stays believed.
+        """A chunk that can be believed: signed with its replica's key.
 
-        With `before`, so does what was not read.
+        One that was read before may be signed with a key that was replaced since; with `before`, any may.
         """
         mine = replica == self._call.engine.replica()
         theirs = self._replicas.verify(replica, before=before or name in self._read)
@@ -338,7 +338,7 @@ class Exchange:
     def _to_restate(self, ours: Ours, found: Found) -> tuple[set[str], set[str]]:
         """The records that this place has to be told whole: their events would tell too little, or too much.
 
-        And those that are for a stranger to tell.
+        The second set are those that a stranger wrote too, so that we cannot tell them.
         """
         own = self._call.engine.replica()
         entering = ours.ids - found.carried
@@ -371,7 +371,7 @@ class Exchange:
         return told - watch.strange, watch.strange
 
     def _pointing_to(self, id: str) -> set[str]:
-        """Memories that name another: nobody was told so while that one stayed home."""
+        """Memories that name this one (`replaced_by`, `amends`): while it stayed home, nobody was told so."""
         clauses = (Filter(replaced_by=id), Filter(amends=id))
         return {memory.id for clause in clauses for memory in every(self._call, clause)}
 

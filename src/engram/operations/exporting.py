@@ -84,7 +84,7 @@ def export(
 
 
 def _others(call: Call, written: int) -> list[str]:
-    """That there is more in the store than the caller may read, and how much: to whoever looks after it alone."""
+    """A note that the store holds more than the caller may read: only for whoever looks after the store."""
     held = call.engine.tallies().get("rows", 0) if is_keeper(call.caller) else 0
     if held <= written or (others := held - sum(1 for _ in every(call, ANYTHING))) <= 0:
         return []

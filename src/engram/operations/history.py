@@ -129,7 +129,7 @@ def _is_final(call: Call, *events: Event) -> bool:
 
 
 def _out_of_reach(call: Call, memory: Memory, told: Sequence[Event]) -> Iterator[int]:
-    """The steps of a memory that undo would not bring it back to, as things stand: where it is already, too."""
+    """The events of a memory to which undo cannot take it back now; also those it is at already."""
     found = call.engine.events(subject=memory.id, newest=True, limit=MOST_STEPS + 1)
     known = {one.id for one in _readable(call, found)}
     for event in told:
@@ -262,7 +262,7 @@ def _take_back(
 
 
 def _reversal(call: Call, events: tuple[Event, ...], request: Request, touched: Collection[str] = ()) -> Change:
-    """The Change that takes some events back, as things stand; what is `touched` beside goes back by another."""
+    """The Change that takes some events back, as things stand; other Changes take the rest of `touched` back."""
     ids = dict.fromkeys(id for one in events for id in one.subjects)
     current: dict[str, Record] = {}
     for type in RECORDS:
@@ -296,7 +296,7 @@ def _was_replaced_after(call: Call, id: str, seq: int) -> bool:
 
 
 def _told_by_several(call: Call) -> Callable[[str], Sequence[Event]]:
-    """What gives all that is known of a record, in this store's words; nothing where no other store has a word."""
+    """A function that gives all events of a record, in this store's words; none where no other store has a word."""
 
     @functools.cache
     def trust() -> "Trust | None":

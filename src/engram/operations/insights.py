@@ -121,7 +121,7 @@ def insights_purge(
 
 
 def _own(call: Call, category: str) -> Filter:
-    """What was noticed about the caller, whatever stands of it."""
+    """What was noticed about the caller, in whatever standing."""
     if category:
         check_choice("category", category, CATEGORIES)
     return Filter(kinds=(KIND,), tags=(category,) if category else (), owner=call.caller.owner)

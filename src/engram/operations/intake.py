@@ -134,7 +134,7 @@ class Taking:
         return " ".join(filter(None, (self._unembedded(), namesake(self.call))))
 
     def _unembedded(self) -> str:
-        """That more lack a vector than the next recalls would make by the way."""
+        """A hint where more memories lack a vector than the next recall would make by the way."""
         embedder = self.call.embedder
         if embedder is None:
             return ""
@@ -149,7 +149,7 @@ class Taking:
         return Unavailable(f"{told} {kept[0]}", f"{error.hint} {kept[1]}")
 
     def interrupted(self) -> tuple[str, ...]:
-        """The same of an import that its person ended: a group may be there that was not counted any more."""
+        """The same of an import that its person ended: by its events, for its last group may not be counted."""
         events = self.call.engine.events(batch=self.request.batch, limit=MOST_GROUPS)
         return self._kept(len({subject for event in events for subject in event.subjects}))
 
@@ -184,7 +184,7 @@ class Taking:
         return replace(record, **changes) if changes else record
 
     def _local(self, thing: Foreign, id: str) -> str:
-        """The id under which one of theirs comes in that says it is ours, and nobody vouches for that."""
+        """The id for a foreign record: another one where it claims to be ours, and nobody vouches for that."""
         return foreign_id("engram", id) if id in thing.ours else id
 
     # what becomes of it

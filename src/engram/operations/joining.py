@@ -269,7 +269,7 @@ class Joining:
         return joining.is_decided(late, early, *told)
 
     def _counting(self, id: str, joined: Joined, known: Mapping[str, Sequence[Event]], trust: Trust) -> list[Event]:
-        """What was said of a record by those who may; what this store said without is noted."""
+        """The events of a record by those who may change it; this store's own that do not count are noted."""
         told = [*known.get(id, ()), *(event for event in joined.taken if id in event.subjects)]
         mute = hearing.out_of_turn(id, told, trust)
         own = self._call.engine.replica() if mute else ""
@@ -290,7 +290,7 @@ class Joining:
                     yield found
 
     def _chain(self, memories: Mapping[str, Memory]) -> dict[str, Memory]:
-        """The memories that lie on the way from replaced to replacer, as far as they are not at hand."""
+        """What replaced these memories, what replaced that, and so on, as far as it is not among them."""
         found: dict[str, Memory] = {}
         wanted = {memory.replaced_by for memory in memories.values() if memory.replaced_by} - memories.keys()
         while wanted:

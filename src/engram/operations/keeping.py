@@ -139,7 +139,7 @@ class Kept:
         self.place.introduce(card)
 
     def _question(self, known: dict[str, Any], card: Card) -> Conflict:
-        """A store that shows another key lost its own, or is another one: who runs this memory decides which."""
+        """What is raised where a store shows another key: it lost its own, or is another one. A person decides."""
         known["offered"] = card.key
         self._ledger.keep()
         mark = keys.fingerprint(card.key)

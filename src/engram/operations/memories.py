@@ -43,7 +43,7 @@ RESAID = frozenset(
     {"key", "kind", "summary", "tags", "citations", "decay", "visibility", "importance", "pinned", "status"}
     | {"valid_from", "valid_until"}
 )
-"""What saying a known text again may change of it, so that whoever does is told."""
+"""Fields that saying a known text again may change: the answer tells which it did."""
 
 MOST_LISTED = 1000
 
@@ -499,7 +499,7 @@ def _next_step(call: Call, memory: Memory, handle: str, kind: str | None) -> str
 
 
 def _meant(call: Call, memory: Memory, handle: str) -> str:
-    """The kind that was probably meant by a word of nobody's table: a slip must not pass by review in silence."""
+    """A question whether another kind was meant, where this one is in no table but nearly one that is; else ""."""
     near = meant(memory.kind, call.policy.kinds)
     if not near:
         return ""

@@ -4,5 +4,5 @@ from engram.rules.redact import redact
 
 
 def quotable(text: str) -> str:
-    """A line for a log: it stays where nobody looks for memories, so nothing private may be in it."""
+    """A line for a log, with nothing private in it: a log stays where nobody looks for memories."""
     return redact(text).text

@@ -90,9 +90,9 @@ def recall(
 
 
 def _on_demand(call: Call, asked: Callable[[Filter], Question], where: Filter, *, sure: bool) -> str:
-    """That what would answer best is of a kind that comes when it is asked for by name; "" where nothing would.
+    """A hint that memories of a kind that comes only when asked for by name would answer; "" where none would.
 
-    Beside other hits only what is `sure` to answer is worth the word.
+    With `sure`, which is for questions that have other hits, only a clear answer counts.
     """
     apart = own_lists(call.policy.kinds)
     kinds = tuple(kind for kind in quiet(call.policy.kinds) if kind not in apart)
@@ -103,7 +103,7 @@ def _on_demand(call: Call, asked: Callable[[Filter], Question], where: Filter, *
 
 
 def _alone(call: Call, why: str) -> str:
-    """That an index beside the store did not answer; what it is and said is for whoever looks after the store."""
+    """A hint that an index beside the store did not answer; only whoever looks after the store is told why."""
     return why if not why or is_keeper(call.caller) else "The index did not answer, so the store answered alone."
 
 

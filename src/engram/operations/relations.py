@@ -118,7 +118,7 @@ def pair_ref(first: Memory, second: Memory) -> str:
 
 
 def pair_named(call: Call, ref: str) -> tuple[tuple[AtRevision, AtRevision], Relation | None]:
-    """The two memories of a pair, and their relation where it is by that that they were named.
+    """The two memories of a pair, and their relation, where that was named.
 
     Raises:
         NotFound: when there is no such pair.

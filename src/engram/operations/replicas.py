@@ -56,9 +56,9 @@ class Replicas:
         return bool(self._known.get(card.replica, {"key": card.key})["key"] == card.key)
 
     def verify(self, replica: str, *, before: bool = False) -> chunks.Verify | None:
-        """What checks the signatures of a replica; None when it has not introduced itself.
+        """A function that checks the signatures of a replica; None when the replica has not introduced itself.
 
-        With `before`, keys count too that a person has replaced by another since.
+        With `before`, keys that a person has replaced since count too.
         """
         known = self._known.get(replica)
         return None if known is None else signed_by(known["key"], *(known.get("former", ()) if before else ()))
@@ -151,5 +151,5 @@ class Replicas:
 
 
 def signed_by(*public: str) -> chunks.Verify:
-    """What checks whether content was signed with the key of one of these public halves."""
+    """A function that checks whether content was signed with one of these keys, given by their public halves."""
     return lambda content, signature: any(keys.verifies(one, content, signature) for one in public)

@@ -209,7 +209,7 @@ def _replaced(call: Call, memory: Memory, beaten: list[Memory]) -> tuple[list[Me
 
 
 def _as_approved(call: Call, memory: Memory, amended: Memory | None) -> Memory:
-    """What waits, as its approval would leave it: what it does not speak of may have changed since it was made.
+    """What waits, as its approval would leave it: what it says nothing of is as the memory has it now.
 
     Whose word it is stays, for it is judged by that.
     """
@@ -222,7 +222,7 @@ def _as_approved(call: Call, memory: Memory, amended: Memory | None) -> Memory:
 
 
 def _near(call: Call, candidate: Candidate) -> tuple[Memory, ...]:
-    """What says nearly the same as one that waits, live or waiting too, and is not beside it already."""
+    """Memories in use or waiting that say nearly the same as this one, and are not shown beside it already."""
     memory = candidate.memory
     told = (*candidate.conflicts, *candidate.replaces, *candidate.spares)
     beside = {memory.id, memory.amends, *(one.id for one in told)}

@@ -60,9 +60,9 @@ def unplaced(
 
 
 def namesake(call: Call, scope: str | Scope = "", *, everywhere: bool = False) -> str:
-    """That something is remembered under the short name of the project the caller stands in; "" elsewhere.
+    """A hint that something is remembered under the short name alone of the caller's project; else "".
 
-    Other memories call a repository by that alone, and so did this one until it had a remote: it may be the same.
+    Other systems call a repository by that alone, and Engram does until it has a remote: it may be the same.
     """
     here = None if scope or everywhere else current_project(call)
     if here is None or "/" not in here.name:
@@ -78,9 +78,9 @@ def namesake(call: Call, scope: str | Scope = "", *, everywhere: bool = False) -
 
 
 def strange_kinds(call: Call, where: Filter) -> str:
-    """That a kind was asked for that is none of the table, where nothing surely fits: other words may not help.
+    """A hint that a kind was asked for that is not in the table, so that other words may not help; else "".
 
-    One that something is of here is asked about only where it is nearly one of the table.
+    A kind that memories here have is mentioned only where it is nearly one of the table.
     """
     table = call.policy.kinds
     for kind in where.kinds:

@@ -288,7 +288,7 @@ def _reworded(engine: Engine, moment: datetime) -> Iterator[str]:
 
 
 def _knew(pool: Sequence[Candidate], name: str) -> bool:
-    """Whether a name was known at the moment asked for: what is strange is told by today's words alone."""
+    """Whether memories had this name at the moment asked for: an index tells it of today's words alone."""
     said = set(query_terms(name))
     return any(not said.isdisjoint(_held(one.memory)) for one in pool)
 

@@ -441,7 +441,7 @@ def _is_to_be_looked_at(old: Memory, status: Status, request: Request) -> bool:
 
 
 def _require_not_put_away(old: Memory, proposal: Proposal, known: Known, request: Request) -> None:
-    """What a person forgot does not come back as other words of something else.
+    """Refuse to give a memory the text of another one that a person forgot.
 
     Raises:
         Conflict: when it would.
@@ -458,7 +458,7 @@ def _require_not_put_away(old: Memory, proposal: Proposal, known: Known, request
 
 
 def _put_away(known: Known, proposal: Proposal, request: Request) -> Memory | None:
-    """One that says the same and that a person forgot, where it is not a person who says it again."""
+    """A twin that a person forgot, where anybody but a person says its text again; None otherwise."""
     return next((each for each in known.twins if _is_put_away(each, proposal, request)), None)
 
 
@@ -491,7 +491,7 @@ def _propose(new: Memory, proposal: Proposal, rivals: tuple[Memory, ...], reques
 def _verdict(
     tier: int, rivals: tuple[Memory, ...], proposal: Proposal, policy: Policy, request: Request
 ) -> tuple[Status, HeldFor]:
-    """Whether a memory may go live by itself, and if not, what for."""
+    """Whether a memory may go live by itself, and if not, what it is held for."""
     if not proposal.trusted:
         return "pending", UNVOUCHED
     if is_confirmed(request):
@@ -541,7 +541,7 @@ def _merging(proposal: Proposal, known: Known) -> Memory | None:
 
 
 def _amends_its_twin(rejected: Memory, known: Known) -> bool:
-    """Whether what was rejected was another kind for the same words, and not the words."""
+    """Whether the rejected proposal left the words of its memory as they are: another kind was refused."""
     return bool(rejected.amends) and any(each.id == rejected.amends for each in known.twins)
 
 

@@ -312,7 +312,7 @@ def _articles() -> frozenset[str]:
 
 @functools.cache
 def _by_one() -> frozenset[str]:
-    """What one does and no other: of two who do it, somebody is asked."""
+    """Verbs of what only one does at a time: where two are said to do it, somebody is asked."""
     return frozenset(_BY_ONE.split())
 
 

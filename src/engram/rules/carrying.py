@@ -56,7 +56,7 @@ class Reach(NamedTuple):
 class Watch:
     """Follows records through history, and tells which of them can be told by their events alone.
 
-    Those can that only this replica wrote, whose every word is still there, and that were in reach all the time.
+    A record can if only this replica wrote it, none of its words were purged, and it was in reach all the time.
     """
 
     def __init__(self, reach: Reach, replica: str, ids: Collection[str], strangers: Collection[str]) -> None:

@@ -44,7 +44,7 @@ def rewords(text: str, other: str) -> bool:
 
 
 def sayings(of: Proposal | Memory) -> tuple[str, ...]:
-    """Everything in which something is said; an agent is told a long text by its summary alone."""
+    """All texts of a proposal or a memory. Each counts: of a long one, an agent is told the summary alone."""
     return tuple(filter(None, (of.text, of.summary, of.key, " ".join(of.tags or ()), of.kind)))
 
 
@@ -79,7 +79,7 @@ def is_doubted(memory: Memory) -> bool:
 
 
 def require_person_for(memory: Memory, request: Request, act: str, command: str = "") -> None:
-    """An agent that could reword or forget what waits could say it again as its own.
+    """Refuse an agent that would reword or forget what waits: it could say it again as its own.
 
     Raises:
         Forbidden: when an agent asks.

@@ -35,7 +35,7 @@ class Hands(NamedTuple):
 
     @staticmethod
     def as_told(memory: Memory, status: str, now: datetime) -> Memory:
-        """What a person set by hand holds against what the other keys say; what time alone did, nobody set."""
+        """A memory as the status in its item says, whatever the other keys say; mere age changes nothing."""
         stands = status_of(memory, now)
         aged = memory.status == "promoted" and status in AGES and stands in AGES
         if status == stands or (aged and AGES.index(status) < AGES.index(stands)):
@@ -118,7 +118,7 @@ class Hands(NamedTuple):
 
     @staticmethod
     def parted(ours: Memory, theirs: Memory) -> tuple[Memory, Memory]:
-        """Of two the older keeps the id, and ours does where neither is."""
+        """Two memories under one id: first the one that keeps it, which is the older, or else ours."""
         return (theirs, ours) if _is_newer(ours, theirs) else (ours, theirs)
 
     @staticmethod
@@ -145,7 +145,7 @@ class Hands(NamedTuple):
         salt: str,
         note: Mapping[str, Any],
     ) -> Change:
-        """All of it as one Change. Whom another memory leaves no place stands apart."""
+        """All of it as one Change. A memory whose key or text another one holds stands apart."""
         # Whoever writes this file is a person, or acts as one.
         request = Request(Caller(actor=actor), now, batch, fresh="", salt=salt, confirmed="file")
         return compose(action, request, _placed(steps, held, now), note=note)
@@ -174,7 +174,7 @@ def _approved(memory: Memory) -> Memory:
 
 
 def _held(memory: Memory) -> HeldFor:
-    """Why a memory waits of which nothing else is said."""
+    """Why a memory waits, where nothing says so."""
     return "curated_kind" if memory.tier == CURATED else ""
 
 

@@ -145,7 +145,7 @@ def _type(state: State) -> RecordType:
 
 
 def _sensible(state: State) -> dict[str, Any]:
-    """The values, where each is right by itself and some not together: the one that was written first gives way."""
+    """The values that hold together: of two dates that cannot both be so, one is left out."""
     values = state.values()
     if values.get("valid_from") and values.get("valid_until") and values["valid_from"] >= values["valid_until"]:
         values.pop(min(("valid_from", "valid_until"), key=lambda name: state.fields[name][0]))

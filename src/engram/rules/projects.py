@@ -179,7 +179,7 @@ class _Table:
         return len(losers)
 
     def _follow(self, loser: Memory, winner: Memory) -> None:
-        """What was replaced by a memory that leaves use, or would amend it, is so by the one that stays."""
+        """Memories that name one which leaves use (`replaced_by`, `amends`) name the one that stays instead."""
         for memory in self._pointing_at.get(loser.id, ()):
             for name in ("replaced_by", "amends"):
                 if getattr(memory, name) == loser.id and memory.id != winner.id:
@@ -189,7 +189,7 @@ class _Table:
         return (memory for memory in self._before.values() if self._stands[memory.id] in standings)
 
     def _amends_its_twin(self, rejected: Memory) -> bool:
-        """Whether what was rejected was another kind for the same words, and not the words."""
+        """Whether the rejected proposal left the words of its memory as they are: another kind was refused."""
         amended = self._before.get(rejected.amends)
         return amended is not None and amended.digest == rejected.digest
 

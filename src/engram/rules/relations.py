@@ -137,7 +137,7 @@ BOTH_STAY = Verdict("compatible", "both were kept")
 
 
 def keeping(memory: Memory, others: Sequence[Memory], known: Sequence[Relation], request: Request) -> list[Step]:
-    """That a memory and these others all stay, as the verdicts that this is: each pair is compatible.
+    """Verdicts that a memory and these others may all stay: each pair is compatible.
 
     Of one that waits, so is every pair that was judged to conflict, or of which it would supersede the other.
     Another verdict, which lets both stand, stays as given. A verdict is the word of whoever owns one of the two: a

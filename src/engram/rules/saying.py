@@ -7,7 +7,7 @@ from engram.model.event import Event
 from engram.rules.merge import STATES
 
 TALKS = ("session", "message")
-"""What a citation may be of that programs give names to, at random."""
+"""Kinds of citation whose names are made by programs, at random."""
 
 UNSAID = frozenset(
     {

@@ -211,7 +211,7 @@ class Mender:
         return [checks.note("copy", told), *(checks.note("duplicate", each) for each in moved)]
 
     def _drop_notices_of_age(self) -> None:
-        """Each side of a merge is older than both together: nobody saved an old text."""
+        """Drop notices of an older text: each side of a merge is older than both, and nobody saved an old one."""
         self._shelf.notices[:] = [each for each in self._shelf.notices if each.code != "older text"]
 
     def _left_out(self) -> list[Finding]:

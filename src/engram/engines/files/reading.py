@@ -234,7 +234,7 @@ def differences(before: Document, after: Document) -> set[str]:
 
 
 def _resolved(memory: Memory, by_number: Mapping[int, str]) -> Memory:
-    """Another program names what replaced a memory by its handle."""
+    """The memory with the id of what replaced it, where another program wrote a handle."""
     number = handle_number("memory", memory.replaced_by) or 0
     return replace(memory, replaced_by=by_number[number]) if number in by_number else memory
 

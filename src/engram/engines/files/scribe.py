@@ -265,7 +265,7 @@ class Scribe:
         return self.texts.rewrite(registry, stamp, state, found, steps, stale=stale, secret=bool(removed))
 
     def _tell(self, notice: Finding | None) -> None:
-        """Let whoever asks next know."""
+        """Keep a notice for whoever asks next."""
         if notice and notice not in self._shelf.notices:
             self._shelf.notices.append(notice)
 
@@ -405,7 +405,7 @@ class Scribe:
         return [(line, state.steps(line)) for line in lines]
 
     def _as_held(self, edited: reading.Edited) -> Memory:
-        """What another program holds back, with its reason."""
+        """The memory, held for the reason that another program gives where it waits there."""
         memory = edited.after
         reason = beside.held_for(self._folder, memory, _handle(edited)) if memory.status == "pending" else ""
         return replace(memory, held_for=reason) if reason else memory
