@@ -4,8 +4,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from engram.model.items import Style, hold_of, print_item, read_item, reason_in
-from engram.model.memory import HeldFor, Memory
+from engram.model.items import Style, print_item, read_item, reason_in
+from engram.model.memory import Memory
 from engram.model.record import replace
 
 NOW = datetime(2026, 6, 2, tzinfo=UTC)
@@ -44,15 +44,3 @@ def test_an_item_is_the_memory_that_its_other_keys_tell_of_beside_the_status_tha
 )
 def test_either_form_of_an_envelope_tells_its_reason_and_any_other_none(envelope, reason):
     assert reason_in(envelope) == reason
-
-
-@pytest.mark.parametrize(
-    ("reason", "hold"),
-    [("", ""), ("deleted_branch", "deleted_branch"), ("unmerged_branch", ""), ("an old conflict", "conflict")],
-)
-def test_a_reason_of_ours_means_itself_but_for_a_branch_that_no_envelope_names(reason: str, hold: HeldFor):
-    assert hold_of(reason, "tool:remember") == hold
-
-
-def test_what_nobody_vouches_for_is_held_for_that_whatever_an_envelope_says():
-    assert hold_of("conflict", "web:example.org") == "untrusted_origin"

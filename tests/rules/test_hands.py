@@ -8,7 +8,7 @@ import pytest
 from engram.errors import Invalid
 from engram.model.change import ABSENT, Change
 from engram.model.event import EDITED
-from engram.model.memory import CURATED, Memory, standing
+from engram.model.memory import CURATED, UNVOUCHED, HeldFor, Memory, standing
 from engram.model.record import replace
 from engram.model.scope import Scope
 from engram.rules.changes import claims_of
@@ -84,6 +84,36 @@ def test_what_is_rejected_or_stale_by_hand_is_so_from_today_on():
 
 def test_what_is_superseded_by_nobody_known_stays_in_force():
     assert HANDS.as_told(memory(status="pending"), "superseded", NOW).status == "promoted"
+
+
+# --- why it waits, in the words of an envelope ---
+
+
+@pytest.mark.parametrize(
+    ("reason", "hold"),
+    [
+        ("deleted_branch", "deleted_branch"),
+        ("an old conflict", "conflict"),
+        ("people needs review", "curated_kind"),
+        ("flagged for review at capture", "curated_kind"),
+        ("edits_curated_node: mem-0003", "edits_curated_node"),
+        ("what nobody here knows", "review_all"),
+    ],
+)
+def test_a_reason_of_an_envelope_is_one_of_ours(reason: str, hold: HeldFor):
+    assert HANDS.held(memory(status="pending"), reason).held_for == hold
+
+
+@pytest.mark.parametrize("reason", ["", "unmerged_branch"])
+def test_an_envelope_that_says_nothing_of_use_leaves_the_reason_as_it_was(reason: str):
+    waits = memory(**WAITING)
+
+    assert HANDS.held(waits, reason) is waits
+
+
+def test_what_nobody_vouches_for_is_held_for_that_whatever_an_envelope_says():
+    for reason in ("conflict", ""):
+        assert HANDS.held(memory(status="pending", source="web:example.org"), reason).held_for == UNVOUCHED
 
 
 # --- an item that is new ---

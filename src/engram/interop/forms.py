@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from importlib import import_module
 from shlex import quote
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 from uuid import UUID, uuid5
 
 from engram.errors import EngramError, Invalid
@@ -80,12 +80,26 @@ _OUR_MARK = b"Engr"
 _BEGINS_AS_JSON = re.compile(rb"(?:\xef\xbb\xbf)?\s*(?:\{|\[\s*[{\"])")
 
 
-AsTold = Callable[[Memory, str, datetime], Memory]
-"""See `ports.Hands.as_told`."""
+class Hands(Protocol):
+    """What a form asks of the rules about items that a person may have edited; see `ports.Hands`."""
+
+    def as_told(self, memory: Memory, status: str, now: datetime) -> Memory:
+        """The memory of an item with the status that stands there."""
+        ...
+
+    def held(self, memory: Memory, reason: str) -> Memory:
+        """A memory that waits, held for the reason that its envelope gives."""
+        ...
 
 
-def _as_it_stands(memory: Memory, _status: str, _now: datetime) -> Memory:
-    return memory
+class _AsItStands:
+    """No rules: an item means what it says."""
+
+    def as_told(self, memory: Memory, _status: str, _now: datetime) -> Memory:
+        return memory
+
+    def held(self, memory: Memory, _reason: str) -> Memory:
+        return memory
 
 
 class Source(NamedTuple):
@@ -98,8 +112,8 @@ class Source(NamedTuple):
     names: tuple[str, ...]
     """The entries of a folder, or of a zip: at most a thousand."""
 
-    as_told: AsTold = _as_it_stands
-    """What the status of an item of memory.v1 means beside its other keys: a rule, which whoever reads brings."""
+    hands: Hands = _AsItStands()
+    """What an item of memory.v1 means, and why it waits: rules, which whoever reads its items brings."""
 
 
 class Form(NamedTuple):

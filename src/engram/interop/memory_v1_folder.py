@@ -13,14 +13,13 @@ from typing import Any, NamedTuple
 
 from engram.errors import EngramError, Invalid
 from engram.interop import theirs
-from engram.interop.forms import HEAD, AsTold, Foreign, Form, Problem, Source, foreign_id
+from engram.interop.forms import HEAD, Foreign, Form, Hands, Problem, Source, foreign_id
 from engram.interop.memory_v1 import KINDS
 from engram.interop.writing import File, Folder, Stock, Tally, Writer
 from engram.model.items import (
     LATER,
     TWELVE,
     Style,
-    hold_of,
     print_record,
     read_item,
     read_record,
@@ -103,7 +102,7 @@ def _read(source: Source) -> Iterator[Foreign | Problem]:
     for file in files:
         try:
             for block in _blocks(file):
-                thing = _foreign(block, folder, named, now, source.as_told)
+                thing = _foreign(block, folder, named, now, source.hands)
                 yield thing._replace(dropped=(*thing.dropped, *left)) if isinstance(thing, Foreign) else thing
                 left = () if isinstance(thing, Foreign) else left
         except UnicodeDecodeError:
@@ -179,14 +178,12 @@ def _id_of(handle: str, memory: Memory, *, named: bool) -> str:
     return foreign_id(NAME, f"{handle} {memory.created_at.date()} {memory.text}")
 
 
-def _foreign(
-    block: _Block, folder: str, named: dict[str, str], now: datetime, as_told: AsTold
-) -> Foreign | Problem:
+def _foreign(block: _Block, folder: str, named: dict[str, str], now: datetime, hands: Hands) -> Foreign | Problem:
     where = f"{block.file}, line {block.line}"
     try:
         item = read_item(block.text, block.style, now)
         told = _told(block)
-        memory = as_told(item.memory, item.status, now)
+        memory = hands.as_told(item.memory, item.status, now)
         reason = _reason(folder, item.handle) if memory.status == "pending" else None
     except EngramError as error:
         return Problem(where, error.message)
@@ -197,7 +194,8 @@ def _foreign(
         if memory.status != "rejected" and not memory.replaced_by:
             memory = replace(memory, forgotten_at=memory.updated_at)
     if memory.status == "pending":
-        memory = replace(memory, held_for=hold_of(reason or "", memory.source) or memory.held_for or "review_all")
+        memory = hands.held(memory, reason or "")
+        memory = replace(memory, held_for=memory.held_for or "review_all")
     changes: dict[str, Any] = {"id": _id_of(item.handle, memory, named=item.named)}
     if memory.replaced_by:
         changes["replaced_by"] = named.get(memory.replaced_by, memory.replaced_by)

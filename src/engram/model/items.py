@@ -9,14 +9,14 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
-from typing import Any, NamedTuple, get_args
+from typing import Any, NamedTuple
 
 from engram.errors import EngramError, Invalid
 from engram.model.codec import Document, decode, encode
 from engram.model.event import BOOKKEEPING
 from engram.model.hashing import sha256
 from engram.model.limits import parse_decay, print_time
-from engram.model.memory import CURATED, UNVOUCHED, HeldFor, Memory, Standing, is_unvouched, standing
+from engram.model.memory import CURATED, Memory, Standing, standing
 from engram.model.record import replace
 from engram.model.refs import handle_number
 from engram.model.scalars import (
@@ -72,17 +72,6 @@ STATUS: Mapping[Standing, str] = {
 AGES = ("pending", "promoted", "stale")
 """The statuses a promoted memory goes through by the mere passing of time."""
 
-_REASONS: Mapping[str, HeldFor] = {
-    **{code: code for code in get_args(HeldFor)},
-    "unmerged_branch": "",  # of which branch, no envelope says
-    "flagged for review at capture": "curated_kind",
-}
-_PARTS_OF_REASONS: tuple[tuple[str, HeldFor], ...] = (
-    ("conflict", "conflict"),
-    ("edits_curated_node", "edits_curated_node"),
-    ("needs review", "curated_kind"),
-)
-
 _DATE = re.compile(r"(\d{4}-\d\d-\d\d)(?:[T ]00:00(?::00(?:\.0+)?)?(?:Z|\+00:00)?)?")
 
 
@@ -96,7 +85,7 @@ class Style(NamedTuple):
 class Item(NamedTuple):
     """An item as it was read: the memory that its keys tell of, and the word that stands there as its status.
 
-    What that word means where the other keys say otherwise, a rule decides (see `ports.Hands.as_told`). `settled`
+    What that word means where the other keys say otherwise, a rule decides (see `ports.Hands`). `settled`
     says that writing the memory again would tell the same.
     """
 
@@ -150,18 +139,6 @@ def reason_in(envelope: str | bytes) -> str | None:
     routing = outer.get("routing")
     reason = (routing if isinstance(routing, dict) else outer).get("reason")
     return reason if isinstance(reason, str) else ""
-
-
-def hold_of(reason: str, source: str) -> HeldFor:
-    """What such a reason is among ours; "" where it says nothing. What nobody here knows waits for a person too.
-
-    Where nobody vouches for the source, that is the reason, whatever is said: other programs do not know of it.
-    """
-    if is_unvouched(source):
-        return UNVOUCHED
-    if reason in _REASONS:
-        return _REASONS[reason]
-    return next((hold for part, hold in _PARTS_OF_REASONS if part in reason), "review_all")
 
 
 # writing

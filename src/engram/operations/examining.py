@@ -111,7 +111,7 @@ def _look_at_theirs(call: Call, path: str, looking: Examination) -> tuple[str, l
     problems: list[str] = []
     unread = 0
     try:
-        for thing in form.read(source._replace(as_told=Hands.as_told)):
+        for thing in form.read(source._replace(hands=Hands(call.policy))):
             if isinstance(thing, Problem):
                 unread += 1
                 problems += [f"{thing.name}: {thing.message}"] if unread <= MOST_PROBLEMS else []

@@ -46,7 +46,7 @@ def import_memories(
         source, found = recognise(file, form, called=called(path))
         taking = Taking(call, path, found, scope, trust=trust, dry_run=dry_run)
         try:
-            for thing in found.read(source._replace(as_told=Hands.as_told)):
+            for thing in found.read(source._replace(hands=Hands(call.policy))):
                 taking.take(thing)
             done = taking.finish()
         except OSError as error:

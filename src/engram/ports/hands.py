@@ -18,6 +18,13 @@ class Hands(Protocol):
         """
         ...
 
+    def held(self, memory: Memory, reason: str) -> Memory:
+        """A memory that waits, held for the reason that its envelope in the queue gives in another program's words.
+
+        As it was held before where there is no envelope, or it says nothing.
+        """
+        ...
+
     def added(self, memory: Memory, lacks: Collection[str], now: datetime) -> Memory:
         """The memory of an item that nobody knew; `lacks` are those of the twelve keys that it does not have."""
         ...

@@ -2,14 +2,14 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
 from engram.model.caller import Caller
 from engram.model.change import Change, Request
 from engram.model.event import edits_between
 from engram.model.items import AGES, status_of
 from engram.model.limits import EARLIEST, parse_decay
-from engram.model.memory import CURATED, HeldFor, Memory
+from engram.model.memory import CURATED, UNVOUCHED, HeldFor, Memory, is_unvouched
 from engram.model.record import replace
 from engram.model.scope import GLOBAL
 from engram.rules.changes import WORDS, Step, claims_of, compose, other_words
@@ -26,6 +26,21 @@ DEFAULT_KIND, CERTAIN = "fact", 1.0
 
 HAND_VOICE = {"origin": "said", "source": PERSON, "learned_by": "manual", "confidence": CERTAIN}
 """Whose word a text is that was typed with an editor, where the hand does not say that itself."""
+
+
+REASONS: Mapping[str, HeldFor] = {
+    **{code: code for code in get_args(HeldFor)},
+    "unmerged_branch": "",  # of which branch, no envelope says
+    "flagged for review at capture": "curated_kind",
+}
+"""What an envelope may give as its reason, and what that is among ours."""
+
+PARTS_OF_REASONS: tuple[tuple[str, HeldFor], ...] = (
+    ("conflict", "conflict"),
+    ("edits_curated_node", "edits_curated_node"),
+    ("needs review", "curated_kind"),
+)
+"""What stands within longer reasons."""
 
 
 class Hands(NamedTuple):
@@ -50,6 +65,15 @@ class Hands(NamedTuple):
         if status == "pending":
             return replace(back, status="pending", held_for=_held(back), approved_by="")
         return _overdue(replace(back, status="promoted"), now)
+
+    @staticmethod
+    def held(memory: Memory, reason: str) -> Memory:
+        """A memory that waits, held for what its envelope says. What nobody here knows waits for a person too.
+
+        Where nobody vouches for the source, that is the reason, whatever is said: other programs do not know of it.
+        """
+        hold = UNVOUCHED if is_unvouched(memory.source) else _hold_of(reason)
+        return replace(memory, held_for=hold) if hold else memory
 
     def added(self, memory: Memory, lacks: Collection[str], now: datetime) -> Memory:
         """A person's new item with what it does not say: care and decay by its kind, the rest as if said now."""
@@ -171,6 +195,13 @@ def _placed(
 
 def _approved(memory: Memory) -> Memory:
     return replace(memory, status="promoted", approved_by=memory.approved_by or PERSON)
+
+
+def _hold_of(reason: str) -> HeldFor:
+    """What the reason of an envelope is among ours; "" where it says nothing."""
+    if reason in REASONS:
+        return REASONS[reason]
+    return next((hold for part, hold in PARTS_OF_REASONS if part in reason), "review_all")
 
 
 def _held(memory: Memory) -> HeldFor:

@@ -12,9 +12,9 @@ from engram.engines.files.folder import AUDIT, DONE, LOG, QUEUE, REGISTRY, SNAPS
 from engram.engines.files.history import Line, State, Step
 from engram.engines.files.problem import Unreadable
 from engram.engines.files.registry import FENCE, clean, read_registry
-from engram.model.items import hold_of, reason_in, record_of
+from engram.model.items import reason_in, record_of
 from engram.model.limits import print_time
-from engram.model.memory import CURATED, HeldFor, Memory
+from engram.model.memory import CURATED, Memory
 from engram.model.pages import one_line
 from engram.model.refs import print_handle
 
@@ -252,9 +252,9 @@ def _enveloped(known: bytes | None, memory: Memory, handle: str, now: datetime) 
     return (json.dumps(told, ensure_ascii=False, indent=2) + "\n").encode()
 
 
-def held_for(folder: Folder, memory: Memory, handle: str) -> HeldFor:
-    """Why another program holds a memory, in our words; "" where it does not say."""
-    return hold_of(reason_in(folder.read(QUEUE, f"{handle}.json") or b"") or "", memory.source)
+def reason_of(folder: Folder, handle: str) -> str:
+    """Why another program holds a memory, in its words; "" where it does not say."""
+    return reason_in(folder.read(QUEUE, f"{handle}.json") or b"") or ""
 
 
 # the audit trail

@@ -22,7 +22,7 @@ from engram.model.codec import encode
 from engram.model.event import ACKNOWLEDGED, ADOPTED, EDITED
 from engram.model.hashing import sha256
 from engram.model.memory import Memory
-from engram.model.record import NONE, replace
+from engram.model.record import NONE
 from engram.model.refs import print_handle
 from engram.ports import Hands
 
@@ -407,8 +407,9 @@ class Scribe:
     def _as_held(self, edited: reading.Edited) -> Memory:
         """The memory, held for the reason that another program gives where it waits there."""
         memory = edited.after
-        reason = beside.held_for(self._folder, memory, _handle(edited)) if memory.status == "pending" else ""
-        return replace(memory, held_for=reason) if reason else memory
+        if memory.status != "pending":
+            return memory
+        return self._hands.held(memory, beside.reason_of(self._folder, _handle(edited)))
 
 
 def _handle(edited: Edited) -> str:
