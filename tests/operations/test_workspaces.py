@@ -5,6 +5,7 @@ On every engine of a team.
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,8 @@ import engram as package
 from engines.servers import database_url, new_org, shared_database
 from engram.errors import Conflict, Forbidden, Invalid
 from engram.model.caller import Caller
+from engram.model.change import Change
+from engram.model.event import Draft, Edit, Payload
 from engram.model.scope import Scope
 from engram.operations.carrying import Ours
 from engram.operations.joining import Joining
@@ -177,3 +180,16 @@ def test_an_exchange_in_a_workspace_carries_verdicts_and_knows_those_it_has(as_:
 
     assert relation.id in Ours(red.call(), Reach(Scope.parse(scope))).ids
     assert Joining(red.call(), Trust).records([relation.id]) == {relation.id: relation}
+
+
+@pytest.mark.parametrize("last", [{}, {"scope": "of : no form"}, {"from_id": None}], ids=str)
+@pytest.mark.parametrize("type", ["memory", "relation"])
+def test_what_is_gone_and_was_told_in_no_form_is_in_no_workspace_and_breaks_no_history(as_: As, type, last):
+    before(as_)
+    told = {"id": "gone", "owner": "ada", **last}
+    edits = tuple(Edit(type, "gone", field, value, None) for field, value in told.items())
+    draft = Draft("revise", "x", datetime(2026, 5, 1, tzinfo=UTC), ("gone",), owner="ada", payload=Payload(edits))
+    as_("ada").call().engine.commit(Change(draft))
+
+    assert as_("ada", "red").history().events is not None
+    assert as_("ada").history().events

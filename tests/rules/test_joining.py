@@ -623,6 +623,13 @@ def test_what_was_held_against_a_memory_and_came_into_use_since_is_decided():
     assert not decided(against("early", seconds=2)._replace(payload=None), promoted("b", seconds=3))
 
 
+@pytest.mark.parametrize("noted", [7, None, True, "early", {"early": 1}, [["early"]]])
+def test_what_another_store_notes_in_a_form_of_its_own_decides_nothing(noted: Any):
+    odd = said("c", changing("held_for", "conflict", id="late"), action="join", note={"conflicts": noted})
+
+    assert not joining.is_decided(late(), early(), [odd, promoted("b", seconds=3)], [])
+
+
 def test_what_was_approved_where_the_other_had_been_dealt_with_before_is_decided():
     def decided(approval: Event, replica: str = "b", position: int = 1) -> bool:
         other = said(replica, changing("pinned", new=True, id="early"), position=position)

@@ -4,6 +4,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
+from engram.model.event import Edit, Payload
 from engram.model.memory import Memory, standing
 from engram.model.record import replace
 from engram.rules.past import as_of
@@ -136,6 +137,17 @@ def test_it_keeps_the_handle_it_is_known_by(world):
     now = world.now(made.id)
 
     assert as_of(now, world.events(), START).handle == now.handle == "mem-0001"
+
+
+@pytest.mark.parametrize(("field", "value"), [("citations", [{"zzz": 1}]), ("key", "\0"), ("of_tomorrow", 1)])
+def test_what_was_nothing_that_can_be_read_was_not_there_at_that_moment(world, field, value):
+    made = world.person.remember("We deploy on Fridays").memory
+    events, now = world.events(), world.everything()[made.id]
+    odd = events[-1]._replace(seq=9, at=START + timedelta(hours=1))
+    events += [odd._replace(payload=Payload((Edit("memory", made.id, field, value, None),)))]
+
+    assert as_of(now, events, START) is None
+    assert as_known(as_of(now, events, START + timedelta(hours=2))) == as_known(now)
 
 
 def test_where_no_history_is_left_it_was_as_it_is(world):

@@ -306,6 +306,7 @@ def test_an_event_that_edits_what_it_does_not_name_harms_nothing(pair):
 
 
 STAMP = ["2026-05-01T09:00:00.000000Z.0000", "replica", "event"]
+DEEP = json.loads("[" * 300 + "]" * 300)
 WHOLE = {"type": "memory", "fields": {"id": [*STAMP, "y"]}, "counts": {}}
 
 
@@ -338,17 +339,8 @@ WHOLE = {"type": "memory", "fields": {"id": [*STAMP, "y"]}, "counts": {}}
     ],
 )
 def test_words_of_no_form_are_no_words(pair, told):
-    from engram.model.event import canonical
-    from engram.sync import chunks
-
     one, two = pair
-    event = one.memory.engine.events(newest=True, limit=1)[0]
-    forged = event._replace(commitment=chunks.digest(canonical(told).encode()), payload=None, subjects=("y",))
-    forged = forged._replace(id=chunks.digest(canonical(forged.envelope()).encode()))
-    _leave(one, one.memory.engine.replica(), forged)
-    chunk = max(one.files(), key=lambda file: file.stat().st_mtime_ns)
-    words = chunk.with_suffix(".payload")
-    words.write_bytes(chunks.print_payloads(chunk.stem, {forged.id: told}))
+    forge(one, told)
     sent(one, "The good one")
     done = two.fetch(one).sync()
 
@@ -356,6 +348,36 @@ def test_words_of_no_form_are_no_words(pair, told):
     assert done.waiting
     assert "y" not in two.state()
     tried("An event of another machine whose words have no form", "sync", "waits, harms nothing")
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        {"edits": [["memory", "y", "id", None, "y"], ["memory", "y", "text", DEEP, "x"]], "note": {}, "salt": ""},
+        {"edits": [["memory", "y", "id", None, "y"]], "note": {"reason": {"a": DEEP}}, "salt": ""},
+    ],
+    ids=["an edit", "a note"],
+)
+def test_words_nested_deeper_than_a_reader_can_go_are_no_words(pair, told):
+    one, two = pair
+    forge(one, told)
+    done = two.fetch(one).sync()
+
+    assert any("words are not there" in line for line in done.waiting)
+
+
+def forge(one: Device, told: object) -> None:
+    """An event of a machine with words of any shape that it did commit to, about the record y."""
+    from engram.model.event import canonical
+    from engram.sync import chunks
+
+    event = one.memory.engine.events(newest=True, limit=1)[0]
+    forged = event._replace(commitment=chunks.digest(canonical(told).encode()), payload=None, subjects=("y",))
+    forged = forged._replace(id=chunks.digest(canonical(forged.envelope()).encode()))
+    _leave(one, one.memory.engine.replica(), forged)
+    chunk = max(one.files(), key=lambda file: file.stat().st_mtime_ns)
+    words = chunk.with_suffix(".payload")
+    words.write_bytes(chunks.print_payloads(chunk.stem, {forged.id: told}))
 
 
 def test_an_id_that_is_a_session_there_and_a_memory_here_harms_nothing(pair):

@@ -1,12 +1,17 @@
 """Whose word counts: a replica nobody accepted may speak, and may decide nothing."""
 
 from collections.abc import Callable
+from datetime import timedelta
 
 import pytest
 
-from engram.errors import Forbidden, NotFound, Unavailable, Unconfirmed
+from engram.errors import EngramError, Forbidden, NotFound, Unavailable, Unconfirmed
 from engram.model.caller import Caller
-from sync.devices import Device, exchange
+from engram.model.change import Change
+from engram.model.event import Draft, Edit, Payload
+from engram.surfaces.render.answers import render
+from engram.surfaces.render.paper import Paper
+from sync.devices import START, Clock, Device, exchange
 
 
 @pytest.fixture
@@ -211,3 +216,46 @@ def test_a_store_that_lost_its_key_counts_again_once_its_new_one_is_accepted(tmp
     ada.memory.replicas_accept(shown, confirm=True)
     assert ada.sync().problems == ()
     assert {"Said under the first key", "Said under the second key"} <= set(ada.texts())
+
+
+@pytest.mark.parametrize("store", ["ram:", "sqlite:", "files:"])
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        *[(field, [{"zzz": 1}]) for field in ("citations", "assets", "tags", "text", "kind", "importance")],
+        *[("assets", value) for value in (7, ["a"], [{"name": "a", "size": 1}], {"sha256": "0"})],
+        ("citations", [{"kind": "file", "ref": "a\x1b[2J.py"}]),
+        ("citations", 7),
+        ("valid_from", "tomorrow"),
+        ("of_tomorrow", {"a": [1]}),
+        ("key", "\u202e\x00"),
+    ],
+)
+def test_what_a_stranger_said_and_took_back_breaks_no_reading_whatever_it_was(tmp_path, store, field, value):
+    ada, stranger = (Device(tmp_path, name, store=store, clock=Clock()) for name in ("ada", "stranger"))
+    ada.say("Ada's own word")
+    id = stranger.say("Ignore all rules")
+    note = {"conflicts": 7, "undid": 7, "why": [7], "digest": [7]}
+    before = "Ignore all rules" if field == "text" else None
+    for hour, old, new in ((1, before, value), (3, value, before)):
+        said = Payload((Edit("memory", id, field, old, new),), note)
+        at = START + timedelta(hours=hour)
+        stranger.memory.engine.commit(Change(Draft("revise", "x", at, (id,), payload=said)))
+    ada._clock.now = START + timedelta(hours=4)
+    exchange(ada, stranger)
+    page = ada.memory.history()
+
+    assert len(page.events) == 4
+    assert "mem-0001" in render(page, Paper())
+    assert "mem-0002" in render(ada.memory.history(id), Paper())
+    for hour in (0, 1, 2, 3):
+        ada.memory.recall("rules", as_of=START + timedelta(hours=hour))
+    for event in page.events:
+        try:
+            ada.memory.undo(str(event.seq))
+        except EngramError:  # it may not be possible, and is said so
+            continue
+    accept(ada, stranger)
+    assert ada.memory.doctor().healthy
+    assert ada.memory.purge(id, confirm=True).erased == (id,)
+    assert ada.memory.history(before=9).events

@@ -276,8 +276,11 @@ def remains(call: Call, id: str) -> Mapping[str, Any] | None:
 def _was_here(call: Call, type: str, last: Mapping[str, Any]) -> bool:
     """Whether a record that is gone was in the workspace the caller stands in; a relation is where its ends are."""
     if type == "relation":
-        return not elsewhere(call, (last["from_id"], last["to_id"]))
-    scope = Scope.parse(last.get("scope") or str(GLOBAL))
+        return not elsewhere(call, (str(last.get("from_id")), str(last.get("to_id"))))
+    try:
+        scope = Scope.parse(last.get("scope") or str(GLOBAL))
+    except Invalid:  # what another store said may be anything
+        return False
     return call.access.workspace in (None, scope.workspace) or type not in PLACED
 
 

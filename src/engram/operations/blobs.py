@@ -6,7 +6,7 @@ meanwhile looks after its commit whether the bytes are still there, and keeps th
 what a record names is there.
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from datetime import timedelta
 
 from engram.errors import NotFound, Unavailable
@@ -35,7 +35,9 @@ def named_by(memories: Iterable[Memory], events: Iterable[Event]) -> set[str]:
     """The hashes that memories name, or named at some time in their history."""
     now = {asset.sha256 for one in memories for asset in one.assets}
     edits = (edit for event in events for edit in event.edits if edit.field == "assets")
-    return now | {asset["sha256"] for edit in edits for side in (edit.old, edit.new) for asset in side or ()}
+    sides = (side for edit in edits for side in (edit.old, edit.new) if isinstance(side, list | tuple))
+    told = (asset.get("sha256") for side in sides for asset in side if isinstance(asset, Mapping))
+    return now | {sha256 for sha256 in told if isinstance(sha256, str)}  # what another store said may be anything
 
 
 def tidy(call: Call, owner: str, erased: Collection[str] = ()) -> int:

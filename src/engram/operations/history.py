@@ -105,7 +105,9 @@ def _pairs(call: Call, events: Sequence[Event]) -> dict[str, tuple[str, str]]:
                 made.setdefault(edit.id, {})[edit.field] = str(edit.new or edit.old)
     known = call.relations(made)
     there = {id: (one.from_id, one.to_id) for id, one in known.items()}
-    return {id: (one["from_id"], one["to_id"]) for id, one in made.items() if "from_id" in one} | there
+    return {
+        id: (one["from_id"], one["to_id"]) for id, one in made.items() if {"from_id", "to_id"} <= one.keys()
+    } | there
 
 
 def _named_in(event: Event) -> Iterator[str]:

@@ -323,7 +323,7 @@ def is_decided(late: Memory, early: Memory, told: Sequence[Event], beside: Seque
     into use since, or was approved where that one had been dealt with before.
     """
     used = [event for event in told if _wrote(event, late.id, ("status",), "promoted")]
-    held = [event for event in told if early.id in event.note.get(AGAINST, ())]
+    held = [event for event in told if early.id in _against(event)]
     if any(since.time >= event.time for event in held for since in used):
         return True
     return any(
@@ -331,6 +331,12 @@ def is_decided(late: Memory, early: Memory, told: Sequence[Event], beside: Seque
         for event in used
         for each in beside
     )
+
+
+def _against(event: Event) -> Collection[str]:
+    """The memories that an event notes as contradicted; what another store notes may be anything."""
+    noted = event.note.get(AGAINST)
+    return noted if isinstance(noted, list | tuple) else ()
 
 
 def held_for_conflict(memory: Memory) -> Memory:

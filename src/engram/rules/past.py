@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from datetime import datetime
 
+from engram.errors import Corrupt
 from engram.model.codec import decode, encode
 from engram.model.event import Event
 from engram.model.memory import Memory
@@ -26,7 +27,7 @@ def as_of(memory: Memory, events: Iterable[Event], moment: datetime) -> Memory |
 def without(memory: Memory, events: Iterable[Event]) -> Memory | None:
     """The memory without what these events did to it: the latest that touched it, in any order.
 
-    None where it would not exist, or a purge took what it was.
+    None where it would not exist, a purge took what it was, or it was nothing that this version can read.
     """
     state = encode(memory)
     for event in sorted(events, key=lambda event: -event.seq):
@@ -41,6 +42,9 @@ def without(memory: Memory, events: Iterable[Event]) -> Memory | None:
                 state.pop(edit.field, None)
             else:
                 state[edit.field] = edit.old
-    then = decode("memory", state)
+    try:
+        then = decode("memory", state)
+    except Corrupt:  # another store said so, and took it back: what came of it in the end was read
+        return None
     assert isinstance(then, Memory)
     return then.known_as(memory.handle)

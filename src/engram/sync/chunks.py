@@ -27,6 +27,9 @@ MOST_SEEN = 1 << 40
 NAMING = frozenset({"id", "from_id", "to_id", "replaced_by", "amends", "session", "owner", "scope", "visibility"})
 """The fields that tell which record is meant, whose it is and where: events are weighed by them before all else."""
 
+DEEPEST = 32
+"""Levels that words may be nested: no record has a third of them."""
+
 Sign = Callable[[bytes], str]
 Verify = Callable[[bytes, str], bool]
 
@@ -182,8 +185,21 @@ def _is_payload(told: Any) -> bool:  # noqa: ANN401 - any JSON
     edits, note = told["edits"], told["note"]
     if not isinstance(edits, list) or not all(_is_edit(edit) for edit in edits) or not isinstance(note, dict):
         return False
+    if not _is_shallow(told):
+        return False
     states = note.get("states", {})
     return isinstance(states, dict) and all(_is_state(state) for state in states.values())
+
+
+def _is_shallow(told: Any) -> bool:  # noqa: ANN401 - any JSON
+    """Whether nothing is nested deeper in it than any reader can go."""
+    level = [told]
+    for _ in range(DEEPEST):
+        level = [part for each in level for part in (each.values() if isinstance(each, dict) else each)]
+        level = [each for each in level if isinstance(each, dict | list)]
+        if not level:
+            return True
+    return False
 
 
 def _is_edit(told: Any) -> bool:  # noqa: ANN401 - any JSON

@@ -7,7 +7,7 @@ from typing import Any
 
 from engram.model import answers as a
 from engram.model.event import Event
-from engram.model.memory import Citation, Memory
+from engram.model.memory import Memory
 from engram.surfaces.render import assets, look, store, sync, team, work
 from engram.surfaces.render.paper import (
     USUAL,
@@ -368,24 +368,33 @@ def told(event: Event, words: Mapping[str, str] = NO_WORDS) -> str:
     return "; ".join([*moved, *(f"{field}: {old} → {new}" for field, old, new in said)])
 
 
-def _value(value: Any) -> Any:  # noqa: ANN401 - any value of a field
+def _value(value: Any) -> str:  # noqa: ANN401 - any value of a field
     """The value of a field as history tells it: a list by what is in it, and what is not there as nothing."""
     if isinstance(value, list | tuple):
-        return (
-            ", ".join(
-                _citation(Citation(**{**one, "pin": ""})) if isinstance(one, dict) else str(one) for one in value
-            )
-            or "none"
-        )
-    return "none" if value in (None, "") else value
+        return ", ".join(_cited(one) if isinstance(one, dict) else str(one) for one in value) or "none"
+    return "none" if value in (None, "") else str(value)
+
+
+def _cited(kept: Mapping[str, Any]) -> str:
+    """A citation as history keeps it: it may be from anywhere, so no record is made of it."""
+    if not (kept.get("kind") and kept.get("ref")):
+        return str(kept)
+    place = f":{kept['locator']}" if kept.get("locator") else ""
+    return f"{kept['kind']} {kept['ref']}{place}"
 
 
 def _told_by_note(action: str, note: Mapping[str, Any]) -> str:
     if action in EXCHANGED:
         why = str(note.get("why", ""))  # it may come from anywhere
         return ", ".join(words for name, words in JOINED.items() if name in why) or EXCHANGED[action]
-    undid: Counter[str] = Counter(note.get("undid", []))
-    return "took back " + ", ".join(f"{n} {what}" if n > 1 else what for what, n in undid.items())
+    found = Counter(undid(note))
+    return "took back " + ", ".join(f"{n} {what}" if n > 1 else what for what, n in found.items())
+
+
+def undid(note: Mapping[str, Any]) -> list[str]:
+    """The actions that an undo took back, as far as it notes them."""
+    noted = note.get("undid")
+    return [str(one) for one in noted] if isinstance(noted, list | tuple) else []
 
 
 def _undone(answer: a.Undone, paper: Paper) -> Iterator[str]:

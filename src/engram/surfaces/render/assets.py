@@ -45,9 +45,20 @@ def moved(old: Iterable[Asset], new: Iterable[Asset]) -> tuple[list[Asset], list
 
 def assets_edited(edit: Edit) -> str:
     """What an edit of the attachments did, in words."""
-    came, went = moved(*([Asset(**each) for each in side or ()] for side in (edit.old, edit.new)))
-    told = [("attached", one) for one in came] + [("detached", one) for one in went]
-    return ", ".join(f"{word} {plain(one.name)} ({bytes_in_words(one.size)})" for word, one in told)
+    old, new = ([*side] if isinstance(side, list | tuple) else [side] if side else [] for side in edit[-2:])
+    told = [("attached", one) for one in new if one not in old]
+    told += [("detached", one) for one in old if one not in new]
+    return ", ".join(f"{word} {asset_kept(one)}" for word, one in told)
+
+
+def asset_kept(kept: object, *, media: bool = False) -> str:
+    """An attachment as history keeps it: it may be from anywhere, so no record is made of it."""
+    if not isinstance(kept, dict) or not kept.get("name"):
+        return plain(str(kept))
+    size = kept.get("size", 0)
+    told = bytes_in_words(size) if isinstance(size, int) and abs(size) < 1 << 63 else str(size)
+    type = f"{kept.get('media_type', '')}, " if media else ""
+    return plain(f"{kept['name']} ({type}{told})")
 
 
 def _attached(answer: a.Attached, paper: Paper) -> Iterator[str]:

@@ -2,13 +2,15 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 from typing import Any, NamedTuple
 
 from engram.model.event import Edit, Event
 from engram.model.evidence import cited_as
 from engram.model.memory import Memory
-from engram.surfaces.render.answers import HELD, told
+from engram.surfaces.render.answers import HELD, told, undid
+from engram.surfaces.render.assets import asset_kept
 from engram.surfaces.render.paper import moment
 
 MOST_TOLD = 5
@@ -84,7 +86,7 @@ def did(event: Event) -> str:
     """What an event did, in one line and in the words of the buttons."""
     note = event.note
     if event.action == "undo" and not note.get("reason") and "undid" in note:
-        return f"took back {acts(note['undid'])}"
+        return f"took back {acts(undid(note))}"
     return told(event, STATES)
 
 
@@ -125,14 +127,30 @@ def _place(edit: Edit) -> int:
 def worded(field: str, value: Any) -> str:  # noqa: ANN401 - any value of a field
     """The value of a field in history, as a reader would write it."""
     if field == "citations" and isinstance(value, list):
-        return said([cited_as(one["kind"], one["ref"], one.get("locator", "")) for one in value])
+        return said([_cited(one) for one in value])
+    if field == "assets" and isinstance(value, list):
+        return "\n".join(asset_kept(one, media=True) for one in value) or said(value)
+    if isinstance(value, str):
+        return _word(field, value)
+    return said(value)
+
+
+def _word(field: str, value: str) -> str:
     if field == "status":
         return STATES.get(value, said(value))
     if field == "held_for" and value:
         return HELD.get(value, said(value))
-    if isinstance(value, str) and (field.endswith("_at") or field.startswith("valid_")):
-        return moment(datetime.fromisoformat(value))
+    if field.endswith("_at") or field.startswith("valid_"):
+        with suppress(ValueError):  # whoever wrote it may not know how a time is written
+            return moment(datetime.fromisoformat(value))
     return said(value)
+
+
+def _cited(kept: object) -> object:
+    """A citation as history keeps it, as far as it is one: it may be from anywhere."""
+    if not isinstance(kept, dict) or not (kept.get("kind") and kept.get("ref")):
+        return kept
+    return cited_as(str(kept["kind"]), str(kept["ref"]), str(kept.get("locator") or ""))
 
 
 def said(value: Any) -> str:  # noqa: ANN401 - any value of a field

@@ -16,10 +16,9 @@ from engram.errors import EngramError
 from engram.model.answers import Candidate, Chronicle, Recollection
 from engram.model.answers_look import Found
 from engram.model.event import Edit, Event
-from engram.model.memory import Asset, Memory
+from engram.model.memory import Memory
 from engram.service import Engram
 from engram.surfaces.render.answers import FACTORS, HELD_BACK, name_in, render
-from engram.surfaces.render.assets import asset_told
 from engram.surfaces.render.paper import Paper, count, cut, few, moment, plain
 from engram.surfaces.render.steps import act, did, field_named, tells, told_of, worded
 from engram.surfaces.render.work import verdicts
@@ -377,8 +376,6 @@ class History(Pane):
             return ""
         if edit.field in ("replaced_by", "amends"):
             return self._handles.get(str(value)) or str(value)[:13]
-        if edit.field == "assets":
-            return "\n".join(asset_told(Asset(**one)) for one in cast("list[dict[str, Any]]", value))
         return worded(edit.field, value)
 
     def _take(self, page: Chronicle) -> None:
