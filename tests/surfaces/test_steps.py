@@ -6,14 +6,16 @@ from typing import Any
 import pytest
 
 from engram.model import answers as a
-from engram.model.event import Edit, Event
+from engram.model.event import Edit, Event, edits_between
+from engram.model.memory import Memory
+from engram.model.record import replace
 from engram.surfaces.render.answers import TOLD, render, told
 from engram.surfaces.render.assets import assets_edited
 from engram.surfaces.render.paper import Paper
 from engram.surfaces.render.steps import did, sessions_in, tells, told_of, worded
 from engram.surfaces.web.frame import templates
 from rules.histories import said
-from rules.world import START
+from rules.world import START, memory
 
 FIELDS = (*TOLD, "assets", "replaced_by", "held_for", "created_at", "valid_from", "scope", "context", "of_tomorrow")
 STRANGE: tuple[Any, ...] = (
@@ -84,3 +86,23 @@ def test_a_citation_and_an_attachment_are_told_as_people_write_them():
     assert worded("citations", cited) == "src/a.py:2-4; commit:abc"
     assert assets_edited(Edit("memory", "m-1", "assets", None, file)) == "attached log.txt (172 bytes)"
     assert assets_edited(Edit("memory", "m-1", "assets", file, [])) == "detached log.txt (172 bytes)"
+
+
+def test_a_value_that_was_left_out_is_told_as_what_a_memory_has_by_itself():
+    """Documents leave out what is as it is by itself."""
+    plain = memory()
+    for field, other in {
+        "confidence": 0.9,
+        "decay": "30d",
+        "importance": 9,
+        "visibility": "shared",
+        "pinned": True,
+        "status": "promoted",
+        "kind": "decision",
+        "seen": 4,
+    }.items():
+        usual = Memory.DEFAULTS[field]
+        before, after = replace(plain, **{field: usual}), replace(plain, **{field: other})
+
+        assert told(event(*edits_between(before, after))) == f"{field}: {usual} → {other}"
+        assert told(event(*edits_between(after, before))) == f"{field}: {other} → {usual}"

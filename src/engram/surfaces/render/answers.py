@@ -61,22 +61,12 @@ JOINED = {
     "conflict": "it waits: it contradicts what another machine said",
 }
 
-TOLD: dict[str, Any] = {
-    "text": None,
-    "status": "pending",
-    "kind": "fact",
-    "pinned": False,
-    "key": "",
-    "seen": 1,
-    "visibility": "private",
-    "importance": 5,
-    "summary": "",
-    "tags": (),
-    "citations": (),
-    "confidence": 1.0,
-    "decay": None,
-    "valid_from": None,
-    "valid_until": None,
+TOLD: Mapping[str, Any] = {
+    name: Memory.DEFAULTS.get(name)
+    for name in (
+        *("text", "status", "kind", "pinned", "key", "seen", "visibility", "importance", "summary", "tags"),
+        *("citations", "confidence", "decay", "valid_from", "valid_until"),
+    )
 }
 """The fields whose change history tells in its one line, and what they are when nothing was said."""
 
