@@ -21,6 +21,7 @@ from engram.rules.access import (
     require_reader,
 )
 from engram.rules.lifecycle import verify
+from engram.service import Engram
 from rules.world import AGENT, CHECKER, OTHER, PERSON, World, memory, request
 
 
@@ -277,6 +278,34 @@ def test_a_reviewer_of_one_project_is_told_of_what_waits_there_alone(world):
 def test_history_of_what_is_private_is_not_shown_to_others(world):
     world.person.remember("A private thing")
     assert world.other.history().events == ()
+
+
+def test_a_reason_is_told_to_whoever_gave_it_and_to_the_owner_and_to_nobody_else(world):
+    forgotten = world.person.remember("We deploy on Fridays", visibility="shared").memory
+    rejected = world.person.remember("Alex leads the api", kind="people", visibility="shared").memory
+    world.person.forget(forgotten.id, reason="Kim complained, do not tell her")
+    world.reviewer.reject(rejected.id, reason="Robin leads it")
+
+    def told(who: Engram) -> list[str]:
+        reasons = [who.get(one.id).reasons.get(one.id, "") for one in (forgotten, rejected)]
+        noted = {str((one.payload.note or {}).get("reason", "")) for one in who.history().events if one.payload}
+        assert noted - {""} == set(reasons) - {""}
+        return reasons
+
+    assert told(world.person) == ["Kim complained, do not tell her", "Robin leads it"]
+    assert told(world.reviewer) == ["", "Robin leads it"]
+    assert told(world.other) == ["", ""]
+
+
+def test_of_what_was_done_at_once_to_memories_of_several_each_owner_is_told_the_envelope_alone(world):
+    mine, hers = (
+        who.remember(f"{name} leads the api", kind="people", visibility="shared").memory
+        for who, name in ((world.person, "Alex"), (world.other, "Kim"))
+    )
+    world.reviewer.reject([mine.id, hers.id], reason="Robin leads it")
+    for who in (world.person, world.other):
+        assert [one.payload.edits for one in who.history().events if one.action == "reject"] == [()]
+    assert world.person.get(mine.id).reasons == {mine.id: "Robin leads it"}
 
 
 def test_history_of_what_is_private_is_not_shown_to_another_owner_of_the_same_name(world):

@@ -126,7 +126,7 @@ class Shown(Answer):
     evidence: tuple[tuple[Check, ...], ...] = ()  # for each of them, where one cites something
     marks: Mapping[str, tuple[str, ...]] = NONE
     handles: Mapping[str, str] = NONE  # by id, of what they would amend or are replaced by
-    reasons: Mapping[str, str] = NONE  # by id, why it was rejected or forgotten, where that was said
+    reasons: Mapping[str, str] = NONE  # by id, why it was rejected or forgotten, as far as the caller is told
 
 
 class Changed(Answer):

@@ -26,7 +26,7 @@ from engram.operations.base import (
     require_between,
 )
 from engram.recall import history as recorded
-from engram.rules.access import is_keeper
+from engram.rules.access import hears, is_keeper
 from engram.rules.undo import LASTING, reversed_by
 from engram.rules.undo import undo as take_back
 
@@ -456,17 +456,18 @@ def _readable(call: Call, events: Sequence[Event]) -> list[Event]:
     Of what is gone only the one who acted is told, and where it was: in the workspace it stood in.
     """
     subjects = dict.fromkeys(id for event in events for id in event.subjects)
-    known: set[str] = set()
+    owners: dict[str, str | None] = {}
     for type in RECORDS:  # memories first, as most of them are
-        found = call.exactly(type, [id for id in subjects if id not in known])
-        known.update(_here(call, found) if type == "relation" else found)
+        found = call.exactly(type, [id for id in subjects if id not in owners])
+        known = _here(call, found) if type == "relation" else found
+        owners |= {id: found[id].owner for id in known}
     gone = functools.cache(lambda subject: remains(call, subject) is not None)
     told = []
     for event in events:
-        absent = [id for id in event.subjects if id not in known]
+        absent = [id for id in event.subjects if id not in owners]
         if event.owner != call.caller.owner:
-            # Sharing a memory shares what it says now, not what was said about it before.
-            told += [] if absent else [event._replace(payload=Payload())]
+            heard = hears(call.caller, event, [owners.get(id) for id in event.subjects])
+            told += [] if absent else [event if heard else event._replace(payload=Payload())]
         elif event.action == PURGED or all(map(gone, absent)):
             told.append(event)
     return told

@@ -30,7 +30,7 @@ from engram.operations.scopes import in_view, scope_named, strange_kinds, unplac
 from engram.operations.sessions import at_work, timeline
 from engram.recall.words import saying as who_say
 from engram.rules import admission, lifecycle
-from engram.rules.access import is_firm
+from engram.rules.access import hears, is_firm
 from engram.rules.admission import Admission, Known
 from engram.rules.changes import join
 from engram.rules.insights import require_memories
@@ -229,10 +229,12 @@ def get(call: Call, memory: p.Refs, *, around: p.Around = 0, diffs: p.WithDiffs 
 
 
 def _put_away_for(call: Call, memory: Memory) -> str:
-    """Why a memory was rejected or forgotten, in the words of whoever did; "" where nobody said."""
+    """Why a memory was rejected or forgotten, in the words of whoever did; "" where that is not for the caller."""
     act = "reject" if memory.status == "rejected" else "forget" if memory.forgotten_at is not None else ""
     done = next((one for one in newest(call, memory.id) if one.action == act), None) if act else None
-    return str(done.note.get("reason", "")) if done else ""
+    if done is None or not hears(call.caller, done, [memory.owner]):
+        return ""
+    return str(done.note.get("reason", ""))
 
 
 @operation(

@@ -1,10 +1,11 @@
 """Who may read and who may change what: identity comes from the Caller, and from nowhere else."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from engram.errors import Forbidden, Unconfirmed
 from engram.model.caller import ADMIN, WRITER, Caller
 from engram.model.change import Request
+from engram.model.event import Event
 from engram.model.filter import Access
 from engram.model.memory import CURATED, Memory
 from engram.model.relation import Relation
@@ -89,6 +90,14 @@ def require_judge(caller: Caller, memory: Memory) -> None:
     """
     if not caller.may_judge(memory):
         require_owner(caller, memory)
+
+
+def hears(caller: Caller, event: Event, owners: Iterable[str | None]) -> bool:
+    """Whether a caller is told what an event did, and why: whoever did it is, and who owns all that it is told of.
+
+    Sharing a memory shares what it says now, not what was said about it before.
+    """
+    return event.owner == caller.owner or set(owners) == {caller.owner}
 
 
 def require_keeper(caller: Caller, act: str) -> None:
