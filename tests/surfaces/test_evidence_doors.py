@@ -85,6 +85,7 @@ async def test_an_agent_is_told_when_a_cited_function_changed_between_two_recall
 def test_a_hook_tells_what_is_known_about_a_file_before_it_is_edited(repo: Repo):
     run(repo, "remember", "Raise the timeout only with the gateway's", "--kind", "gotcha", "--cite", "src/api.py:3")
     run(repo, "remember", "Retries are five since the outage", "--kind", "gotcha", "--cite", "src/api.py:4")
+    run(repo, "judge", "mem-0001~mem-0002", "conflicts")
     repo.edit("src/api.py", "RETRIES = 5", "RETRIES = 6")
     told = {
         "session_id": "s-1",
@@ -104,6 +105,8 @@ def test_a_hook_tells_what_is_known_about_a_file_before_it_is_edited(repo: Repo)
     assert "About api.py" in said["additionalContext"]
     assert "only with the gateway's" in said["additionalContext"]
     assert "what it cites is drifted" in said["additionalContext"]
+    assert "[mem-0001, gotcha, said, today, conflicts with mem-0002]" in said["additionalContext"]
+    assert "conflicts with mem-0002" in run(repo, "cited", "src/api.py").out
     assert hook() == {}, "once a session"
     assert hook(session_id="s-2", tool_input={"file_path": "/etc/passwd"}) == {}
     assert hook(session_id="s-2", tool_input={"command": "ls"}) == {}

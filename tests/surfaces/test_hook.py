@@ -167,6 +167,16 @@ def test_a_prompt_brings_what_is_known_about_it_once(agent: Agent):
     assert agent.told("prompt-submit", session_id="s-2", prompt="which port has the staging database?") == first
 
 
+def test_a_prompt_brings_along_what_is_against_what_it_is_told(agent: Agent):
+    agent.engram.remember("The billing service runs on port 5433")
+    agent.engram.remember("The port of the billing service is 5434 by now")
+    agent.engram("judge", "mem-0002~mem-0003", "conflicts")
+    told = agent.told("prompt-submit", prompt="which port has the billing service?")
+
+    assert re.search(r"5433 \[mem-0002, [^]]*, conflicts with mem-0003\]", told)
+    assert re.search(r"5434 by now \[mem-0003, [^]]*, conflicts with mem-0002\]", told)
+
+
 def test_what_the_session_began_with_is_not_told_again(agent: Agent):
     agent.told("session-start")
 

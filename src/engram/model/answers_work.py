@@ -97,6 +97,7 @@ class Cited(Answer):
     locator: str
     memories: tuple[Citing, ...]
     hint: str = ""
+    marks: Mapping[str, tuple[str, ...]] = NONE  # by id, what was judged about a memory or is suspected of it
 
 
 class Settled(Answer):

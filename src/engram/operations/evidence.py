@@ -14,6 +14,7 @@ from engram.operations import parameters as p
 from engram.operations.base import Call, each, every, operation
 from engram.operations.bearing import beside_of
 from engram.operations.citing import checked
+from engram.operations.remarks import remarks
 from engram.operations.scopes import in_view, unplaced
 from engram.rules.kinds import own_lists
 from engram.rules.settling import released
@@ -83,7 +84,7 @@ def cited(call: Call, file: p.FilePlace, *, scope: p.InScope = "", everywhere: p
     where = where._replace(except_kinds=own_lists(call.policy.kinds))
     kind, colon, source = file.partition(":")
     if colon and kind in SOURCES:
-        return _made_by(call, kind, source.strip(), where)
+        return _marked(call, _made_by(call, kind, source.strip(), where))
     ref, locator = call.evidence.named(file)
     known = [one for one in every(call, where) if any(cite.kind == "file" for cite in one.citations)]
     away = call.evidence.astray({cite.ref for one in known for cite in one.citations if cite.kind == "file"})
@@ -91,7 +92,12 @@ def cited(call: Call, file: p.FilePlace, *, scope: p.InScope = "", everywhere: p
     found = checked(call, citing)
     rows = [Citing(one, _about(one, found[one.id], ref, _lines(locator))) for one in citing]
     shown = tuple(row for row in rows if row.evidence)
-    return Cited(at=call.now, file=ref, locator=locator, memories=shown, hint=unplaced(call, "", way=ENTER))
+    hint = unplaced(call, "", way=ENTER)
+    return _marked(call, Cited(at=call.now, file=ref, locator=locator, memories=shown, hint=hint))
+
+
+def _marked(call: Call, answer: Cited) -> Cited:
+    return answer._replace(marks=remarks(call, [row.memory for row in answer.memories]))
 
 
 @operation("POST /v1/settle", "engram settle", "engram settle --dry-run", writes=True)

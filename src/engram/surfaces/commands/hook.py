@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any
 from engram.errors import Conflict, EngramError, Invalid, NotFound
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-    from datetime import datetime
+    from collections.abc import Iterable, Iterator, Sequence
     from types import TracebackType
 
     from engram.model.memory import Memory
@@ -186,23 +185,19 @@ def _about(engram: "Engram", asked: "Asked", question: str) -> str:
 
     answer = engram.recall(question, words=True, limit=MOST_TOLD)
     told = _noted(asked, "shown")
-    fresh = [hit.memory for hit in answer.hits if hit.memory.id not in told and hit.verdict not in BROKEN]
-    return _block(asked, "About this prompt", fresh, answer.at)
+    fresh = [hit for hit in answer.hits if hit.memory.id not in told and hit.verdict not in BROKEN]
+    marks = {hit.memory.id: hit.marks for hit in fresh}
+    memories = [hit.memory for hit in fresh]
+    return _block(asked, "About this prompt", memories, now=answer.at, marks=marks, reader=engram.caller.owner)
 
 
-def _block(
-    asked: "Asked",
-    title: str,
-    memories: "Sequence[Memory]",
-    at: "datetime",
-    labels: "Mapping[str, str] | None" = None,
-) -> str:
+def _block(asked: "Asked", title: str, memories: "Sequence[Memory]", **more: Any) -> str:  # noqa: ANN401 - see `brief`
     """A marked block of memories, noted as told in this session; nothing for none."""
     if not memories:
         return ""
     from engram.recall.brief import Section, brief  # noqa: PLC0415 - start-up
 
-    block = brief([Section(title, memories)], budget=PROMPT_BUDGET, now=at, labels=labels or {})
+    block = brief([Section(title, memories)], budget=PROMPT_BUDGET, **more)
     _note(asked, "shown", (memory.id for memory in block.included))
     return block.text
 
@@ -223,7 +218,9 @@ def _edit(asked: "Asked") -> "Iterator[Row]":
         rows = [row for row in answer.memories if row.memory.id not in told][:MOST_TOLD]
         labels = {row.memory.id: row.verdict for row in rows if row.verdict in BROKEN}
         title = f"About {os.path.basename(answer.file)}"
-        yield telling(asked, _block(asked, title, [row.memory for row in rows], answer.at, labels))
+        memories = [row.memory for row in rows]
+        more = {"labels": labels, "marks": answer.marks, "reader": engram.caller.owner}
+        yield telling(asked, _block(asked, title, memories, now=answer.at, **more))
 
 
 def _compact(asked: "Asked") -> "Iterator[Row | str]":

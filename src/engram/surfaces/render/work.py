@@ -348,6 +348,8 @@ def _cited(answer: a.Cited, paper: Paper) -> Iterator[str]:
         text = cut(row.memory.gist, paper.width - 16)
         yield f"{paper.bold(row.memory.handle)}  {paper.dim(row.memory.kind)}  {text}"
         yield from verdicts(row.evidence, paper, every=True)
+        if told := answer.marks.get(row.memory.id):
+            yield f"  {paper.warn(', '.join(told))}"
     if answer.hint:
         yield answer.hint
 
