@@ -24,6 +24,7 @@ _METHOD = (
 )
 _STAND_IN = (
     r"^(?:\$[A-Za-z_]\w*$|\$[{(]|<|\{|%\w+%|\*{3}|\[redacted:[a-z0-9-]+\]|\.\.\.|xxx|arn:|op:/|env[.:\[(]|process\.|os\."
+    r"|!(?:vault|secret|env|env_var|include|ref|sub)$|~?/[a-z]{2,}/[a-z]{2,}\d?/?$"
     rf"|(?:{_METHOD}|1password|lastpass|bitwarden)$"
     r"|(?:[a-z]+[_-])*(?:password|passwd|secret|token|key)[_-]?\d?$)"
     r"|your|example|placeholder|change[_-]?me|redacted|dummy|sample|\*\*\*|xxxx|\.\.\.|://"
@@ -39,6 +40,8 @@ _KNOWN_NUMBERED = (
     r"|(?:alpine|debian|django|fedora|java|mariadb|mysql|node|postgres(?:ql)?|python|rails|redis|ubuntu|windows"
     r"|bcrypt|scrypt|cluster|cost|host|prod|server|vault|item|level|line|page|part|phase|section|sprint|stage|step|team|tier"
     r"|ticket|version|week|year)v?\d+"
+    r"|(?:auth|check(?:point)?|column|error|field|filter|form|hash(?:er)?|input|label|manager|option|policy|queue|reset"
+    r"|rule|screen|validat(?:or|ion))s?\d{1,2}"
 )
 
 
@@ -101,6 +104,11 @@ def is_spoken_password(value: str) -> bool:
         return False
     signed = compiled(r"[A-Za-z0-9][!@#$%^&*+=?][!-~]").search(value)
     return bool(compiled(r"[A-Za-z]").search(value) and (compiled(r"[0-9]").search(value) or signed))
+
+
+def is_listed_password(value: str) -> bool:
+    """For `login bob password …`, which prose writes too: `reset2` is a part of something, and no password."""
+    return is_spoken_password(value) and not compiled(_KNOWN_NUMBERED).fullmatch(value.lower().rstrip(".,:;!?)"))
 
 
 def is_secret_word(value: str) -> bool:

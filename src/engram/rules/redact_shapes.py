@@ -12,6 +12,7 @@ from engram.rules.redact_judging import (
     is_basic,
     is_credential,
     is_header_value,
+    is_listed_password,
     is_named_password,
     is_not_kebab,
     is_password,
@@ -279,6 +280,16 @@ _ENV_NAME = (
 
 _SET = r"(?:[ ](?:is|was|to)(?: now)?:?[ ]|[ ]{1,3})"  # behind such a name: "MY_TOKEN is …", "set MY_TOKEN to …"
 
+# What stands behind "user" or "login" where nobody is named: "the user must pass step2", "the login page password".
+# A user may well be called test or system, so of what may be a name only the plural is none.
+_NO_NAME = (
+    r"(?:(?:wo|ca)n't|will|would|shall|should|can|cannot|could|may|might|must|to|do|does|did|not|never|always|also|only"
+    r"|now|then|who|that|which|and|or|the|an?|forgot"
+    r"|(?:account|attempt|dialog|endpoint|error|field|flow|form|handler|header|id|input|link|menu|message|method|model"
+    r"|module|page|profile|prompt|request|response|row|screen|session|story|table|token|type|widget)s?"
+    r"|data|stories|(?:call|check|doc|event|group|job|object|record|role|route|script|service|stage|step|system|test)s)"
+)
+
 # Anchors of shapes that need neither `=` nor `:` in the text.
 SPOKEN = (
     *(
@@ -435,7 +446,10 @@ CONTEXTS = (
     Shape(
         "password",
         (" pass ", " password "),
-        _L + r"(?:user(?:name)?|login)[ ][\w.@+-]{1,64},?[ ]pass(?:word)?[ ]" + _VALUE + _CLAUSE_ENDS,
+        _L
+        + rf"(?:user(?:name)?|login)[ ](?!{_NO_NAME}[ ])[\w.@+-]{{1,64}},?[ ]pass(?:word)?[ ]"
+        + _VALUE
+        + _CLAUSE_ENDS,
         is_told_password,
         _END,
     ),
@@ -467,8 +481,8 @@ CONTEXTS = (
     Shape(
         "password",
         ("password",),
-        r"login\s{1,3}\S{1,64}\s{1,3}password\s{1,3}([^\s\"'`<>$]{4,128})",
-        is_spoken_password,
+        rf"login\s{{1,3}}(?!{_NO_NAME}\s)\S{{1,64}}\s{{1,3}}password\s{{1,3}}([^\s\"'`<>$]{{4,128}})",
+        is_listed_password,
     ),
     Shape(
         "password",
