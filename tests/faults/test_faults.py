@@ -268,7 +268,8 @@ def test_a_log_of_sqlite_that_was_deleted_takes_no_more_than_it_held_and_leaves_
             Path(f"{place}{suffix}").unlink()
         saved = rescued_texts(place, tmp_path)
         with opened(place, tmp_path) as memory:
-            assert known <= texts(memory) == saved <= acked
+            assert known <= texts(memory) == saved
+            assert len(saved - acked) <= 1  # the last one may be kept, and not be acknowledged yet
             assert memory.doctor().healthy
             known = texts(memory)
     tell("the `-wal` deleted after a kill: what was in the file itself is whole", "sqlite", tries, damaged=True)
@@ -284,7 +285,9 @@ def test_a_log_of_sqlite_that_was_damaged_takes_no_more_than_it_held_and_the_res
         assert emptied_log(place) == (0, 0, 0)
         acked, log = set(known), Path(f"{place}-wal")
         while log.stat().st_size < 100_000:  # a few writes are in it, and not in the file
-            acked.add(process.stdout.readline().strip())
+            line = process.stdout.readline()
+            assert line, "the writer ended"
+            acked.add(line.strip())
         process.kill()
         acked |= set(process.stdout.read().splitlines())
         hurt(log, damage, dice)

@@ -199,7 +199,7 @@ def test_a_memory_that_is_worded_anew_on_its_branch_waits_for_the_merge_still(tm
         await pilot.pause()
         app.screen.query_one(TextArea).text = "We retry six times"
         await pilot.press("ctrl+s")
-        await pilot.pause(0.2)
+        await until(pilot, lambda: memory.get("mem-0001").memories[0].text == "We retry six times")
 
     with repo.open(tmp_path / "store.db") as memory:
         memory.remember("We retry five times")
