@@ -1,7 +1,6 @@
 """Going through history page by page: all of it, what was done to one record, or one batch."""
 
 from collections.abc import Iterator
-from itertools import chain
 
 from engram.model.event import Event
 from engram.ports import Engine
@@ -20,22 +19,8 @@ def events(
 
     `at_once` are read at a time: few where the first ones mostly do.
     """
-    found = pages(engine, subject=subject, batch=batch, newest=newest, after=after, at_once=at_once)
-    return chain.from_iterable(found)
-
-
-def pages(
-    engine: Engine,
-    *,
-    subject: str | None = None,
-    batch: str | None = None,
-    newest: bool = False,
-    after: int = 0,
-    at_once: int = 100,
-) -> Iterator[list[Event]]:
-    """The same, in the pages in which they are read."""
     while page := engine.events(subject=subject, batch=batch, newest=newest, after=after, limit=at_once):
-        yield page
+        yield from page
         if len(page) < at_once:
             return
         after = page[-1].seq
