@@ -4,6 +4,7 @@ import gzip
 import json
 import os
 import random
+import re
 import shutil
 import signal
 import subprocess
@@ -23,6 +24,7 @@ from engines.test_files_format import DATA, JUNE
 from engines.test_postgres import wait_for
 from engram.engines.postgres_schema import migrate
 from engram.model.query import Backlog, Space
+from engram.operations.intake import GROUP
 from faults.harness import (
     CHILD,
     ENGINES,
@@ -37,7 +39,7 @@ from faults.harness import (
     tell,
     texts,
 )
-from faults.tracing import hurt
+from faults.tracing import FAST, Moment, hurt, moments, strace
 from inference.serving import serving as serving_vectors
 from inference.test_endpoint import good
 from surfaces.mcp_clients import COMMAND, serving
@@ -47,38 +49,73 @@ from sync.test_served import swap, trusting_the_server
 CALLS = {"sqlite": "pwrite64,fdatasync", "files": "write,fsync,rename,pwrite64", "postgres": "sendto"}
 """How each engine keeps something: on the disk, or by asking its server."""
 
+WRITES = re.compile(r"INSERT|UPDATE|DELETE|COMMIT")
+"""What a server of a database is asked that makes a difference."""
+
+KEEPING = {
+    engine: ",".join(dict.fromkeys(f"{calls},write,fsync,rename".split(","))) for engine, calls in CALLS.items()
+}
+"""The same, with the files that lie beside a store: chunks of an exchange, and how far it came."""
 
 NEVER = 60_000
 
 
 def killed(engine: str, at: int, *command: object) -> bool:
-    """Run a process that is killed before so many-th of its calls; False when it came to its end first."""
-    words = hurt([sys.executable, *map(str, command)], CALLS[engine], "signal=KILL", str(at))
+    """Run a process that is killed before the so many-th of its calls of a name; False when it ended before."""
+    return ended_by_a_kill(hurt([sys.executable, *map(str, command)], CALLS[engine], "signal=KILL", str(at)))
+
+
+def killed_at(moment: Moment, *command: object) -> bool:
+    """The same at a moment that a process before it had."""
+    return ended_by_a_kill(moment.kills([sys.executable, *map(str, command)]))
+
+
+def ended_by_a_kill(words: list[str]) -> bool:
     done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=120)
     assert done.returncode in (0, -9), done.stderr
     return done.returncode != 0
 
 
+def moments_of(log: Path, calls: str, *command: object) -> list[Moment]:
+    """When a process can be killed, told by one that comes to its end."""
+    words = strace(log, FAST, "-s", "200", "-e", f"trace={calls}")
+    subprocess.run([*words, sys.executable, *map(str, command)], check=True, stdout=subprocess.DEVNULL, timeout=120)
+    return moments(log)
+
+
 @pytest.mark.parametrize("engine", ENGINES)
 def test_an_import_that_is_killed_is_made_up_for_by_importing_again(tmp_path, engine):
-    place, path, dice = place_of(engine, tmp_path), tmp_path / "all.jsonl", random.Random(engine)
-    wanted = {f"Line {n} of an export of the quiet house" for n in range(60)}
+    path, dice, kills, partly = tmp_path / "all.jsonl", random.Random(engine), 0, 0
+    things = [{"type": "entity", "name": f"Thing {n}", "entityType": "note"} for n in range(2 * GROUP + GROUP // 4)]
+    (tmp_path / "theirs.json").write_text("\n".join(map(json.dumps, things)))
     with opened("ram:", tmp_path) as other:
-        for text in sorted(wanted):
-            other.remember(text)
+        other.import_(str(tmp_path / "theirs.json"), trust=True)
         other.export(str(path))
-    kills = 0
-    for _ in range(3 * TIMES):
-        kills += killed(engine, dice.randrange(1, 150), WORKER, place, tmp_path, "import", path)
-        saved = rescued_texts(place, tmp_path)
-        with opened(place, tmp_path) as memory:
-            assert texts(memory) <= saved <= wanted  # SQLite's log also has what was just being committed
+        wanted = texts(other)
+    assert len(wanted) == len(things)
+    (first := tmp_path / "whole").mkdir()
+    known = moments_of(tmp_path / "log", CALLS[engine], WORKER, place_of(engine, first), first, "import", path)
+    some = [known[dice.randrange(len(known))] for _ in range(2 * TIMES)]
+    some += [
+        known[int(len(known) * dice.uniform(0.5, 0.65))] for _ in range(TIMES)
+    ]  # one group is there, one is not
+    for n, moment in enumerate(some):
+        (folder := tmp_path / f"{n}").mkdir()
+        place = place_of(engine, folder)
+        kills += killed_at(moment, WORKER, place, folder, "import", path)
+        saved = rescued_texts(place, folder)
+        with opened(place, folder) as memory:
+            kept = texts(memory)
+            assert kept <= saved <= wanted  # SQLite's log also has what was just being committed
+            assert len(kept) % GROUP == 0 or kept == wanted
             assert memory.doctor().healthy
-    with opened(place, tmp_path) as memory:
-        memory.import_(str(path), trust=True)
-        assert texts(memory) == wanted
-        assert len(memory.list(everywhere=True, limit=1000).memories) == len(wanted)
-    assert kills
+            memory.import_(str(path), trust=True)
+            assert texts(memory) == wanted
+            assert memory.stats().memories == len(wanted)  # and none of them twice
+            assert memory.doctor().healthy
+        partly += 0 < len(kept) < len(wanted)
+    assert kills == len(some)
+    assert partly >= TIMES
     tell("`kill -9` during an import, then the same import again", engine, kills)
 
 
@@ -234,14 +271,21 @@ def device(folder: Path, engine: str, name: str) -> Device:
     return made
 
 
-def killed_there(made: Device, engine: str, at: int, *words: str) -> bool:
-    """Let another process of the machine sync, and kill it."""
+@contextmanager
+def away(made: Device) -> Iterator[tuple[object, ...]]:
+    """How another process of the machine is started, while nobody else has its store open."""
     made.memory.close()
-    told = json.dumps(made.environment)
     try:
-        return killed(engine, at, WORKER, made._path, made.clone, "exchange", told, *words)
+        yield WORKER, made._path, made.clone, "exchange", json.dumps(made.environment)
     finally:
         made.open()
+
+
+def moments_there(made: Device, engine: str, *words: str) -> tuple[list[Moment], list[Moment]]:
+    """When to kill such a process: at any of its calls, and at those that keep something."""
+    with away(made) as process:
+        known = moments_of(made.folder / "log", KEEPING[engine], *process, *words)
+    return known, [each for each in known if each.name != "sendto" or WRITES.search(each.told)]
 
 
 @contextmanager
@@ -282,17 +326,24 @@ def by_server(folder: Path, engine: str) -> Iterator[tuple[Device, Device, list[
 def test_a_sync_that_is_killed_loses_nothing_and_the_next_one_goes_on(tmp_path, engine, way):
     dice, kills, said = random.Random(f"{engine} {way.__name__}"), 0, set()
     with way(tmp_path, engine) as (one, two, works, meet):
-        for n in range(TIMES):
-            said |= {f"Said by one in round {n}", f"Said by two in round {n}"}
-            one.say(f"Said by one in round {n}")
-            two.say(f"Said by two in round {n}")
+
+        def talk(round: str) -> None:
+            said.update(texts := (f"Said by one in round {round}", f"Said by two in round {round}"))
+            for each, text in zip((one, two), texts, strict=True):
+                each.say(text)
             meet()
+
+        talk("nought")
+        known = {words: moments_there(one, engine, *words) for words in works}
+        for n in range(2 * TIMES):
+            talk(f"{n}")
             for words in works:
-                kills += killed_there(one, engine, dice.randrange(1, 30), *words)
+                with away(one) as process:
+                    kills += killed_at(dice.choice(known[words][n % 2]), *process, *words)
                 assert rescued_texts(one._path, tmp_path) >= set(one.texts())
                 assert one.memory.doctor().healthy
     assert said <= set(one.texts())
-    assert kills
+    assert kills > len(works) * TIMES
     told = {by_git: "git", by_server: "a server"}[way]
     tell(f"`kill -9` during a sync by {told}, and the next one", engine, kills)
 
@@ -306,7 +357,8 @@ def test_a_replica_is_accepted_or_dropped_or_not_wherever_that_is_killed(tmp_pat
     for word, wanted in (("accept", "accepted"), ("drop", "dropped")):
         (before,) = (each.state for each in one.memory.replicas().replicas if each.replica == replica)
         for at in range(1, 100):
-            ended = not killed_there(one, "files", at, word, replica)
+            with away(one) as process:
+                ended = not killed("files", at, *process, word, replica)
             (found,) = (each.state for each in one.memory.replicas().replicas if each.replica == replica)
             assert found in (before, wanted)
             assert one.memory.doctor().healthy

@@ -13,6 +13,7 @@ import os
 import random
 import re
 import shutil
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -50,6 +51,7 @@ def traced(log: Path, command: Sequence[str]) -> list[str]:
 def hurt(command: Sequence[str], calls: str, how: str, when: str) -> list[str]:
     """The command, in which such calls fail (`error=EIO`) or end it (`signal=KILL`): one of them, or every n-th.
 
+    Calls of each name are counted apart, and those of each thread: of several names the most frequent one is hurt.
     `-p PID` as the command takes a process that runs, with all that it starts from then on.
     """
     fast = (FAST,) if how.startswith("error") else ()  # which sends no signal
@@ -57,6 +59,30 @@ def hurt(command: Sequence[str], calls: str, how: str, when: str) -> list[str]:
         *strace("/dev/null", *fast, "-e", f"trace={calls}", "-e", f"inject={calls}:{how}:when={when}"),
         *command,
     ]
+
+
+class Moment(NamedTuple):
+    """A call before which a process can be killed: the so many-th of its name, which is how strace counts them."""
+
+    name: str
+    nth: int
+    told: str
+
+    def kills(self, command: Sequence[str] = ()) -> list[str]:
+        """The command, which ends there."""
+        return hurt(command, self.name, "signal=KILL", str(self.nth))
+
+
+def moments(log: Path) -> list[Moment]:
+    """The calls of a record in order, but for those of other processes and threads: these are counted apart."""
+    found = re.findall(r"(?m)^(\d+) +((\w+)\(.*)", log.read_text(encoding="utf-8", errors="replace"))
+    counts: Counter[str] = Counter()
+    made = []
+    for who, told, name in found:
+        if who == found[0][0]:
+            counts[name] += 1
+            made.append(Moment(name, counts[name], told))
+    return made
 
 
 class Call(NamedTuple):
