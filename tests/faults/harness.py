@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 import uuid
 from collections.abc import Mapping
@@ -228,3 +229,19 @@ def work(place: str, folder: Path, *words: object) -> subprocess.Popen[str]:
     """A process of this suite (`worker.py`), in a home of its own."""
     command = [sys.executable, WORKER, place, str(folder), *map(str, words)]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def heard(process: subprocess.Popen[str]) -> list[str]:
+    """What a process prints, line by line as it comes: it never has to wait until somebody reads."""
+    assert process.stdout is not None
+    lines: list[str] = []
+    threading.Thread(target=lambda: lines.extend(map(str.strip, process.stdout)), daemon=True).start()
+    return lines
+
+
+def wait_for_more(lines: list[str], count: int) -> None:
+    """Wait until so many lines have come that were not there yet."""
+    wanted, until = len(lines) + count, time.monotonic() + 60
+    while len(lines) < wanted:
+        assert time.monotonic() < until
+        time.sleep(0.005)

@@ -1,12 +1,15 @@
 """Faults on every engine: what was acknowledged is there, nothing is half, and damage is named and rescued."""
 
+import fcntl
 import json
 import os
 import random
 import shutil
+import signal
 import subprocess
 import time
 from collections.abc import Callable
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from itertools import product
 from pathlib import Path
@@ -17,6 +20,8 @@ import pytest
 
 from engines.samples import Story, everything
 from engines.stores import open_any, wrong
+from engines.test_crashes import notes, notes_so_far
+from engines.test_postgres import wait_for
 from engines.test_read_only import only_reading
 from engram.engines.files.beside import audited
 from engram.errors import EngramError, Unavailable
@@ -29,6 +34,7 @@ from faults.harness import (
     assert_nothing_lost,
     child,
     drawing,
+    heard,
     killed_while_writing,
     opened,
     place_of,
@@ -37,6 +43,7 @@ from faults.harness import (
     store_of,
     tell,
     texts,
+    wait_for_more,
     work,
 )
 from faults.test_full_disk import small_disk
@@ -334,11 +341,51 @@ def test_a_clock_that_jumps_loses_nothing_and_history_keeps_its_order(tmp_path, 
     tell("the clock jumps by years, back and forth", engine, jumps, simulated=True)
 
 
+def take_the_lock(engine: str, store: Path) -> None:
+    """Have the lock of a store for a moment, and wait for nobody."""
+    match engine:
+        case "files":
+            with (store / ".lock").open() as file:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        case "postgres":
+            time.sleep(0.02)  # what its server was asked before is done by then
+            with psycopg.connect(os.environ["DATABASE"]) as db:
+                db.execute("SELECT 1 FROM engram.org WHERE org = %s FOR UPDATE NOWAIT", [store.name])
+        case _:
+            with closing(apsw.Connection(str(store))) as db:
+                db.execute("BEGIN IMMEDIATE; ROLLBACK").fetchall()
+
+
+def is_locked(engine: str, store: Path) -> bool:
+    """Whether another process is in the middle of a commit."""
+    try:
+        take_the_lock(engine, store)
+    except (BlockingIOError, apsw.BusyError, psycopg.errors.LockNotAvailable):
+        return True
+    return False
+
+
+def killed_with_the_lock(engine: str, store: Path, acks: Path, run: int) -> None:
+    """Let a process do all writing operations, and kill it while it holds the lock of the store."""
+    known, writer, until = len(notes(acks)), child("churn", store, acks, run), time.monotonic() + 60
+    wait_for(lambda: len(notes_so_far(acks)) > known)
+    while True:
+        time.sleep(0.001)
+        writer.send_signal(signal.SIGSTOP)
+        assert os.WIFSTOPPED(os.waitpid(writer.pid, os.WUNTRACED)[1])
+        if is_locked(engine, store):
+            break
+        assert time.monotonic() < until
+        writer.send_signal(signal.SIGCONT)
+    writer.kill()
+    assert writer.wait() == -signal.SIGKILL
+
+
 @pytest.mark.parametrize("engine", ENGINES)
 def test_a_lock_that_a_killed_process_held_stops_nobody(tmp_path, engine):
     store, acks = store_of(engine, tmp_path), tmp_path / "acks"
     for run in range(1, 2 * TIMES + 1):
-        killed_while_writing(store, acks, run, 5)
+        killed_with_the_lock(engine, store, acks, run)
         begun = time.monotonic()
         found = open_any(store)
         after = Story(found, name=f"after{run}", start=run).remember(f"after kill {run}")
@@ -351,12 +398,12 @@ def test_a_lock_that_a_killed_process_held_stops_nobody(tmp_path, engine):
 @pytest.mark.parametrize("engine", IN_FILES)
 def test_a_backup_made_while_others_write_is_whole(tmp_path, engine):
     place, tries = place_of(engine, tmp_path), 2 * TIMES
-    process = work(place, tmp_path, "write", "writer")
-    assert process.stdout is not None
-    process.stdout.readline()
+    process = work(place, tmp_path, "write", "writer", 0.01)
+    told = heard(process)
     try:
         with opened(place, tmp_path) as memory:
             for n in range(tries):
+                wait_for_more(told, 1)
                 before = texts(memory)
                 path = memory.backup_create(f"{tmp_path}/{n}.zip").path
                 assert memory.backup_verify(path).healthy
@@ -364,6 +411,8 @@ def test_a_backup_made_while_others_write_is_whole(tmp_path, engine):
                     copy.backup_restore(path)
                 with opened(place_of(engine, tmp_path / f"{n}"), tmp_path / f"{n}") as copy:
                     assert texts(copy) >= before
+                    assert copy.doctor().healthy
+        assert process.poll() is None
     finally:
         process.kill()
         process.wait()
@@ -428,19 +477,25 @@ def test_a_store_on_a_network_file_system_is_refused_untouched_unless_it_is_want
 
 
 def test_two_checkpointers_beside_a_writer_lose_nothing(tmp_path):
-    place, tries, wanted = place_of("sqlite", tmp_path), 20 * TIMES, set()
-    with opened(place, tmp_path) as memory:
-        wanted.add(memory.remember("The first of all notes").memory.text)
-    processes = [work(place, tmp_path, "checkpoint") for _ in range(2)]
-    writer = work(place, tmp_path, "write", "writer")
-    assert writer.stdout is not None
-    for _ in range(tries):
-        wanted.add(writer.stdout.readline().strip())
-    for process in (writer, *processes):
-        process.kill()
-        process.wait()
-    saved = rescued_texts(place, tmp_path)
-    with opened(place, tmp_path) as memory:
-        assert wanted <= texts(memory) <= saved
-        assert memory.doctor().healthy
-    tell("two checkpointers beside a writer", "sqlite", tries)
+    for run in range(TIMES):
+        place = place_of("sqlite", tmp_path / f"{run}")
+        with opened(place, tmp_path) as memory:
+            first = memory.remember("The first of all notes").memory.text
+        checkpointers = [work(place, tmp_path, "checkpoint") for _ in range(2)]
+        emptied = [heard(each) for each in checkpointers]
+        for each in emptied:
+            wait_for_more(each, 1)
+        writer = work(place, tmp_path, "write", "writer")
+        told = heard(writer)
+        for each in (told, *emptied):
+            wait_for_more(each, 20)
+        assert [each.poll() for each in (writer, *checkpointers)] == [None] * 3
+        wanted = {first, *told}
+        for process in (writer, *checkpointers):
+            process.kill()
+            process.wait()
+        saved = rescued_texts(place, tmp_path)
+        with opened(place, tmp_path) as memory:
+            assert wanted <= texts(memory) <= saved
+            assert memory.doctor().healthy
+    tell("two checkpointers beside a writer", "sqlite", TIMES)

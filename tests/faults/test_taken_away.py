@@ -12,7 +12,18 @@ from pathlib import Path
 import pytest
 
 from engram.errors import EngramError, Unavailable
-from faults.harness import TIMES, assert_holding, opened, place_of, tell, texts, work
+from faults.harness import (
+    TIMES,
+    assert_holding,
+    heard,
+    opened,
+    place_of,
+    rescued_texts,
+    tell,
+    texts,
+    wait_for_more,
+    work,
+)
 from surfaces.mcp_clients import Bare
 
 IN_FILES = ("sqlite", "files")
@@ -189,23 +200,30 @@ def test_a_cache_deleted_under_a_server_is_made_anew(tmp_path):
 def test_a_copy_made_by_cp_while_others_write_is_whole_or_called_damaged(tmp_path, engine):
     """No promise is made for such a copy, but that it is never taken for something else than it is."""
     place, tries = place_of(engine, tmp_path), 3 * TIMES
-    writer = work(place, tmp_path, "write", "writer")
-    assert writer.stdout is not None
+    writer, good = work(place, tmp_path, "write", "writer", 0.005), 0
+    lines = heard(writer)
     try:
         for n in range(tries):
-            sure = {writer.stdout.readline().strip() for _ in range(5)}
-            (tmp_path / f"{n}").mkdir()
-            copied = ["cp", "-r", str(tmp_path / "home"), str(tmp_path / f"{n}" / "home")]
+            wait_for_more(lines, 5)
+            sure, folder = set(lines), tmp_path / f"{n}"
+            folder.mkdir()
+            copied = ["cp", "-r", str(tmp_path / "home"), str(folder / "home")]
             subprocess.run(copied, check=False, stderr=subprocess.DEVNULL)  # a draft may be gone before it is read
+            saved = rescued_texts(place_of(engine, folder), folder)
+            assert saved
+            good += saved >= sure
             try:
-                with opened(place_of(engine, tmp_path / f"{n}"), tmp_path / f"{n}", lenient=True) as copy:
+                with opened(place_of(engine, folder), folder, lenient=True) as copy:
                     found, healthy = texts(copy), copy.doctor().healthy
             except EngramError:
                 continue
             assert found >= sure or not healthy
+            assert saved >= found
+        assert writer.poll() is None
     finally:
         writer.kill()
         writer.wait()
+    assert good
     with opened(place, tmp_path) as memory:
         assert memory.doctor().healthy
     tell("copied by `cp` while another process writes: whole, or named", engine, tries)

@@ -1,6 +1,6 @@
 """The processes that the fault suite starts: each does one thing to one store, for ever or until it is done.
 
-worker.py PLACE FOLDER write NAME          a memory after another; prints each text that was acknowledged
+worker.py PLACE FOLDER write NAME [PAUSE]  a memory after another; prints each text that was acknowledged
 worker.py PLACE FOLDER import FILE         one import
 worker.py PLACE FOLDER operate ACKS ROUND  every writing operation, once each
 worker.py PLACE FOLDER fix                 one repair
@@ -34,12 +34,13 @@ from faults.harness import drawing, embedding, opened
 from faults.operating import Noted, operate
 
 
-def write(place: str, folder: Path, name: str) -> None:
+def write(place: str, folder: Path, name: str, pause: str = "0") -> None:
     with opened(place, folder) as memory:
         for n in range(1_000_000):
             text = f"{name} keeps note {n} of the quiet house"
             memory.remember(text)
             print(text, flush=True)
+            time.sleep(float(pause))
 
 
 def operate_(place: str, folder: Path, acks: str, round: str) -> None:
@@ -107,8 +108,9 @@ def checkpoint(place: str, folder: Path) -> None:
     db = apsw.Connection(place)
     db.set_busy_timeout(5000)
     while True:
-        db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
-        print("emptied", flush=True)
+        ((busy, _, _),) = db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        if not busy:
+            print("emptied", flush=True)
         time.sleep(0.001)
 
 
