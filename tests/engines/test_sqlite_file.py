@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import tomllib
 import unicodedata
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -745,6 +746,30 @@ def test_vectors_wait_for_another_writer_only_a_little(store, monkeypatch):
     assert embed(engine, *((each, EAST) for each in records)) == 2
     assert engine._connection().pragma("busy_timeout") == sqlite_file.BUSY_MS  # a commit is as patient as before
     engine.close()
+
+
+# --- SQLite itself ---
+
+
+def test_a_sqlite_that_can_corrupt_a_store_with_several_writers_is_named(store, monkeypatch):
+    version = apsw.sqlite_lib_version()
+    engine = open_store(store)
+    assert engine.check() == []
+    monkeypatch.setattr(sqlite_file, "SAFE_SQLITE", tuple(map(int, f"{version}.1".split("."))))
+    (named,) = engine.check(repair=True)
+    engine.close()
+
+    assert (named.code, named.severity, named.fixable) == ("sqlite", "error", False)
+    assert f"SQLite {version} has the WAL-reset bug" in named.message
+    assert f"{version}.1 or later" in named.hint
+
+
+def test_the_driver_that_is_asked_for_brings_a_sqlite_without_that_bug():
+    asked = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]["dependencies"]
+    (least,) = (each.removeprefix("apsw>=") for each in asked if each.startswith("apsw>="))
+
+    assert tuple(map(int, least.split("."))) >= sqlite_file.SAFE_SQLITE
+    assert apsw.using_amalgamation  # compiled into the driver, and not the one of this machine
 
 
 # --- network file systems ---
