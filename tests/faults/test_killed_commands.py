@@ -52,7 +52,7 @@ OF_THE_STORE = {"pwrite64", "fdatasync", "ftruncate"}
 SHORT = 20
 """A command with fewer calls than this is killed at each of them, a longer one at some."""
 
-DRAFT = re.compile(r"\.(\d+-[0-9a-f]{8}\.new|engram-\d+)$")
+DRAFT = re.compile(r"\.(\d+-[0-9a-f]{8}\.new|engram-\d+-[0-9a-f]{8})$")
 """What the name of a file ends with that has not got its name yet; a killed process leaves it there."""
 
 OURS = ("home/", ".cache/", ".local/share/engram/", "cache/")

@@ -183,7 +183,7 @@ def write_plain(path: str, data: bytes, mode: int) -> list[str]:
     made = _make_folders(os.path.dirname(path))
     if os.path.exists(path):
         mode = stat.S_IMODE(os.lstat(path).st_mode)
-    beside = f"{path}.engram-{os.getpid()}"
+    beside = f"{path}.engram-{os.getpid()}-{os.urandom(4).hex()}"  # a killed process may have had this number
     try:
         with os.fdopen(os.open(beside, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "wb") as file:
             file.write(data)
