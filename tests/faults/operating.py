@@ -1,5 +1,6 @@
 """Every operation that writes, one after another on one store, with what the store holds after each of them."""
 
+import ast
 import json
 import os
 from collections.abc import Callable, Iterable, Mapping
@@ -15,18 +16,34 @@ from engram.rules.changes import Step, compose
 from engram.service import Engram
 from rules.world import request
 
+MODEL = (
+    "test_killed_work.py::"
+    "test_a_change_of_the_model_that_is_killed_leaves_the_old_vectors_whole_until_the_new_ones_are"
+)
+SYNCED = "test_killed_work.py::test_a_sync_that_is_killed_loses_nothing_and_the_next_one_goes_on"
+REPLICA = "test_killed_work.py::test_a_replica_is_accepted_or_dropped_or_not_wherever_that_is_killed"
+RESTORE = "../operations/test_backups.py::test_killed_while_it_restores_there_is_the_old_store_or_the_new_one"
+
 ELSEWHERE: Mapping[str, str] = {
-    "import": "test_killed_work.py",
-    "reembed": "test_killed_work.py",
-    "sync_git": "test_killed_work.py",
-    "remote_pull": "test_killed_work.py",
-    "remote_push": "test_killed_work.py",
-    "replicas_accept": "test_killed_work.py",
-    "replicas_drop": "test_killed_work.py",
-    "backup_restore": "../operations/test_backups.py",
-    "reindex": "../indexes/test_qdrant.py",
+    "import": "test_killed_work.py::test_an_import_that_is_killed_is_made_up_for_by_importing_again",
+    "reembed": MODEL,
+    "sync_git": SYNCED,
+    "remote_pull": SYNCED,
+    "remote_push": SYNCED,
+    "replicas_accept": REPLICA,
+    "replicas_drop": REPLICA,
+    "backup_restore": RESTORE,
+    "reindex": "test_killed_work.py::test_a_reindex_that_is_killed_is_made_up_for_by_the_next_one",
 }
-"""Operations that need more than a store, and where they are killed."""
+"""Operations that need more than a store, and the test that kills them."""
+
+
+def is_there(test: str) -> bool:
+    """Whether there is a test of this suite, or of a file beside it: its file, then its name."""
+    name, _, called = test.partition("::")
+    code = ast.parse((Path(__file__).parent / name).read_text(encoding="utf-8"))
+    return called in {each.name for each in ast.walk(code) if isinstance(each, ast.FunctionDef)}
+
 
 KEY = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
 SEEN = (Access(""), Access("alex"), Access("", unowned=True))

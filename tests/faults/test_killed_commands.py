@@ -15,18 +15,19 @@ import pytest
 from engram.service import OPERATIONS, Engram
 from engram.surfaces.cli import EXTRA
 from faults.harness import ENGINES, TIMES, WORKER, opened, place_of, rescued_texts, tell, texts
+from faults.operating import is_there
 from faults.test_killed_work import NEVER, killed
 from faults.tracing import FAST, moments, strace
 from surfaces.driving import COMMAND, environment
 from surfaces.test_setup import furnish
 
 ELSEWHERE: Mapping[str, str] = {
-    "backup_create": "../operations/test_backups.py",
-    "migrate": "test_schemas.py",
-    "mcp": "test_taken_away.py",
-    "serve": "../surfaces/test_killed.py",
+    "backup_create": "../operations/test_backups.py::test_killed_while_it_is_made_a_backup_is_the_old_one_or_none",
+    "migrate": "test_schemas.py::test_a_kill_in_any_step_of_a_migration_is_made_up_for_and_every_row_is_there",
+    "mcp": "test_taken_away.py::test_a_log_of_sqlite_deleted_under_two_servers_loses_nothing",
+    "serve": "../surfaces/test_killed.py::test_what_was_acknowledged_over_http_is_stored_once_whoever_is_killed",
 }
-"""Commands that are killed there."""
+"""Commands that are killed there, and by which test."""
 
 WRITTEN_WHOLE: Mapping[str, str] = {
     "models": "a file of a model takes its name once its hash is right; what lacks is fetched again",
@@ -241,4 +242,4 @@ def test_every_command_is_killed_somewhere_or_is_known_to_write_nothing():
 
     assert asking | EXTRA.keys() == set().union(*known)
     assert sum(map(len, known)) == len(asking | EXTRA.keys())
-    assert all((Path(__file__).parent / name).exists() for name in ELSEWHERE.values())
+    assert [test for test in ELSEWHERE.values() if not is_there(test)] == []

@@ -10,7 +10,7 @@ import pytest
 from engram.rules.hearing import told_of
 from engram.service import OPERATIONS, Engram
 from faults.harness import ENGINES, EXPORTED, TIMES, WORKER, opened, place_of, rescued, tell
-from faults.operating import ELSEWHERE, Noted, last_event, operate, records, state
+from faults.operating import ELSEWHERE, Noted, is_there, last_event, operate, records, state
 from faults.test_killed_work import NEVER, killed
 
 MOST = {"sqlite": 1500, "files": 2000, "postgres": 1200}
@@ -59,3 +59,4 @@ def test_every_operation_that_writes_is_among_those_that_are_killed(tmp_path):
         assert last_event(memory) > len(OPERATIONS) / 4
     done = {json.loads(line)[0] for line in (tmp_path / "acks").read_text().splitlines()}
     assert {name for name, one in OPERATIONS.items() if one.writes} - done == ELSEWHERE.keys()
+    assert [test for test in ELSEWHERE.values() if not is_there(test)] == []

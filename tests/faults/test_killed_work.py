@@ -23,7 +23,7 @@ from engines.stores import open_any, open_files, open_store, wrong
 from engines.test_files_format import DATA, JUNE
 from engines.test_postgres import wait_for
 from engram.engines.postgres_schema import migrate
-from engram.model.query import Backlog, Space
+from engram.model.query import Backlog, Query, Space
 from engram.operations.intake import GROUP
 from faults.harness import (
     CHILD,
@@ -198,6 +198,34 @@ def test_a_change_of_the_model_that_is_killed_leaves_the_old_vectors_whole_until
     assert told == Backlog(new)
     assert kills
     tell("`kill -9` during a change of the model: the old vectors are whole until the new ones are", engine, kills)
+
+
+OF_QDRANT = "write,pwrite64,fdatasync,rename,mkdir,unlink"
+"""How the small Qdrant keeps something that has a folder and no server."""
+
+
+def test_a_reindex_that_is_killed_is_made_up_for_by_the_next_one(tmp_path):
+    place, dice, tries, kills, partly = place_of("sqlite", tmp_path), random.Random("reindex"), 3 * TIMES, 0, 0
+    with opened(place, tmp_path) as memory:
+        ids = {memory.remember(f"Fact {n} of the quiet house").memory.id for n in range(20)}
+
+    def command(name: str) -> list[object]:
+        return [WORKER, place, tmp_path, "reindex", f"qdrant:{tmp_path}/{name}"]
+
+    known = moments_of(tmp_path / "log", OF_QDRANT, *command("whole"))
+    for n in range(tries):  # one in each part of it
+        moment = known[int(len(known) * (n + dice.random()) / tries)]
+        kills += killed_at(moment, *command(f"{n}"))
+        with opened(place, tmp_path, settings={"ENGRAM_INDEX": f"qdrant:{tmp_path}/{n}"}) as memory:
+            partly += 0 < memory.engine._index.mark() < 20
+            assert {each.memory.id for each in memory.recall("quiet house", limit=50).hits} == ids
+            memory.reindex()
+            assert {*memory.engine._index.find(Query(terms=("quiet",)), MINE, 100)} == ids
+            assert {each.memory.id for each in memory.recall("quiet house", limit=50).hits} == ids
+            assert [each for each in memory.doctor().findings if each.severity != "note"] == []
+    assert kills == tries
+    assert partly
+    tell("`kill -9` during a reindex, and the next one", "sqlite", kills)
 
 
 # --- migration ---

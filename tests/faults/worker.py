@@ -5,6 +5,7 @@ worker.py PLACE FOLDER import FILE         one import
 worker.py PLACE FOLDER operate ACKS ROUND  every writing operation, once each
 worker.py PLACE FOLDER fix                 one repair
 worker.py PLACE FOLDER reembed URL MODEL   vectors of a model of an endpoint, for all that lack them
+worker.py PLACE FOLDER reindex INDEX       brings an index up to date
 worker.py PLACE FOLDER attach ACKS COUNT   so many memories with an attachment each
 worker.py URL FOLDER migrate               brings the schema of a database up to date
 worker.py PLACE FOLDER as VERSION migrate  brings a store to a schema, as the release does that knows no later one
@@ -29,6 +30,7 @@ import psycopg
 import engram
 from engines.children import churn
 from engram.engines import postgres_schema, sqlite_file
+from engram.indexes import indexed
 from faults.clusters import Cluster
 from faults.harness import drawing, embedding, opened
 from faults.operating import Noted, operate
@@ -62,6 +64,12 @@ def fix(place: str, folder: Path) -> None:
 def reembed(place: str, folder: Path, url: str, model: str) -> None:
     with opened(place, folder, settings=embedding(url, model)) as memory:
         memory.reembed()
+
+
+def reindex(place: str, folder: Path, index: str) -> None:
+    indexed.BATCH = 5
+    with opened(place, folder, settings={"ENGRAM_INDEX": index}) as memory:
+        memory.reindex()
 
 
 def attach(place: str, folder: Path, acks: str, count: str) -> None:
@@ -131,7 +139,20 @@ def powered(data: str, folder: Path, acks: str, count: str, what: str) -> None:
 
 
 if __name__ == "__main__":
-    commands = (write, import_, operate_, fix, reembed, attach, migrate_, as_, exchange, checkpoint, powered)
+    commands = (
+        write,
+        import_,
+        operate_,
+        fix,
+        reembed,
+        reindex,
+        attach,
+        migrate_,
+        as_,
+        exchange,
+        checkpoint,
+        powered,
+    )
     {each.__name__.rstrip("_"): each for each in commands}[sys.argv[3]](
         sys.argv[1], Path(sys.argv[2]), *sys.argv[4:]
     )
