@@ -15,13 +15,21 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from faults.harness import ENGINES, EXPORTED, TIMES, note, opened, place_of, rescued, tell, texts
+from engines.asking import near
+from engines.samples import EAST, MINE
+from engram.model.query import Backlog, Space
+from faults.harness import ENGINES, EXPORTED, TIMES, embedding, note, opened, place_of, rescued, tell, texts
 from faults.operating import records
+from inference.serving import serving as serving_vectors
+from inference.test_endpoint import good
 from surfaces.mcp_clients import COMMAND, Bare, Served, environment, serving
 
 SECONDS = float(os.environ.get("SOAK", 6 * TIMES))
 PAUSE = 0.1
 """Seconds between two writes of one door: agents think, and a store is not only growing."""
+
+READS = max(100, int(SECONDS * 10))
+"""How often each agent asks in the end, when nobody writes any more."""
 
 FIRST = "The first thing in the quiet house"
 
@@ -31,6 +39,7 @@ class Soak:
 
     def __init__(self, folder: Path, place: str) -> None:
         self.folder, self.variables = folder, {"ENGRAM_STORE": place, "ENGRAM_EMBEDDER": "none"}
+        self.variables["XDG_CACHE_HOME"] = f"{folder}/cache"
         self.acked: set[str] = set()
         self.woes: list[str] = []
         self.until = time.monotonic() + SECONDS
@@ -111,6 +120,27 @@ def bytes_of(place: str, folder: Path) -> int:
     return sum(each.stat().st_size for each in (folder / "home").rglob("*") if each.is_file())
 
 
+def grown_by_reading(server: Bare) -> int:
+    """What a server's memory grows by, in kilobytes, while it is only asked, and knows how."""
+    for n in range(READS):
+        if n == READS // 4:
+            before = resident(server.process)
+        assert not server.call("recall", question=f"Which thing {n} was heard in the house?").get("isError")
+    return resident(server.process) - before
+
+
+def assert_embedded(place: str, folder: Path, model: dict[str, str], count: int) -> None:
+    """One door made vectors, also of what others had saved; where the rest has one too, each memory has it once."""
+    with opened(place, folder, settings=model) as memory:
+        done = memory.engine.backlog(MINE)
+        assert done.active == Space("endpoint/small", 4)
+        assert done.remaining < count
+        memory.reembed()
+        assert memory.engine.backlog(MINE) == Backlog(done.active)
+        there = near(memory.engine, EAST, done.active, limit=count + 10)
+        assert len(there) == len(set(there)) == count
+
+
 @pytest.mark.parametrize("engine", ENGINES)
 def test_every_door_at_once_keeps_what_it_acknowledged_and_nobody_sees_a_lock(tmp_path, engine):
     place = place_of(engine, tmp_path)
@@ -119,8 +149,9 @@ def test_every_door_at_once_keeps_what_it_acknowledged_and_nobody_sees_a_lock(tm
     empty = bytes_of(place, tmp_path)
     soak = Soak(tmp_path, place)
     with (
+        serving_vectors(good) as endpoint,
         serving(tmp_path, **soak.variables) as served,
-        Bare(tmp_path, **soak.variables) as one,
+        Bare(tmp_path, **soak.variables | (model := embedding(endpoint.url, "small"))) as one,
         Bare(tmp_path, **soak.variables) as other,
     ):
         for server in (one, other):
@@ -142,11 +173,14 @@ def test_every_door_at_once_keeps_what_it_acknowledged_and_nobody_sees_a_lock(tm
             door.join()
         grown = max(resident(each) - then for each, then in zip(processes, before, strict=True))
         opened_more = [open_files(each) - then for each, then in zip(processes, handles, strict=True)]
+        by_reading = [grown_by_reading(server) for server in (one, other)]
+        assert_embedded(place, tmp_path, model, len(soak.acked) + 1)
         ended = [server.end()[0] for server in (one, other)]
 
     assert soak.woes == []
     assert ended == [0, 0]
     assert grown < 32_000 + (len(soak.acked) - written) * 2  # kilobytes: about twice what ten minutes took
+    assert max(by_reading) < 2_000 + READS // 10  # nothing stays of what was read
     assert max(opened_more) < 20
     left = living_in(tmp_path)
     assert left == []
