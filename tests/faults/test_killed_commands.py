@@ -16,7 +16,8 @@ from engram.service import OPERATIONS, Engram
 from engram.surfaces.cli import EXTRA
 from faults.harness import ENGINES, TIMES, WORKER, opened, place_of, rescued_texts, tell, texts
 from faults.operating import is_there
-from faults.test_killed_work import NEVER, killed
+from faults.test_killed_work import CALLS as KEPT_BY
+from faults.test_killed_work import NEVER, killed, killed_at, moments_of
 from faults.tracing import FAST, moments, strace
 from surfaces.driving import COMMAND, environment
 from surfaces.test_setup import furnish
@@ -203,24 +204,29 @@ def drift_postgres(place: str) -> None:
 
 
 DRIFTS = {"sqlite": drift_sqlite, "files": drift_files, "postgres": drift_postgres}
-MOST = {"sqlite": 30, "files": 11, "postgres": 60}
-"""About as many calls as a repair takes."""
+
+
+def drifted(engine: str, folder: Path) -> str:
+    """A store in which what follows from the rest is wrong."""
+    folder.mkdir(mode=0o700)
+    place = place_of(engine, folder)
+    with opened(place, folder) as memory:
+        for text in sorted(TEXTS):
+            memory.remember(text)
+        memory.remember("Robin leads", kind="people")
+    DRIFTS[engine](place)
+    return place
 
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_a_repair_that_is_killed_loses_nothing_and_the_next_one_mends_the_rest(tmp_path, engine):
-    dice, kills = random.Random(engine), 0
+    dice, kills, wanted = random.Random(engine), 0, {*TEXTS, "Robin leads"}
+    first = tmp_path / "whole"
+    known = moments_of(tmp_path / "log", KEPT_BY[engine], WORKER, drifted(engine, first), first, "fix")
     for n in range(TIMES):
-        (folder := tmp_path / f"{n}").mkdir(mode=0o700)
-        place = place_of(engine, folder)
-        with opened(place, folder) as memory:
-            for text in sorted(TEXTS):
-                memory.remember(text)
-            memory.remember("Robin leads", kind="people")
-        wanted = {*TEXTS, "Robin leads"}
-        DRIFTS[engine](place)
+        place = drifted(engine, folder := tmp_path / f"{n}")
         for _ in range(3):
-            kills += killed(engine, dice.randrange(1, MOST[engine]), WORKER, place, folder, "fix")
+            kills += killed_at(dice.choice(known), WORKER, place, folder, "fix")
             assert rescued_texts(place, folder) == wanted
         assert not killed(engine, NEVER, WORKER, place, folder, "fix")
         with opened(place, folder) as memory:

@@ -11,10 +11,7 @@ from engram.rules.hearing import told_of
 from engram.service import OPERATIONS, Engram
 from faults.harness import ENGINES, EXPORTED, TIMES, WORKER, opened, place_of, rescued, tell
 from faults.operating import ELSEWHERE, Noted, is_there, last_event, operate, records, state
-from faults.test_killed_work import NEVER, killed
-
-MOST = {"sqlite": 1500, "files": 2000, "postgres": 1200}
-"""About as many calls as a round takes."""
+from faults.test_killed_work import CALLS, NEVER, killed, killed_at, moments_of
 
 
 def assert_kept(memory: Engram, acks: Path) -> None:
@@ -38,11 +35,13 @@ def assert_kept(memory: Engram, acks: Path) -> None:
 @pytest.mark.parametrize("engine", ENGINES)
 def test_a_kill_at_any_call_of_any_operation_leaves_what_was_acknowledged(tmp_path, engine):
     place, acks, dice, kills = place_of(engine, tmp_path), tmp_path / "acks", random.Random(engine), 0
+    (first := tmp_path / "whole").mkdir()
+    begun = [WORKER, place_of(engine, first), first, "operate", first / "acks", "nought"]
+    known = moments_of(tmp_path / "log", CALLS[engine], *begun)
     with opened(place, tmp_path) as memory:
         memory.remember("The first of all notes")
     for round in range(3 * TIMES):
-        at = dice.randrange(1, MOST[engine])
-        kills += killed(engine, at, WORKER, place, tmp_path, "operate", acks, round)
+        kills += killed_at(dice.choice(known), WORKER, place, tmp_path, "operate", acks, round)
         saved = rescued(place, tmp_path)
         with opened(place, tmp_path) as memory:
             assert saved.items() >= records(memory, EXPORTED).items()
