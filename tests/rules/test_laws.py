@@ -59,6 +59,11 @@ class Deed(NamedTuple):
     def confirmed(self) -> bool:
         return bool(self.said.get("confirm")) and self.who.caller.human
 
+    @property
+    def idle(self) -> bool:
+        """Whether it was accepted and says that there was nothing to change."""
+        return self.refused is None and getattr(self.answer, "outcome", "") == "unchanged"
+
     def live(self, memories: dict[str, Memory]) -> set[str]:
         now = self.world.clock()
         return {id for id, one in memories.items() if standing(one, now) == "live"}
@@ -197,7 +202,7 @@ def l10(deed: Deed) -> None:
 
 def l11(deed: Deed) -> None:
     batches = {event.batch for event in deed.events}
-    if deed.refused is None:
+    if deed.refused is None and not deed.idle:
         assert len(batches) == 1
         assert not batches & {event.batch for event in deed.world.events()[: -len(deed.events)]}
     else:
