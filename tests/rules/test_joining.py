@@ -273,6 +273,22 @@ def test_who_verified_other_words_elsewhere_verified_nothing_that_stands_here():
     assert joined(made, verified, worded, seen).after["memory-1"].verified_at == later(seconds=12)
 
 
+def test_what_was_verified_after_its_words_is_verified_whatever_the_clocks_say():
+    worded = said("b", changing("reworded_at", new=print_time(later(minutes=10))), seconds=9)
+    seen = said("a", changing("verified_at", new=print_time(later(seconds=12))), seconds=12)
+
+    found = joined(making(memory(), replica="a"), worded, seen).after["memory-1"]
+    assert (found.verified_at, found.reworded_at) == (later(seconds=12), later(minutes=10))
+
+
+def test_a_wording_that_was_taken_back_leaves_what_was_verified_after_the_one_before():
+    made = making(memory(reworded_at=START), replica="a")
+    seen = said("a", changing("verified_at", new=print_time(later(seconds=5))), seconds=5)
+    undone = said("b", changing("reworded_at", new=print_time(START)), seconds=9)
+
+    assert joined(made, seen, undone).after["memory-1"].verified_at == later(seconds=5)
+
+
 @pytest.mark.parametrize(
     ("stays", "goes"),
     [

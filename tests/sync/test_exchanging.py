@@ -65,6 +65,25 @@ def test_edits_forgets_pins_sessions_and_verdicts_travel(pair):
     assert [s.name for s in two.memory.session_list(everywhere=True).sessions] == ["monday"]
 
 
+def test_a_verification_of_words_that_a_fast_clock_wrote_counts_everywhere(tmp_path):
+    fast = Clock()
+    fast.now += timedelta(minutes=10)
+    ada, ben = Device(tmp_path, "ada"), Device(tmp_path, "ben", clock=fast)
+    id = ada.say("We deploy on Fridays")
+    ben.say("Ben speaks too")
+    trusting(ada, ben)
+    ben.memory.revise(id, text="We deploy on Mondays")
+    exchange(ada, ben)
+    ada.memory.verify(id)
+    exchange(ada, ben)
+    assert ada.get(id).verified_at == ben.get(id).verified_at is not None
+
+    ben.memory.revise(id, pinned=True)
+    exchange(ada, ben)
+    assert ada.state() == ben.state()
+    assert ada.get(id).verified_at is not None
+
+
 def test_a_purge_travels_and_takes_the_words_out_of_the_files(pair):
     one, two = pair
     id = one.say("The zebra password is plum")

@@ -145,14 +145,18 @@ def _type(state: State) -> RecordType:
 
 
 def _sensible(state: State) -> dict[str, Any]:
-    """The values that hold together: of two dates that cannot both be so, one is left out."""
+    """The values that hold together: of two that cannot both be so, the one that was written first is left out.
+
+    Two moments may come from two clocks, of which one is fast: which was written first, the stamps tell.
+    """
     values = state.values()
     if values.get("valid_from") and values.get("valid_until") and values["valid_from"] >= values["valid_until"]:
         values.pop(min(("valid_from", "valid_until"), key=lambda name: state.fields[name][0]))
     if values.get("ended_at") and values["ended_at"] < values.get("started_at", ""):
         values.pop("ended_at")
-    if values.get("verified_at", "") < values.get("reworded_at", ""):  # elsewhere, and not what it says now
-        values.pop("verified_at", None)
+    verified, worded = values.get("verified_at", ""), values.get("reworded_at", "")
+    if verified and verified < worded and state.fields["verified_at"][0] < state.fields["reworded_at"][0]:
+        values.pop("verified_at")  # elsewhere, and not what it says now
     return values
 
 
