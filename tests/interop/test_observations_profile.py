@@ -526,6 +526,18 @@ def test_what_a_person_approved_is_not_changed_by_an_update(memory):
     assert memory.get("mem-0001").memories[0].text == "The person is called Alex."
 
 
+def test_an_update_to_a_text_that_waits_by_itself_is_proposed_for_the_memory_it_names(memory):
+    person = memory.for_person("test")
+    kept = person.remember("The port is 8080", key="port", scope=f"project:{PROJECT}").memory
+    waits = save(memory, "Port", "The port is 9090")
+    answer = call(memory, "mem_update", id=1, content="The port is 9090")
+
+    assert answer["result"].startswith("Change proposed: #3 would change #1 ")
+    assert (answer["id"], answer["sync_id"], answer["proposal_id"]) == (1, kept.id, 3)
+    assert memory.get("mem-0003").memories[0].amends == kept.id
+    assert memory.get(f"mem-{waits['id']:04}").memories[0].seen == 1
+
+
 def test_a_save_under_the_topic_of_a_persons_memory_tells_what_it_would_change(memory):
     person = memory.for_person("test")
     kept = person.remember("Tokens live an hour.", key="architecture/auth", scope=f"project:{PROJECT}").memory

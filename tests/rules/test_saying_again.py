@@ -278,6 +278,8 @@ def test_what_waits_by_itself_is_counted_when_an_agent_proposes_the_same_for_a_p
     for other in ({"key": "k"}, {"apart": True}, {"amends": "x"}, {"status": "rejected", "amends": "memory-1"}):
         twin = Known(keyed=old, twins=(replace(waits, **other), old), rivals=(old,))
         assert said(twin, key="deploy", text=OTHER_TEXT).outcome == "proposed"
+    named = revised(old, Known(twins=(waits,), rivals=(old,)), text=OTHER_TEXT)
+    assert (named.outcome, named.memory.amends) == ("proposed", old.id)
 
 
 def test_what_waited_in_the_words_that_go_live_under_a_key_becomes_part_of_that():

@@ -256,7 +256,7 @@ def _changed(asks: Asks, old: Memory, changes: dict[str, Any], key: str) -> tupl
     if not changes and not key:
         return old, None, ""
     revised = asks.ask("revise", old.id, key=key, **changes)
-    if revised.memory.amends == old.id:
+    if revised.memory.id != old.id:  # whatever waits beside it, it is as it was
         return old, revised.memory, waiting(asks, revised)
     return revised.memory, None, waiting(asks, revised)
 

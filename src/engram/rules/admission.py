@@ -178,11 +178,13 @@ def _in_place(asked: _Revision, proposal: Proposal, known: Known, request: Reque
 def _beside(asked: _Revision, proposal: Proposal, known: Known, policy: Policy, request: Request) -> Admission:
     """The content waits beside the memory, which stays as it is.
 
-    The same proposal again is counted, and an agent that changes its mind has one proposal, of its newest words.
+    The same proposal again is counted, and an agent that changes its mind has one proposal, of its newest words. Said
+    under its key, a text that waits by itself is counted; who names the memory means that one.
     """
     for twin in known.twins:
         proposed_before = _is_waiting_for(asked.old, twin) and not _differ(CONTENT, twin, asked.new)
-        if proposed_before or (_is_waiting_by_itself(twin) and not request.caller.human):
+        by_itself = asked.anew and _is_waiting_by_itself(twin) and not request.caller.human
+        if proposed_before or by_itself:
             return _again(twin, proposal._replace(kind=None, key=""), known, policy, request)
     new = replace(asked.new, **voice_of(proposal, policy, request))
     for waiting in known.proposals if proposal.trusted and not new.branch else ():
