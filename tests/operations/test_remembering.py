@@ -9,7 +9,7 @@ import engram
 from engram.errors import Conflict, Forbidden, Invalid, NotFound
 from engram.model.scope import Scope
 from engram.operations.bearing import MOST_NEAR, MOST_TWINS
-from rules.world import PERSON, World, texts
+from rules.world import AGENT, PERSON, World, texts
 
 
 @pytest.fixture
@@ -56,6 +56,103 @@ def test_what_an_agent_says_under_a_persons_key_is_one_proposal_of_its_newest_wo
     assert by_hand.outcome == "revised"
     world.person.promote(waits[0].id)
     assert (world.now(mine.id).text, world.now(mine.id).kind) == ("We deploy on Thursdays", "decision")
+
+
+def test_what_an_agent_proposes_anew_changes_what_the_memory_says_by_then(world):
+    mine = world.person.remember("The limit is 100", key="limit", tag=["api"]).memory
+    first = world.agent.remember("The limit is 200", key="limit").memory
+    world.person.revise(mine.id, text="The limit is 300", tag=["api", "team"])
+    back = world.agent.revise(mine.id, text="The limit is 100", clear=["tag"])
+
+    assert (back.outcome, back.memory.id) == ("proposed", first.id)
+    assert world.now(mine.id).text == "The limit is 300"
+    shown = world.person.review().candidates[0].memory
+    assert (shown.text, shown.tags) == ("The limit is 100", ())
+    world.person.promote(first.id)
+    assert (world.now(mine.id).text, world.now(mine.id).tags) == ("The limit is 100", ())
+
+
+def test_a_proposal_that_is_made_anew_leaves_what_it_does_not_speak_of_as_that_is_by_then(world):
+    mine = world.person.remember("The limit is 100", key="limit").memory
+    first = world.agent.revise(mine.id, kind="decision").memory
+    world.person.revise(mine.id, text="The limit is 300", tag=["team"])
+    world.agent.revise(mine.id, summary="A limit")
+    waits = world.now(first.id)
+    assert (waits.text, waits.kind, waits.summary, waits.tags) == (
+        "The limit is 300",
+        "decision",
+        "A limit",
+        ("team",),
+    )
+
+    again = world.agent.revise(mine.id, text="The limit is 100")
+    assert (again.outcome, again.memory.id) == ("proposed", first.id)
+    world.person.undo()
+    world.person.promote(first.id)
+    now = world.now(mine.id)
+    assert (now.text, now.kind, now.summary, now.tags) == ("The limit is 300", "decision", "A limit", ("team",))
+
+
+def test_a_proposal_in_words_that_stood_before_it_is_made_anew_and_can_be_taken_back(world):
+    mine = world.person.remember("The limit is 100", key="limit").memory
+    first = world.agent.revise(mine.id, kind="decision").memory
+    world.person.revise(mine.id, text="The limit is 300")
+    back = world.agent.revise(mine.id, text="The limit is 100")
+    assert (back.outcome, back.memory.id, back.memory.text) == ("proposed", first.id, first.text)
+
+    world.person.undo()
+    assert world.person.review().candidates[0].memory.text == "The limit is 300"
+    world.agent.revise(mine.id, text="The limit is 100")
+    world.person.promote(first.id)
+    assert (world.now(mine.id).text, world.now(mine.id).kind) == ("The limit is 100", "decision")
+
+
+@pytest.mark.parametrize("how", ["remember", "revise"])
+def test_an_agent_that_says_again_what_a_memory_says_takes_back_its_other_words_for_it(world, how):
+    mine = world.person.remember("The limit is 100", key="limit").memory
+    waits = world.agent.remember("The limit is 200", key="limit").memory
+    if how == "remember":
+        world.agent.remember("The limit is 100", key="limit")
+    else:
+        world.agent.revise(mine.id, text="The limit is 100", importance=9)
+
+    assert world.stands(waits.id) == "forgotten"
+    assert world.now(mine.id).text == "The limit is 100"
+    anew = world.agent.remember("The limit is 200", key="limit")
+    assert (anew.outcome, anew.memory.id == waits.id) == ("proposed", False)
+    world.person.undo()
+    world.person.undo()
+    assert world.stands(waits.id) == "pending"
+
+
+def test_an_agent_that_takes_back_its_words_still_proposes_what_else_it_said(world):
+    mine = world.person.remember("The limit is 100", key="limit").memory
+    waits = world.agent.revise(mine.id, text="The limit is 200", kind="decision").memory
+    world.agent.revise(mine.id, pinned=True)
+    assert world.now(waits.id).text == "The limit is 200"
+    world.agent.revise(mine.id, text="The limit is 100", tag=["api"])
+    assert (world.now(waits.id).text, world.stands(waits.id)) == ("The limit is 100", "pending")
+    world.person.promote(waits.id)
+    now = world.now(mine.id)
+    assert (now.text, now.kind, now.tags, now.pinned) == ("The limit is 100", "decision", ("api",), True)
+
+
+def test_what_somebody_else_proposed_is_not_taken_back_by_saying_the_text_again(world):
+    world.person.remember("The limit is 100", key="limit")
+    theirs = world.as_(AGENT._replace(actor="kim@example.org")).remember("The limit is 200", key="limit").memory
+    world.agent.remember("The limit is 100", key="limit")
+    world.person.remember("The limit is 100", key="limit")
+
+    assert world.stands(theirs.id) == "pending"
+
+
+def test_the_words_of_a_proposal_that_was_forgotten_are_a_memory_of_their_own_when_they_are_said(world):
+    world.person.remember("The limit is 100", key="limit")
+    waits = world.agent.remember("Limits are set by the gateway", key="limit").memory
+    world.agent.forget(waits.id)
+    plain = world.agent.remember("Limits are set by the gateway")
+
+    assert (plain.outcome, plain.memory.amends) == ("new", "")
 
 
 def test_the_same_text_waits_once_whether_it_was_said_with_the_key_or_without_it_first(world):

@@ -19,6 +19,7 @@ from engram.rules.past import without
 from engram.rules.proposals import Proposal
 from engram.rules.relations import pair_id, taking_effect
 from engram.rules.routing import MOST_RIVALS, Beside
+from engram.rules.undo import reversed_by
 
 MOST_TWINS = 50
 """How many memories of the same text are compared one by one."""
@@ -42,7 +43,10 @@ def known(call: Call, proposal: Proposal, old: Memory | None = None) -> Known:
         twins = _twins(call, Filter(**place, digest=same), apart=proposal.apart)
         alike = _live(call, Filter(**place, outline=outline(proposal.text), view=call.caller.view))
     rivals = tuple(one for one in alike if one.digest != same)
-    return Known(keyed, twins, rivals, _proposed(call, old or keyed), doubted(call, proposal))
+    amended = old or keyed
+    waits = _proposed(call, amended)
+    bases = {one.id: base_of(call, amended, one) for one in (*waits, *twins) if amended and _amends(one, amended)}
+    return Known(keyed, twins, rivals, waits, doubted(call, proposal), bases)
 
 
 def _proposed(call: Call, amended: Memory | None) -> tuple[Memory, ...]:
@@ -51,6 +55,19 @@ def _proposed(call: Call, amended: Memory | None) -> tuple[Memory, ...]:
         return ()
     waits = Filter(owner=call.caller.owner, amends=amended.id, standings=("pending",), now=call.now)
     return _related(call, waits)
+
+
+def _amends(one: Memory, amended: Memory) -> bool:
+    return one.amends == amended.id and one.status == "pending"
+
+
+def base_of(call: Call, amended: Memory, proposal: Memory) -> Memory | None:
+    """What a memory said when a proposal to change it was last made; None where history does not tell any more."""
+    told = list(newest(call, proposal.id))
+    void = reversed_by(told)
+    anew = (one for one in told if one.action == "propose" and one.id not in void)
+    made = next(anew, told[-1] if told else None)
+    return without(amended, takewhile(lambda one: one.seq > made.seq, newest(call, amended.id))) if made else None
 
 
 def holder_of(call: Call, key: str, scope: Scope) -> Memory | None:
@@ -156,13 +173,6 @@ def beside_of(call: Call, memory: Memory) -> Beside:
         superseded=tuple(each.before for each in steps if isinstance(each.before, Memory)),
         verdicts=tuple(verdicts),
     )
-
-
-def base_of(call: Call, amended: Memory, proposal: Memory) -> Memory | None:
-    """What a memory said when a proposal to change it was made; None where history does not tell any more."""
-    made = call.engine.events(subject=proposal.id, limit=1)
-    later = takewhile(lambda one: one.seq > made[0].seq, newest(call, amended.id))
-    return without(amended, later) if made else None
 
 
 def target_of(call: Call, memory: Memory) -> Memory | None:

@@ -347,13 +347,13 @@ def revise(
         valid_from=valid_from,
         valid_until=valid_until,
         context=call.context,
+        worded=text is not None,
         cleared=_emptied(clear),
     )
     if not (said.cleared or said.said().keys() - {"citations"} or key or text is not None or cite is not None):
         raise Invalid("Nothing to revise was given.", "Say what to change, such as --text or --pinned.")
     cited = None if cite is None else filled(call, cite, old.scope)
-    if cited:
-        said = said._replace(citations=cited.citations, context=cited.made_in(said.context))
+    said = said._replace(citations=cited.citations, context=cited.made_in(said.context)) if cited else said
     # Weight, reach and validity are no news about the code: they hold on every branch at once.
     said = staged(call, said, kind or old.kind) if cited or text is not None else said
     revised = _revised(call, old, said, revision, request)

@@ -215,10 +215,8 @@ def _as_approved(call: Call, memory: Memory, amended: Memory | None) -> Memory:
     """
     if amended is None or all(getattr(memory, name) == getattr(amended, name) for name in lifecycle.AMENDED):
         return memory
-    if (base := base_of(call, amended, memory)) is None:
-        return memory
-    said = lifecycle.proposed(memory, base, amended)
-    return replace(memory, **{name: said.get(name, getattr(amended, name)) for name in lifecycle.AMENDED})
+    base = base_of(call, amended, memory)
+    return memory if base is None else lifecycle.as_applied(memory, base, amended)
 
 
 def _near(call: Call, candidate: Candidate) -> tuple[Memory, ...]:

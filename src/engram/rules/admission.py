@@ -5,18 +5,19 @@ Admission is the same on every engine and surface. Approved text is never hidden
 where a revision of a live memory would have to wait, it becomes a proposal of its own that `amends` it.
 """
 
+from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple
 
 from engram.errors import Conflict
 from engram.model.change import Change, Request
 from engram.model.memory import CURATED, UNVOUCHED, HeldFor, Memory, Status, standing
-from engram.model.record import replace
+from engram.model.record import NONE, replace
 from engram.rules.access import is_a_persons, is_confirmed, is_firm, require_owner, require_person_over
-from engram.rules.changes import CONTENT, WORDS, Step, compose, memory_after, step
+from engram.rules.changes import CONTENT, WORDS, Step, compose, differ, memory_after, step
 from engram.rules.doubts import is_doubted, require_person_for, vouched
 from engram.rules.drafting import REACH, added, approver, fresh, other_kind, rewritten, voice_of
 from engram.rules.kinds import in_context
-from engram.rules.lifecycle import LISTS, are_set_apart, proposed
+from engram.rules.lifecycle import AMENDED, LISTS, are_set_apart, as_applied, proposed
 from engram.rules.likeness import contradiction, same
 from engram.rules.policy import Policy
 from engram.rules.proposals import Proposal
@@ -32,6 +33,7 @@ class Known(NamedTuple):
     rivals: tuple[Memory, ...] = ()  # live, with the same outline
     proposals: tuple[Memory, ...] = ()  # wait to change the memory that is spoken of, the newest first
     doubted: tuple[Memory, ...] = ()  # waits because nobody vouches for it, in any place that the caller reads
+    bases: Mapping[str, Memory | None] = NONE  # by proposal: what the memory said when it was made, if it is known
 
 
 class Admission(NamedTuple):
@@ -52,7 +54,7 @@ def admit(proposal: Proposal, known: Known, policy: Policy, request: Request) ->
         Forbidden: when the key is held by someone else's memory.
     """
     require_not_rejected(known)
-    proposal = vouched(proposal, known.twins, known.doubted, request)
+    proposal = vouched(proposal, known.twins, known.doubted, request)._replace(worded=True)
     if not proposal.apart:
         if known.keyed is not None:
             require_owner(request.caller, known.keyed)
@@ -98,7 +100,7 @@ def revise(
     proposal = vouched(proposal, known.twins, known.doubted, request, old)
     new = replace(rewritten(old, proposal, policy, request), key=_key_of(old, proposal, known))
     if not anew and not _differ((*CONTENT, "tier"), old, new):
-        return _weighed(old, new, proposal, request)
+        return _weighed(old, new, proposal, known, request)
     asked = _Revision(old, new, _contradicted(new, known, request), anew)
     status, held_for = _status_of(asked, proposal, policy, request)
     branch = (proposal.branch or old.branch) if held_for == "unmerged_branch" else ""
@@ -170,7 +172,7 @@ def _in_place(asked: _Revision, proposal: Proposal, known: Known, request: Reque
     )
     part = {"status": "promoted", "held_for": "", "amends": old.id, "replaced_by": old.id}
     steps = [Step(old, after), *_replacing(after, rivals, request)]
-    steps += [step(each, request, **part) for each in waited]
+    steps += [*(step(each, request, **part) for each in waited), *_taken_back(old, proposal, known, request)]
     outcome: Outcome = "revised" if live or after.branch else "held"
     return _admitted("revise", outcome, steps, proposal, request, rivals=rivals)
 
@@ -178,18 +180,19 @@ def _in_place(asked: _Revision, proposal: Proposal, known: Known, request: Reque
 def _beside(asked: _Revision, proposal: Proposal, known: Known, policy: Policy, request: Request) -> Admission:
     """The content waits beside the memory, which stays as it is.
 
-    The same proposal again is counted, and an agent that changes its mind has one proposal, of its newest words. Said
-    under its key, a text that waits by itself is counted; who names the memory means that one.
+    The same proposal again is counted, and an agent that changes its mind has one proposal, of its newest words.
+    Said under its key, a text that waits by itself is counted; who names the memory means that one.
     """
     for twin in known.twins:
-        proposed_before = _is_waiting_for(asked.old, twin) and not _differ(CONTENT, twin, asked.new)
+        before = _is_waiting_for(asked.old, twin) and as_applied(twin, _base_of(twin, asked.old, known), asked.old)
+        proposed_before = before and not _differ(CONTENT, before, asked.new)
         by_itself = asked.anew and _is_waiting_by_itself(twin) and not request.caller.human
         if proposed_before or by_itself:
             return _again(twin, proposal._replace(kind=None, key=""), known, policy, request)
     new = replace(asked.new, **voice_of(proposal, policy, request))
     for waiting in known.proposals if proposal.trusted and not new.branch else ():
         if _is_waiting_for(asked.old, waiting) and _is_its_own(waiting, proposal, request):
-            return _proposed_anew(waiting, asked, new, proposal, request)
+            return _proposed_anew(waiting, known, asked._replace(new=new), proposal, request)
     return _propose(new, proposal, asked.rivals, request)
 
 
@@ -197,6 +200,10 @@ def _is_settled_with(twin: Memory, new: Memory, request: Request) -> bool:
     """Whether what waits says the same as what goes live, and is nobody else's to decide about."""
     firm = is_firm(twin, request.caller) or is_doubted(twin) or bool(twin.forgotten_by)
     return _is_waiting_by_itself(twin) and same(twin.text, new.text) and not firm
+
+
+def _base_of(waiting: Memory, amended: Memory, known: Known) -> Memory | None:
+    return known.bases.get(waiting.id, amended)
 
 
 def _is_waiting_for(amended: Memory, proposal: Memory) -> bool:
@@ -216,14 +223,47 @@ def _is_its_own(waiting: Memory, proposal: Proposal, request: Request) -> bool:
 
 
 def _proposed_anew(
-    waiting: Memory, asked: _Revision, new: Memory, proposal: Proposal, request: Request
+    waiting: Memory, known: Known, asked: _Revision, proposal: Proposal, request: Request
 ) -> Admission:
-    """Update the agent's waiting proposal: new text replaces its old text; other changes are added."""
-    said = proposed(new, asked.old, waiting)
+    """Update the agent's waiting proposal: new text replaces its old text; other changes are added.
+
+    It is made anew: what it changes is what it says otherwise than the memory does now.
+    """
+    old, new = asked.old, asked.new
+    counts = as_applied(waiting, _base_of(waiting, old, known), old)
+    if _is_said_again(old, proposal):
+        counts = replace(counts, text=old.text, summary=old.summary)
+    said = proposed(new, old, counts)
     if "text" in said:
         said |= {"summary": new.summary, "context": new.context, "actor": new.actor}
-    move = step(waiting, request, **said, held_for=new.held_for)
-    return _admitted("revise", "proposed", [move], proposal, request, rivals=asked.rivals)
+    said = {name: getattr(counts, name) for name in AMENDED} | said | {"held_for": new.held_for}
+    if not differ(tuple(said), waiting, said):  # it says the same of what is another now
+        said["seen"] = waiting.seen + 1
+    return _admitted(
+        "propose", "proposed", [step(waiting, request, **said)], proposal, request, rivals=asked.rivals
+    )
+
+
+def _is_said_again(old: Memory, proposal: Proposal) -> bool:
+    return proposal.worded and same(old.text, proposal.text)
+
+
+def _taken_back(old: Memory, proposal: Proposal, known: Known, request: Request) -> list[Step]:
+    """Who says again what a memory says takes back its other words for it; what else it proposed still waits."""
+    steps = []
+    for waiting in known.proposals if proposal.trusted and _is_said_again(old, proposal) else ():
+        base = _base_of(waiting, old, known)
+        if not (_is_waiting_for(old, waiting) and _is_its_own(waiting, proposal, request)):
+            continue
+        if "text" not in proposed(waiting, base, old):
+            continue
+        before = base or old
+        bare = replace(waiting, text=before.text, summary=before.summary)
+        if _differ(AMENDED, as_applied(bare, base, old), old):
+            steps.append(step(waiting, request, text=before.text, summary=before.summary))
+        else:
+            steps.append(step(waiting, request, forgotten_at=request.now))
+    return steps
 
 
 def _admitted(
@@ -241,11 +281,12 @@ def _admitted(
     return Admission(change, memory, outcome, tuple(each.id for each in rivals), _why(proposal.text, rivals))
 
 
-def _weighed(old: Memory, new: Memory, proposal: Proposal, request: Request) -> Admission:
+def _weighed(old: Memory, new: Memory, proposal: Proposal, known: Known, request: Request) -> Admission:
     """Only weight, reach or validity moved: the words are neither approved nor verified by it, nor held for it."""
     _require_harmless(old, new, request)
     outcome: Outcome = "revised" if old.status == "promoted" or old.staged else "held"
-    return _admitted("revise", outcome, [Step(old, new)], proposal, request)
+    steps = [Step(old, new), *_taken_back(old, proposal, known, request)]
+    return _admitted("revise", outcome, steps, proposal, request)
 
 
 def _key_of(old: Memory, proposal: Proposal, known: Known) -> str:
@@ -365,7 +406,8 @@ def _again(old: Memory, proposal: Proposal, known: Known, policy: Policy, reques
         changes |= _judged_again(old, proposal, known, policy, request)
     elif stands == "stale" and proposal.trusted and (old.tier != CURATED or is_confirmed(request)):
         changes["verified_at"] = request.now  # said again: fresh evidence, unlike a mere reading
-    return _admitted("repeat", "repeated", [step(old, request, **changes)], proposal, request)
+    steps = [step(old, request, **changes), *_taken_back(old, proposal, known, request)]
+    return _admitted("repeat", "repeated", steps, proposal, request)
 
 
 def _judged_again(
@@ -536,7 +578,7 @@ def _merging(proposal: Proposal, known: Known) -> Memory | None:
     """The memory this text repeats: under another key the same words are another memory."""
     for twin in sorted(known.twins, key=lambda each: bool(each.key)):  # the one that is known by its text alone
         other = proposal.key and (twin.key or twin.amends)
-        done = twin.amends and twin.status == "promoted"
+        done = twin.amends and (twin.status == "promoted" or twin.forgotten_at is not None)
         if not (twin.apart or other or done):
             return twin
     return None

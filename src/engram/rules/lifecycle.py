@@ -299,6 +299,12 @@ def proposed(proposal: Memory, base: Memory | None, amended: Memory) -> dict[str
     return said
 
 
+def as_applied(proposal: Memory, base: Memory | None, amended: Memory) -> Memory:
+    """A proposal in full, as its approval would leave the memory it `amended`; whose word it is stays."""
+    said = proposed(proposal, base, amended)
+    return replace(proposal, **{name: said.get(name, getattr(amended, name)) for name in AMENDED})
+
+
 def list_after(name: str, proposal: Memory, base: Memory, amended: Memory) -> tuple[Any, ...]:
     """A list of a memory after a proposal: it adds and takes away what it did, and the rest stays as it is now.
 
