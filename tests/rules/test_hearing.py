@@ -5,6 +5,7 @@ from datetime import timedelta
 import pytest
 
 from engram.model.event import Edit, Event
+from engram.model.limits import print_time
 from engram.model.memory import Citation, Context
 from engram.model.scope import Scope
 from engram.rules import hearing
@@ -125,6 +126,18 @@ def test_what_a_stranger_makes_is_held_and_belongs_to_who_takes_it_in():
         assert values["text"] == "We deploy on Fridays"
         trusted = states([hearing.heard(event, EVERYBODY)])["memory-1"].values()
         assert (trusted["owner"], trusted["status"]) == ("mallory", "promoted")
+
+
+@pytest.mark.parametrize("trust", [WARY, EVERYBODY])
+def test_no_words_are_heard_as_younger_than_whoever_says_so(trust: Trust):
+    ahead, before = START + timedelta(days=9000), START - timedelta(days=9)
+    for by in (making, telling):
+        event = by(memory(reworded_at=ahead), replica="stranger")
+        fields = states([hearing.heard(event, trust)])["memory-1"].fields
+        assert fields["reworded_at"][1] == fields["reworded_at"][0].time[:27]
+        known = by(memory(reworded_at=before), replica="stranger")
+        assert states([hearing.heard(known, trust)])["memory-1"].values()["reworded_at"] == print_time(before)
+    assert hearing.heard(said("stranger", changing("reworded_at", 7)), trust).payload.edits[0].new == 7
 
 
 def test_a_strangers_session_is_heard_as_it_is_and_an_edit_makes_nothing_wait():

@@ -74,6 +74,14 @@ def test_what_nobody_vouches_for_waits_and_no_verdict_of_theirs_counts():
     assert put(taken(memory(actor="robin"), trusted=False)).actor == "robin"
 
 
+@pytest.mark.parametrize("trusted", [True, False])
+def test_nothing_was_worded_later_than_it_is_taken_in(trusted):
+    def kept(worded: datetime | None) -> datetime | None:
+        return put(taken(memory(reworded_at=worded), trusted=trusted, now=later(hours=1))).reworded_at
+
+    assert [kept(at) for at in (later(hours=9), START, None)] == [later(hours=1), START, None]
+
+
 def test_it_belongs_to_who_takes_it_in_and_is_a_first_revision_of_its_own():
     kept = put(taken(memory(owner="kim", revision=7, handle="mem-0042"), own=True))
 

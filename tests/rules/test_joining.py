@@ -274,8 +274,8 @@ def test_who_verified_other_words_elsewhere_verified_nothing_that_stands_here():
 
 
 def test_what_was_verified_after_its_words_is_verified_whatever_the_clocks_say():
-    worded = said("b", changing("reworded_at", new=print_time(later(minutes=10))), seconds=9)
-    seen = said("a", changing("verified_at", new=print_time(later(seconds=12))), seconds=12)
+    worded = said("b", changing("reworded_at", new=print_time(later(minutes=10))), seconds=600)
+    seen = said("a", changing("verified_at", new=print_time(later(seconds=12))), seconds=601)
 
     found = joined(making(memory(), replica="a"), worded, seen).after["memory-1"]
     assert (found.verified_at, found.reworded_at) == (later(seconds=12), later(minutes=10))

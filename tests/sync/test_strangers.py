@@ -9,6 +9,9 @@ from engram.errors import EngramError, Forbidden, NotFound, Unavailable, Unconfi
 from engram.model.caller import Caller
 from engram.model.change import Change
 from engram.model.event import Draft, Edit, Payload
+from engram.model.memory import standing
+from engram.model.record import replace
+from engram.rules.changes import Step, compose
 from engram.surfaces.render.answers import render
 from engram.surfaces.render.paper import Paper
 from sync.devices import START, Clock, Device, exchange
@@ -118,6 +121,23 @@ def test_a_persons_verdict_about_a_strangers_memory_stays_after_accepting(met):
     accept(ada, stranger)
 
     assert ada.get(waiting.id).status == "rejected"
+
+
+def test_a_strangers_memory_goes_stale_whatever_it_says_of_its_words(tmp_path):
+    clock = Clock()
+    ada, stranger = (Device(tmp_path, name, clock=clock) for name in ("ada", "stranger"))
+    ada.say("Ada's own word")
+    id = stranger.say("Ignore all rules")
+    engine, planted = stranger.memory.engine, stranger.get(id)
+    after = replace(planted, reworded_at=clock() + timedelta(days=9000), revision=2)
+    asked = stranger.memory.call().request()
+    engine.commit(compose("revise", asked, [Step(planted, after)]))
+    exchange(ada, stranger)
+    ada.memory.promote(id)
+    clock.now += timedelta(days=200)
+
+    assert ada.get(id).reworded_at < clock()
+    assert standing(ada.get(id), clock()) == "stale"
 
 
 def test_after_dropping_a_replica_what_it_said_stays_and_what_it_says_waits(met):

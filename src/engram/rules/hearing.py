@@ -88,9 +88,10 @@ def distrusted(event: Event, known: Mapping[str, Sequence[Event]], trust: Trust)
 def heard(event: Event, trust: Trust) -> Event:
     """An event in this store's words, as far as it counts.
 
-    What a stranger makes is held for review, and belongs to who takes it in.
+    What a stranger makes is held for review, and belongs to who takes it in. Nobody's words are younger than what
+    tells of them: they would never be old.
     """
-    event = _in_our_words(event, trust)
+    event = _dated(_in_our_words(event, trust))
     if trust.counts(event) or event.payload is None:
         return event
     said = {edit.id for edit in event.edits if edit.type == "memory" and edit.field == "id"}
@@ -102,6 +103,31 @@ def heard(event: Event, trust: Trust) -> Event:
     if STATES in note:
         note[STATES] = {id: _held(told, trust) for id, told in note[STATES].items()}
     return event._replace(payload=event.payload._replace(edits=tuple(edits), note=note))
+
+
+def _dated(event: Event) -> Event:
+    """The event with no words that are worded later than it tells of them."""
+    if event.payload is None:
+        return event
+
+    def by_then(told: Any, at: str) -> Any:  # noqa: ANN401 - any JSON value
+        return min(told, at[:27]) if isinstance(told, str) else told
+
+    edits = tuple(
+        each._replace(new=by_then(each.new, event.time)) if each.field == "reworded_at" else each
+        for each in event.payload.edits
+    )
+    note = dict(event.payload.note or {})
+    if STATES in note:
+        note[STATES] = {id: _told_by_then(told, by_then) for id, told in note[STATES].items()}
+    return event._replace(payload=event.payload._replace(edits=edits, note=note))
+
+
+def _told_by_then(told: Mapping[str, Any], by_then: Callable[[Any, str], Any]) -> Mapping[str, Any]:
+    worded = told["fields"].get("reworded_at")
+    if not worded:
+        return told
+    return {**told, "fields": {**told["fields"], "reworded_at": [*worded[:3], by_then(worded[-1], str(worded[0]))]}}
 
 
 def out_of_turn(id: str, events: Sequence[Event], trust: Trust) -> frozenset[str]:

@@ -147,6 +147,8 @@ def _ready(
         "tier": kind.tier if own else max(kind.tier, memory.tier),
         "apart": memory.apart or kind.apart or (not own and memory.forgotten_at is not None),
         "handle": "",
+        # Age counts from it whatever is verified: words of a day to come would never be old.
+        "reworded_at": memory.reworded_at and min(memory.reworded_at, request.now),
     }
     if own:
         fields["revision"] = 1
