@@ -37,6 +37,14 @@ def test_a_key_speaks_for_who_made_it_until_it_ends(world: World):
     assert opened(world.engine, made.key, world.clock()) is None
 
 
+@pytest.mark.parametrize("around", ["the key is {}", "export TEAM_KEY={}", "curl -H 'Authorization: Bearer {}' x"])
+def test_a_key_that_is_told_to_a_memory_is_taken_out_whole(world: World, around: str):
+    made = world.person.keys_create("ci").key
+    kept = world.agent.remember(around.format(made)).memory.text
+
+    assert kept == around.format("[redacted:engram-key]")
+
+
 def test_a_key_is_kept_as_a_hash_and_its_secret_nowhere(world: World):
     made = world.person.keys_create("ci")
     secret = made.key.rpartition(".")[2]

@@ -96,6 +96,7 @@ TOKENS = [
     ("openai-key", word("sk", "-", hexed(32))),
     ("openai-key", word("cs", "k-", (LOWER + "0123456789")[::-1] + "abcdefghijkl")),
     ("elevenlabs-key", word("sk", "_", hexed(48))),
+    ("engram-key", word("eg", "k.", some(80), ".", hexed(64))),
     ("langsmith-key", word("ls", "v2_pt_", hexed(32), "_", hexed(10))),
     ("nuget-key", word("oy", "2", (LOWER + "01234567890123456"))),
     ("clojars-token", word("CLO", "JARS_", hexed(60))),

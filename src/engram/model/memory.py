@@ -50,8 +50,8 @@ STANDINGS: tuple[Standing, ...] = get_args(Standing)
 CURATED = 3
 """The tier of what becomes live by a person's confirmed word only."""
 
-UNTRUSTED = ("web:", "http://", "https://", "output:", "transcript:")
-"""Beginnings of a source whose text nobody vouches for; a bare address is a page as well."""
+UNTRUSTED = ("web:", "webpage:", "url:", "www.", "output:", "transcript:")
+"""Beginnings of a source whose text nobody vouches for; a bare address (SCHEME://…) is a page as well."""
 
 UNVOUCHED: HeldFor = "untrusted_origin"
 """What a memory is held for that nobody vouches for."""
@@ -59,7 +59,9 @@ UNVOUCHED: HeldFor = "untrusted_origin"
 
 def is_unvouched(source: str) -> bool:
     """Whether a source says that nobody vouches for its text, in whatever letters."""
-    return seen(source).lstrip().lower().startswith(UNTRUSTED)
+    said = seen(source).lstrip().lower()
+    scheme, address, _ = said.partition("://")
+    return said.startswith(UNTRUSTED) or bool(address and scheme and not {":", " "} & {*scheme})
 
 
 @functools.cache

@@ -74,6 +74,7 @@ _PREFIXES = (
 # Shapes that speak for themselves. Each holds a run of 20 or more characters, which `redact` asks for first.
 TOKENS = (
     Shape("aws-access-key", ("akia", "asia", "abia", "acca"), _L + r"(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}" + _R),
+    Shape("engram-key", ("egk.",), _L + r"egk\.[A-Za-z0-9_-]{16,}+\.[0-9a-f]{64}"),
     Shape("github-token", ("github_pat_",), _L + r"github_pat_[A-Za-z0-9_]{22,}"),
     Shape(
         "github-token",
