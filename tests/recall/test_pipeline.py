@@ -357,6 +357,47 @@ def test_a_question_is_about_whom_it_names_first(arctic: Embedder):
     assert "Nothing is known about Zebulon here." in answer.hint
 
 
+@pytest.mark.parametrize(
+    ("question", "named"),
+    [
+        ("how do I reset the VPN password", "VPN"),
+        ("VPN password reset", "VPN"),
+        ("the VPN's password, or that of AWS: how do we reset it?", "VPN or AWS"),
+        ("how does Bartholomew reset a password in Zanzibar", "Zanzibar"),
+        ("how do I reset the password of S3", "S3"),
+    ],
+)
+def test_beside_what_was_found_stands_which_names_no_memory_has(arctic: Embedder, question: str, named: str):
+    world = World(embedder=arctic)
+    world.person.remember("Bartholomew resets passwords at the desk; see the FAQ")
+    answer = world.person.recall(question)
+
+    assert len(answer.hits) == 1
+    assert answer.hint == f"No memory here says {named}, so this may be about something else."
+
+
+@pytest.mark.parametrize(
+    "question", ["how do I reset a password", "HOW DO I RESET THE VPN", "the FAQ on passwords", "a password, I say"]
+)
+def test_names_that_some_memory_has_and_loud_questions_are_not_told_of(arctic: Embedder, question: str):
+    world = World(embedder=arctic)
+    world.person.remember("Bartholomew resets passwords at the desk; see the FAQ")
+    answer = world.person.recall(question)
+
+    assert (len(answer.hits), "so this may" in answer.hint) == (1, False)
+
+
+def test_of_an_earlier_moment_nothing_is_said_about_names(arctic: Embedder):
+    world = World(embedder=arctic)
+    memory = world.person.remember("The VPN password is reset at the desk").memory
+    world.clock.pass_by(days=1)
+    world.person.revise(memory.id, text="The password is reset at the desk")
+    answer = world.person.recall("who resets the VPN password", as_of=world.clock() - timedelta(hours=2))
+
+    assert [hit.memory.text for hit in answer.hits] == ["The VPN password is reset at the desk"]
+    assert "so this may" not in answer.hint
+
+
 @pytest.mark.parametrize("question", ["which day do we deploy", "what day of the week do we deploy?"])
 def test_in_a_store_of_one_memory_a_telling_word_is_enough(question: str):
     world = World()

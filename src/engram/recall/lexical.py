@@ -70,6 +70,7 @@ class Words(NamedTuple):
     strange: str = ""  # the name the question begins with, where no memory carries it, however spelt
     guessed: tuple[str, ...] = ()  # the words as they were typed, where none is known but by another spelling
     apart: bool = False  # no memory can carry all the terms, since one of them is carried by none
+    unsaid: tuple[str, ...] = ()  # the names and abbreviations in it that no memory carries, however spelt
 
 
 def read(engine: Engine, question: str, access: Access) -> Words:
@@ -98,7 +99,9 @@ def read(engine: Engine, question: str, access: Access) -> Words:
     known = [term for term in asked if term in variants or term not in unknown]
     guessed = _typed(question, known) if all(_is_guessed(term, variants.get(term, ())) for term in known) else ()
     apart = any(term not in variants for term in unknown)
-    return Words(tuple(asked), variants, phrases, required, strange, guessed, apart)
+    named = (*names(question), *abbreviations(question))
+    unsaid = tuple(word for word in dict.fromkeys(named) if lost.issuperset(query_terms(word)))
+    return Words(tuple(asked), variants, phrases, required, strange, guessed, apart, unsaid)
 
 
 def quoted(question: str) -> tuple[str, ...]:
@@ -122,11 +125,24 @@ def names(question: str) -> list[str]:
     What is all capitals is jargon, which has synonyms; people have none. Other languages write other things with a
     capital, so a question without English small words has none.
     """
-    words: list[str] = _plain_words().findall(question[:1000])
+    words = _bare_words(question)
     if _ENGLISH.isdisjoint(words):
         return []
-    bare = [word.removesuffix("'s").removesuffix("\u2019s") for word in words[1:]]
-    return [word for word in bare if word[0].isupper() and not word.isupper() and word not in _CALENDAR]
+    return [word for word in words[1:] if word[0].isupper() and not word.isupper() and word not in _CALENDAR]
+
+
+def abbreviations(question: str) -> list[str]:
+    """What is written in capitals, digits and all (VPN, S3), in a question that is not written so throughout."""
+    words = _bare_words(question)
+    if not any(map(str.islower, words)):
+        return []
+    return [word for word in words if len(word) > 1 and word.isupper()]
+
+
+def _bare_words(question: str) -> list[str]:
+    """The words of a question, each without the 's of a genitive."""
+    words: list[str] = _plain_words().findall(question[:1000])
+    return [word.removesuffix("'s").removesuffix("\u2019s") for word in words]
 
 
 def asked_terms(question: str) -> list[str]:

@@ -94,6 +94,8 @@ def recall(engine: Engine, ask: Question) -> Recalled:
     asking = Asking(ask.question, ask.now, time, bool(words.strange), words.phrases)
     awaited = _Awaited(meaning, asking, ask.limit)
     pool = _gather(engine, ask, words, awaited)
+    if ask.moment or ask.weak:  # it may have been said then, and of what is weak nothing else is expected
+        words = words._replace(unsaid=())
     if words.strange and ask.moment and _knew(pool, words.strange):
         words, asking = words._replace(strange=""), asking._replace(strange=False)
     if words.guessed and ask.embedder and all(map(ask.embedder.knows, words.guessed)):
@@ -453,6 +455,8 @@ def _hint(words: Words, meaning: Meaning, weak: int, *, found: bool, unsure: boo
             said.append("Nothing is known about that. Try other words.")
     elif unsure:
         said.append("No memory clearly answers that: these only come near.")
+    elif words.unsaid:
+        said.append(f"No memory here says {' or '.join(words.unsaid)}, so this may be about something else.")
     said.append(meaning.why)
     if meaning.behind:
         have = "memory has" if meaning.behind == 1 else "memories have"
