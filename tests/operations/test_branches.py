@@ -372,6 +372,17 @@ def test_a_session_that_begins_settles_first(two: Two):
     assert two.sees() == ["We retry five times"]
 
 
+def test_a_session_that_begins_by_a_token_settles_first_and_begins(two: Two):
+    on_feature(two)
+    two.remember()
+    merge(two.repo)
+    with two.open() as memory:
+        began, again = (memory.session_begin("s-1", token=name) for name in ("one", "one"))
+
+    assert (began.session.name, again.session.id) == ("s-1", began.session.id)
+    assert two.sees() == ["We retry five times"]
+
+
 def test_another_clone_and_a_shallow_one_lose_nothing(two: Two, tmp_path: Path):
     two.repo.git("remote", "add", "origin", "https://git.example.org/acme/api.git")
     on_feature(two)

@@ -95,7 +95,7 @@ def _began_before(call: Call, event: Event) -> Began:
 def _settle(call: Call) -> None:
     """Bring in what was merged since the last session; what is in the way of that is not in the way of this one."""
     with suppress(Conflict, Unavailable):
-        settled(call)
+        settled(call._replace(token=None))  # the token is of the session: a retry finds that, and settles nothing
 
 
 @operation(
