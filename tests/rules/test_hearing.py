@@ -140,6 +140,14 @@ def test_no_words_are_heard_as_younger_than_whoever_says_so(trust: Trust):
     assert hearing.heard(said("stranger", changing("reworded_at", 7)), trust).payload.edits[0].new == 7
 
 
+@pytest.mark.parametrize("trust", [WARY, EVERYBODY])
+def test_who_tells_of_words_to_come_dates_them_no_later_than_the_telling(trust: Trust):
+    event = telling(memory(reworded_at=START + timedelta(days=9000)), "stranger", seconds=9000 * 86400)
+    fields = states([hearing.heard(event, trust)])["memory-1"].fields
+    assert fields["reworded_at"][0].time == event.time
+    assert fields["reworded_at"][1] == event.time[:27]
+
+
 def test_a_strangers_session_is_heard_as_it_is_and_an_edit_makes_nothing_wait():
     begun, told = making(session(), replica="stranger"), telling(session(owner="mallory"), "stranger")
     weighed = said("stranger", changing("pinned", new=True))

@@ -107,27 +107,30 @@ def heard(event: Event, trust: Trust) -> Event:
 
 def _dated(event: Event) -> Event:
     """The event with no words that are worded later than it tells of them."""
-    if event.payload is None:
+    whole = event.note.get(STATES, {})
+    if event.payload is None or not (whole or any(each.field == "reworded_at" for each in event.edits)):
         return event
-
-    def by_then(told: Any, at: str) -> Any:  # noqa: ANN401 - any JSON value
-        return min(told, at[:27]) if isinstance(told, str) else told
-
     edits = tuple(
-        each._replace(new=by_then(each.new, event.time)) if each.field == "reworded_at" else each
-        for each in event.payload.edits
+        each._replace(new=_by_then(each.new, event.time)) if each.field == "reworded_at" else each
+        for each in event.edits
     )
-    note = dict(event.payload.note or {})
-    if STATES in note:
-        note[STATES] = {id: _told_by_then(told, by_then) for id, told in note[STATES].items()}
+    note = dict(event.note)
+    if whole:
+        note[STATES] = {id: _told_by_then(told, event.time) for id, told in whole.items()}
     return event._replace(payload=event.payload._replace(edits=edits, note=note))
 
 
-def _told_by_then(told: Mapping[str, Any], by_then: Callable[[Any, str], Any]) -> Mapping[str, Any]:
-    worded = told["fields"].get("reworded_at")
-    if not worded:
+def _told_by_then(told: Mapping[str, Any], time: str) -> Mapping[str, Any]:
+    """A record told whole, worded no later than its stamp says, nor than the telling: a stamp may say anything."""
+    if not (worded := told["fields"].get("reworded_at")):
         return told
-    return {**told, "fields": {**told["fields"], "reworded_at": [*worded[:3], by_then(worded[-1], str(worded[0]))]}}
+    *stamp, moment = worded
+    return {**told, "fields": {**told["fields"], "reworded_at": [*stamp, _by_then(moment, min(stamp[0], time))]}}
+
+
+def _by_then(moment: Any, time: str) -> Any:  # noqa: ANN401 - any JSON value
+    """A moment, or where that is later than the time of an event, the moment of that."""
+    return min(moment, time[:27]) if isinstance(moment, str) else moment
 
 
 def out_of_turn(id: str, events: Sequence[Event], trust: Trust) -> frozenset[str]:
