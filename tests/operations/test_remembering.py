@@ -107,12 +107,12 @@ def test_a_proposal_in_words_that_stood_before_it_is_made_anew_and_can_be_taken_
     assert (world.now(mine.id).text, world.now(mine.id).kind) == ("The limit is 100", "decision")
 
 
-@pytest.mark.parametrize("how", ["remember", "revise"])
+@pytest.mark.parametrize("how", ["by its key", "by its text", "revise"])
 def test_an_agent_that_says_again_what_a_memory_says_takes_back_its_other_words_for_it(world, how):
     mine = world.person.remember("The limit is 100", key="limit").memory
     waits = world.agent.remember("The limit is 200", key="limit").memory
-    if how == "remember":
-        world.agent.remember("The limit is 100", key="limit")
+    if how != "revise":
+        world.agent.remember("The limit is 100", key="limit" if how == "by its key" else "")
     else:
         world.agent.revise(mine.id, text="The limit is 100", importance=9)
 
@@ -135,6 +135,15 @@ def test_an_agent_that_takes_back_its_words_still_proposes_what_else_it_said(wor
     world.person.promote(waits.id)
     now = world.now(mine.id)
     assert (now.text, now.kind, now.tags, now.pinned) == ("The limit is 100", "decision", ("api",), True)
+
+
+def test_taking_its_words_back_an_agent_is_told_of_no_change_to_the_memory_that_it_repeats(world):
+    mine = world.person.remember("The limit is 100", key="limit", summary="How many may wait").memory
+    waits = world.agent.revise(mine.id, text="The limit is 200", tag=["api"]).memory
+    again = world.agent.remember("The limit is 100", key="limit")
+
+    assert (again.outcome, again.changed) == ("repeated", ())
+    assert (world.now(waits.id).text, world.now(waits.id).summary) == ("The limit is 100", "How many may wait")
 
 
 def test_what_somebody_else_proposed_is_not_taken_back_by_saying_the_text_again(world):

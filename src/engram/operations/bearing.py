@@ -13,7 +13,7 @@ from engram.model.scope import Scope
 from engram.model.text import digest
 from engram.operations.base import Call, every, newest, pages
 from engram.operations.doubts import doubted
-from engram.rules.admission import Known
+from engram.rules.admission import Known, repeated
 from engram.rules.changes import Step
 from engram.rules.past import without
 from engram.rules.proposals import Proposal
@@ -43,7 +43,7 @@ def known(call: Call, proposal: Proposal, old: Memory | None = None) -> Known:
         twins = _twins(call, Filter(**place, digest=same), apart=proposal.apart)
         alike = _live(call, Filter(**place, outline=outline(proposal.text), view=call.caller.view))
     rivals = tuple(one for one in alike if one.digest != same)
-    amended = old or keyed
+    amended = old or keyed or (None if proposal.apart else repeated(proposal, twins))
     waits = _proposed(call, amended)
     bases = {one.id: base_of(call, amended, one) for one in (*waits, *twins) if amended and _amends(one, amended)}
     return Known(keyed, twins, rivals, waits, doubted(call, proposal), bases)

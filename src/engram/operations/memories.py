@@ -191,7 +191,7 @@ def _settled(call: Call, prepared: Proposal, decide: Callable[[], tuple[Change |
     handle = commit.handles.get(decision.memory.id, "")
     hint = _next_step(call, decision.memory, handle, prepared.kind)
     repeated = commit.event.edits if decision.outcome == "repeated" else ()
-    changed = {edit.field for edit in repeated} & RESAID
+    changed = {edit.field for edit in repeated if edit.id == decision.memory.id} & RESAID
     if "status" in changed:
         hint = "It was waiting, and is live now."
     return Remembered(

@@ -5,7 +5,7 @@ Admission is the same on every engine and surface. Approved text is never hidden
 where a revision of a live memory would have to wait, it becomes a proposal of its own that `amends` it.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 from engram.errors import Conflict
@@ -61,9 +61,19 @@ def admit(proposal: Proposal, known: Known, policy: Policy, request: Request) ->
             if not same(known.keyed.text, proposal.text):
                 return revise(known.keyed, proposal, known, policy, request, anew=True)
             return _again(known.keyed, proposal, known, policy, request)
-        if (repeated := _merging(proposal, known)) is not None:
-            return _again(repeated, proposal, known, policy, request)
+        if (twin := repeated(proposal, known.twins)) is not None:
+            return _again(twin, proposal, known, policy, request)
     return _new(proposal, known, policy, request)
+
+
+def repeated(proposal: Proposal, twins: Sequence[Memory]) -> Memory | None:
+    """The memory that a text repeats, where its key leads to none: under another key it is another memory."""
+    for twin in sorted(twins, key=lambda each: bool(each.key)):  # the one that is known by its text alone
+        other = proposal.key and (twin.key or twin.amends)
+        done = twin.amends and (twin.status == "promoted" or twin.forgotten_at is not None)
+        if not (twin.apart or other or done):
+            return twin
+    return None
 
 
 def require_not_rejected(known: Known) -> None:
@@ -572,16 +582,6 @@ def _replacing(memory: Memory, rivals: tuple[Memory, ...], request: Request) -> 
     if not memory.in_use:
         return []
     return [step(each, request, replaced_by=memory.id) for each in rivals]
-
-
-def _merging(proposal: Proposal, known: Known) -> Memory | None:
-    """The memory this text repeats: under another key the same words are another memory."""
-    for twin in sorted(known.twins, key=lambda each: bool(each.key)):  # the one that is known by its text alone
-        other = proposal.key and (twin.key or twin.amends)
-        done = twin.amends and (twin.status == "promoted" or twin.forgotten_at is not None)
-        if not (twin.apart or other or done):
-            return twin
-    return None
 
 
 def _amends_its_twin(rejected: Memory, known: Known) -> bool:
