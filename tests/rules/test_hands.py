@@ -178,6 +178,15 @@ def test_other_words_are_as_old_as_the_edit_and_seen_by_whoever_wrote_them():
     assert HANDS.changed(known, replace(known, tags=("a",)), NOW).reworded_at is None
 
 
+@pytest.mark.parametrize("fields", [{}, {"verified_at": START, "reworded_at": START}, WAITING])
+def test_what_is_set_stale_by_hand_is_so_in_other_words_too(fields):
+    known = memory(**fields)
+    meant = HANDS.as_told(replace(known, text="In other words"), "stale", NOW)
+
+    after = HANDS.changed(known, meant, NOW)
+    assert (after.text, standing(after, NOW)) == ("In other words", "stale")
+
+
 def test_who_approved_it_and_when_it_was_seen_may_be_said():
     waits = memory(status="pending", approved_by="", verified_at=None)
     said = replace(waits, status="promoted", approved_by="kim", verified_at=START + DAY)

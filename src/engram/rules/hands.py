@@ -92,7 +92,8 @@ class Hands(NamedTuple):
     def changed(before: Memory, after: Memory, now: datetime) -> Memory:
         """What was put in force is approved and seen today, and held for nothing any more.
 
-        Other words are the person's own, as old as the edit, and seen today by whoever wrote them.
+        Other words are the person's own, as old as the edit, and seen today by whoever wrote them; unless the hand
+        says itself that they are stale.
         """
         after = replace(after, apart=before.apart)
         if not same(before.text, after.text):
@@ -100,9 +101,12 @@ class Hands(NamedTuple):
                 name: said for name, said in HAND_VOICE.items() if getattr(before, name) == getattr(after, name)
             }
             after = replace(after, **unsaid)
-        seen = now if after.verified_at == before.verified_at else after.verified_at
+        dated = after.verified_at != before.verified_at
+        seen = after.verified_at if dated else now
+        stale = dated and after.status == "promoted" and after.stale_at is not None and now > after.stale_at
         if words := other_words(before, {name: getattr(after, name) for name in WORDS}, now):
             after = replace(after, **words | ({"verified_at": seen} if after.status == "promoted" else {}))
+            after = replace(after, reworded_at=seen) if stale else after
         if after.status == before.status:
             return replace(after, held_for=before.held_for)
         if after.status != "promoted":
