@@ -84,6 +84,22 @@ def test_a_verification_of_words_that_a_fast_clock_wrote_counts_everywhere(tmp_p
     assert ada.get(id).verified_at is not None
 
 
+def test_a_proposal_leaves_what_another_machine_changed_meanwhile_on_both(tmp_path):
+    clock = Clock()
+    one, two = pair = [Device(tmp_path, name, clock=clock) for name in ("laptop", "desktop")]
+    two.say("The desktop speaks first")
+    id = one.say("The limit is 100", tag=["api"])
+    trusting(one, two)
+    agent = one.memory.for_agent("codex")
+    agent.caller = agent.caller._replace(human=False)
+    for text, tags in (("The limit is 200", ["api", "team"]), ("The limit is 300", ["api", "team", "hot"])):
+        agent.revise(id, text=text)
+        two.memory.revise(id, tag=tags)
+        exchange(one, two)
+        shown = [each.memory.review().candidates[0].memory for each in pair]
+        assert {(each.text, each.tags) for each in shown} == {(text, tuple(tags))}
+
+
 def test_a_purge_travels_and_takes_the_words_out_of_the_files(pair):
     one, two = pair
     id = one.say("The zebra password is plum")

@@ -66,8 +66,13 @@ def base_of(call: Call, amended: Memory, proposal: Memory) -> Memory | None:
     told = list(newest(call, proposal.id))
     void = reversed_by(told)
     anew = (one for one in told if one.action == "propose" and one.id not in void)
-    made = next(anew, told[-1] if told else None)
-    return without(amended, takewhile(lambda one: one.seq > made.seq, newest(call, amended.id))) if made else None
+    if (made := next(anew, told[-1] if told else None)) is None:
+        return None
+    since = newest(call, amended.id)
+    if made.replica == call.engine.replica():
+        return without(amended, takewhile(lambda one: one.seq > made.seq, since))
+    # What was done here before it came was unknown to whoever made it, as far as that is later.
+    return without(amended, (one for one in since if one.time > made.time))
 
 
 def holder_of(call: Call, key: str, scope: Scope) -> Memory | None:
