@@ -33,8 +33,9 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def of_ours() -> set[str]:
     """The files of the package here, but for the model and for what Python leaves there."""
-    files = {each for each in (ROOT / "src" / "engram").rglob("*") if each.is_file() and each.suffix != ".pyc"}
-    return {name for each in files if "/models/" not in (name := str(each.relative_to(ROOT / "src")))}
+    files = {each for each in (ROOT / "src" / "engram").rglob("*") if each.is_file()}
+    names = {str(each.relative_to(ROOT / "src")) for each in files if each.parent.name != "__pycache__"}
+    return {name for name in names if "/models/" not in name}
 
 
 def test_a_wheel_holds_the_whole_package_and_nothing_else(wheel):
