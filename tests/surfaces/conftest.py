@@ -19,5 +19,7 @@ def engram(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pyte
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     monkeypatch.setenv("ENGRAM_STORE", str(tmp_path / "store.db"))
     monkeypatch.setenv("COLUMNS", "120")
+    # A hook that takes too long ends its process, and here that is the one that runs the tests.
+    monkeypatch.setattr("engram.surfaces.commands.hook.PATIENCE", 20.0)
     monkeypatch.chdir(tmp_path)
     return Driver(tmp_path, capsys, monkeypatch)
