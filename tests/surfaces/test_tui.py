@@ -193,10 +193,10 @@ def test_a_memory_that_is_worded_anew_on_its_branch_waits_for_the_merge_still(tm
 
     async def drive(pilot: Pilot[None], app: Twin) -> None:
         await pilot.press("2")
-        await pilot.pause(0.5)
+        await until(pilot, lambda: "We retry five times" in shown(app))
         app.pane.focus_list()
         await pilot.press("e")
-        await pilot.pause()
+        await until(pilot, lambda: isinstance(app.screen, Words))
         app.screen.query_one(TextArea).text = "We retry six times"
         await pilot.press("ctrl+s")
         await until(pilot, lambda: memory.get("mem-0001").memories[0].text == "We retry six times")

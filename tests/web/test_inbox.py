@@ -343,6 +343,8 @@ def test_looking_for_what_is_alike_moves_nothing_on_the_page(here: Site):
     looking = card(page, handle).get_by_text("Looking for what says nearly the same")
     expect(looking).to_be_visible()
     there, said = button.bounding_box(), looking.bounding_box()
+    while not held:  # what is asked for is shown as such before the request comes by here
+        page.wait_for_timeout(10)
     held.pop().continue_()
     expect(looking).not_to_be_attached()
 
