@@ -1,5 +1,6 @@
 """What history tells of an event, whatever stands in it: another store, or a newer Engram, may have written it."""
 
+import re
 from itertools import product
 from typing import Any
 
@@ -74,6 +75,19 @@ def test_the_page_shows_an_event_of_any_shape_and_never_fails(value: Any):
 
     assert "of tomorrow" in html
     assert "\u202e" not in html
+
+
+def test_the_page_sets_apart_only_the_names_that_it_tells():
+    edit = Edit("memory", "m-2", "importance", 5, 6)
+    one = said("r", edit, action="revise", subjects=("gone", "m-1", "gone too", "m-2"), note={})
+    page = a.Chronicle(START, (one,), {"m-1": "mem-0001", "m-2": "mem-0002"})
+    values = {"at": START, "csrf": "", "me": {"writes": True, "owner": ""}, "of": None}
+    shown = templates().get_template("history_rows.html")
+    html = shown.render(found=page, told_of=told_of, tells=tells, sessions_in=sessions_in, **values)
+    head = " ".join(re.sub(r"<[^>]+>", "", html[: html.index("</div>")]).split())
+
+    assert "mem-0001 · mem-0002 tester ·" in head
+    assert head.count("·") == 2  # the other is before the time
 
 
 def test_a_citation_and_an_attachment_are_told_as_people_write_them():
