@@ -106,11 +106,12 @@ def houses(
         made = []
         for secret in (SECRET, OTHERWISE):
             folder = tmp_path_factory.mktemp("home")
+            (stands := folder / "work").mkdir()  # where nothing is made: a folder that changed is looked at again
             store = {"ram": "ram:", "sqlite": str(folder / "store.db")}.get(kind) or database_url()
 
-            def opened(org: str, folder: Path = folder, store: str = store) -> Engram:
+            def opened(org: str, folder: Path = folder, stands: Path = stands, store: str = store) -> Engram:
                 environment = {"HOME": str(folder), "ENGRAM_EMBEDDER": "none", "ENGRAM_ORG": org}
-                return stack.enter_context(package.open(store, folder=folder, environment=environment))
+                return stack.enter_context(package.open(store, folder=stands, environment=environment))
 
             made.append(house(opened, secret, orgs=bool(orgs)))
         yield made[0], made[1]
