@@ -7,10 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engines.strategies import scopes
+from engram.interop import records_ending
 from engram.interop.records import PROFILE
 from engram.interop.records_rows import label_of, place_of
 from engram.model.caller import Caller
 from engram.model.scope import Scope
+from engram.operations.base import MOST_AT_ONCE
 from interop.talking import Talk, ask, opened, over_mcp, refusal, told
 from rules.world import World, memory
 
@@ -286,6 +288,7 @@ def test_the_first_wrong_field_is_the_one_that_is_named(alex, count):
         ({"scope": "rule:repo:x"}, "field=scope hint=prefix: "),
         ({"scope": "s" * 257}, "field=scope hint=too_long: "),
         ({"scope": "a\nb"}, "field=scope hint=format: "),
+        ({"summary": "one\ntwo"}, "field=summary hint=format: summary must be a single line"),
         ({"repo": "r" * 1025}, "field=repo hint=too_long: "),
         ({"idempotency_key": "k" * 513}, "field=idempotency_key hint=too_long: "),
     ],
@@ -525,6 +528,17 @@ def test_a_scope_without_a_persons_records_is_emptied_in_one_step(alex, world):
     before = len(world.events())
     assert "Deleted 5" in alex.answer("delete_all", scope="repo:acme").text
     assert len(world.events()) == before + 1
+
+
+def test_a_scope_with_more_records_than_one_step_takes_is_emptied_in_several(alex, world, monkeypatch):
+    assert records_ending.AT_ONCE <= MOST_AT_ONCE
+    monkeypatch.setattr(records_ending, "AT_ONCE", 4)
+    for number in range(9):
+        stored(alex, f"Fact number {'x' * number}", scope="repo:acme")
+    before = len(world.events())
+    assert "Deleted 9" in alex.answer("delete_all", scope="repo:acme").text
+    assert alex("list_memory", scope="repo:acme")["memories"] == []
+    assert len(world.events()) == before + 3
 
 
 def test_emptying_a_scope_takes_what_was_superseded_with_what_superseded_it(alex):

@@ -94,9 +94,16 @@ def check_stored(said: Stored) -> Place:
 
 def check_content(content: str, summary: str, *, most: int = LIMITS["text"]) -> None:
     """Check the summary first, so that one too long is never told as content that is missing."""
-    check_size("summary", summary, LIMITS["summary"])
+    check_summary(summary)
     require("content", content)
     check_size("content", content, most)
+
+
+def check_summary(summary: str) -> None:
+    """Check what is told of a record in lists: one line of it."""
+    check_size("summary", summary, LIMITS["summary"])
+    if "\n" in summary or "\r" in summary:
+        raise refuse("summary", "format", "summary must be a single line")
 
 
 def check_rule(content: str, scope: str, summary: str, tags: Sequence[str]) -> Place:

@@ -13,6 +13,9 @@ from engram.model.memory import UNVOUCHED, Memory
 
 TOOLS = Shelf()
 
+AT_ONCE = 10_000
+"""So many records are hidden in one step: more than that no operation takes."""
+
 
 @TOOLS.tool(writes=True, destructive=True, idempotent=True)
 def delete_memory(asks: Asks, *, id: p.Id = "") -> Answer:
@@ -30,7 +33,7 @@ def delete_all(asks: Asks, *, scope: Annotated[str, "The scope to empty of your 
     place = check_scope("scope", scope).at(asks.caller)
     found = listed(asks, place, mine(asks, place), limit=EVERYTHING, standing=["all"]).memories
     there = [memory.id for memory in found if memory.forgotten_at is None and memory.status != "rejected"]
-    gone = _forgotten(asks, there)
+    gone = sum(_forgotten(asks, there[at : at + AT_ONCE]) for at in range(0, len(there), AT_ONCE))
     waiting = sum(memory.id in there and memory.held_for == UNVOUCHED for memory in found)
     spared = len(there) - gone - waiting
     left = f" {spared} approved by a person stay: only a person takes them away." if spared else ""

@@ -14,8 +14,8 @@ from engram.interop.records_checks import (
     check_ids,
     check_rule,
     check_rule_summary,
-    check_size,
     check_stored,
+    check_summary,
     check_tags,
     citations_of,
     refuse,
@@ -27,7 +27,6 @@ from engram.interop.records_rows import DISCOVERIES, DISCOVERY, FAMILIES, MADE, 
 from engram.interop.tools import Answer, Asks, Shelf
 from engram.interop.values import as_json
 from engram.model.answers import Remembered
-from engram.model.limits import LIMITS
 from engram.model.memory import Context, Memory
 from engram.model.text import digest
 
@@ -95,7 +94,7 @@ def update_memory(
         require("content", content)
     if said := content.strip():
         check_content(content, summary or "", **({"most": LONGEST_RULE} if rule else {}))
-    check_size("summary", summary or "", LIMITS["summary"])
+    check_summary(summary or "")
     check_tags(tags or ())
     if rule and summary is not None:
         check_rule_summary(summary)
