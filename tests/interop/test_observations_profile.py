@@ -265,6 +265,30 @@ def test_the_same_topic_key_revises_the_same_memory(memory):
     assert shown["history_truncated"] is False
 
 
+@pytest.mark.parametrize(("first", "second"), [("personal", "global"), ("global", "personal")])
+def test_a_topic_of_one_scope_is_not_revised_from_another(memory, first, second):
+    topic = {"topic_key": "salary/plan"}
+    save(memory, "Salaries", "Mine is five thousand.", scope=first, **topic)
+    error = refusal(
+        memory, "mem_save", title="Salaries", content="They are in the handbook.", scope=second, **topic
+    )
+    assert f"Memory #1 has the topic_key salary/plan, in scope {first}." in error["message"]
+    kept = memory.get("mem-0001").memories[0]
+    assert (kept.text, kept.revision) == ("Mine is five thousand.", 1)
+    assert kept.visibility == {"personal": "private", "global": "shared"}[first]
+    assert save(memory, "Salaries", "Those of the project.", **topic)["id"] == 2
+    assert save(memory, "Salaries", "Mine is six thousand.", scope=first, **topic)["id"] == 1
+
+
+@pytest.mark.parametrize("tool", ["mem_save", "mem_update"])
+def test_a_topic_key_that_is_too_long_is_called_by_its_name(memory, tool):
+    save(memory, "Deploy day", "We deploy on Fridays.")
+    said = {"mem_save": {"title": "Port", "content": "It listens on 5432."}, "mem_update": {"id": 1}}[tool]
+    assert (
+        refusal(memory, tool, topic_key="x" * 121, **said)["message"] == "topic_key is 121 bytes; the limit is 120."
+    )
+
+
 def test_a_topic_is_revised_even_where_it_is_called_a_session_summary(memory):
     numbers = {
         save(memory, "State", f"Step {step} is done.", type="session_summary", topic_key="session/state")["id"]
@@ -631,6 +655,9 @@ def test_erasing_and_merging_are_a_persons_acts(memory):
     assert error["error_code"] == "forbidden"
     assert "engram purge mem-0001 --confirm" in error["hint"]
     assert ids(call(memory, "mem_search", query="deploy")) == [1]
+    text_of(memory, "mem_delete", id=1)
+    error = refusal(memory, "mem_delete", id=1, hard_delete=True)  # what is hidden can be erased as well
+    assert error["hint"] == "It is hidden. Ask the person to run: engram purge mem-0001 --confirm"
     error = refusal(memory, "mem_merge_projects", from_="api, Api", to="acme-api")
     assert "engram projects merge api Api acme-api" in error["hint"]
 
@@ -805,6 +832,7 @@ def test_a_context_calls_memories_by_number_and_keeps_to_its_length(memory):
     assert result.endswith(f"0 sessions, 61 observations across projects: {PROJECT}")
     for most in (1, 20, 90, 200, 400, 1000, 3000):
         assert len(call(memory, "mem_context", max_bytes=most)["result"].encode()) <= most
+    assert "more did not fit; mem_search finds them.)" in call(memory, "mem_context", max_bytes=3000)["result"]
     for wrong in (0, -1, 10.5, float("nan")):
         assert call(memory, "mem_context", max_bytes=wrong)["result"] == result
 
@@ -922,6 +950,17 @@ def test_a_short_name_of_two_projects_lists_both(tmp_path, clock):
         assert ids(call(memory, "mem_search", query="deploy", project="github.com/other/api")) == [2]
     with opened(tmp_path, clock, store) as memory:  # in one of them, its short name is enough
         assert ids(call(memory, "mem_search", query="deploy", project="api")) == [1]
+
+
+def test_of_two_projects_that_differ_by_case_alone_the_whole_name_tells(tmp_path, clock):
+    store = str(tmp_path / "store.db")
+    for name in ("api", "API"):
+        with opened(tmp_path, clock, store, ENGRAM_PROJECT=name) as memory:
+            memory.remember(f"We deploy {name} on Fridays.")
+    for project in ("web", "api", "API"):
+        with opened(tmp_path, clock, store, ENGRAM_PROJECT=project) as memory:
+            assert ids(call(memory, "mem_search", query="deploy", project="api")) == [1]
+            assert ids(call(memory, "mem_search", query="deploy", project="API")) == [2]
 
 
 def test_a_project_that_is_called_just_so_goes_before_the_current_one_by_its_short_name(tmp_path, clock):

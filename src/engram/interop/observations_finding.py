@@ -12,6 +12,7 @@ from engram.interop.tools import Answer, Asks, Refused, Shelf
 from engram.model.answers import Recollection
 from engram.model.answers_work import Relatives
 from engram.model.limits import cut, size
+from engram.model.marks import END
 from engram.model.memory import Memory
 from engram.model.scope import GLOBAL, Scope
 
@@ -33,14 +34,14 @@ NOTHING = "No previous session memories found."
 VERDICTS = ("supersedes", "superseded_by", "conflicts", "related", "compatible", "scoped", "unrelated")
 
 
-def owned(asks: Asks, id: float, project: str = "") -> Memory:
-    """The memory of a number, as long as it was not deleted and belongs to the project it is expected in.
+def owned(asks: Asks, id: float, project: str = "", *, deleted: bool = False) -> Memory:
+    """The memory of a number, if it belongs to the project it is expected in; a deleted one only where asked for.
 
     Raises:
         NotFound: when there is none.
         Refused: when it belongs to another project.
     """
-    memory = _fetched(asks, id)[0]
+    memory = _fetched(asks, id, deleted=deleted)[0]
     if project.strip() and not words.is_called(memory.scope, project):
         raise Refused(
             f"Memory #{int(id)} does not belong to project {project!r}.",
@@ -50,13 +51,13 @@ def owned(asks: Asks, id: float, project: str = "") -> Memory:
     return memory
 
 
-def _fetched(asks: Asks, id: float) -> tuple[Memory, datetime]:
+def _fetched(asks: Asks, id: float, *, deleted: bool = False) -> tuple[Memory, datetime]:
     try:
         shown = asks.ask("get", words.ref_of(id))
     except NotFound:
         raise NotFound(f"There is no memory #{int(id)}.", "Look for it with mem_search.") from None
     memory: Memory = shown.memories[0]
-    if memory.forgotten_at is not None:
+    if memory.forgotten_at is not None and not deleted:
         raise NotFound(
             f"Memory #{int(id)} was deleted.", f"A person can bring it back: engram restore {memory.handle}."
         )
@@ -351,7 +352,8 @@ def numbered(text: str) -> str:
 
     What a memory itself says cannot look like that: a context has it tamed.
     """
-    return re.sub(r"\[mem-0*([1-9][0-9]*),", r"[#\1,", text)
+    rest = text.replace(f"; recall finds them.)\n{END}", f"; mem_search finds them.)\n{END}")
+    return re.sub(r"\[mem-0*([1-9][0-9]*),", r"[#\1,", rest)
 
 
 def _stats_line(asks: Asks) -> str:

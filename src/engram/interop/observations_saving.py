@@ -112,10 +112,11 @@ def mem_save(
         place = place._replace(warning="" if place.name else words.NO_PROJECT)
     else:  # what holds everywhere needs no project
         place = words.place_or_everywhere(asks, project, session_id, project_choice_reason)._replace(warning="")
-    word, key = words.word_of(type), words.topic(topic_key)
+    word, key = words.word_of(type), _topic(topic_key)
     more: dict[str, Any] = {"decay": words.REVIEWED[word]} if word in words.REVIEWED else {}
     if key and words.kind_of(word) == "summary":
         more["kind"] = "fact"  # each summary is a memory of its own, and a topic is revised
+    _check_topic(asks, place, scope, key)
     saved = keep(
         asks,
         place,
@@ -129,6 +130,31 @@ def mem_save(
         **more,
     )
     return _saved(asks, place, saved, word)
+
+
+def _topic(said: str) -> str:
+    """A topic key as it is kept."""
+    key = words.topic(said)
+    if size(key) > LIMITS["key"]:
+        raise Refused(f"topic_key is {size(key)} bytes; the limit is {LIMITS['key']}.", "Choose a shorter one.")
+    return key
+
+
+def _check_topic(asks: Asks, place: words.Place, scope: str, key: str) -> None:
+    """Check that a topic stays in its scope: what is personal is not shared by the next save under its key.
+
+    Both scopes are the same place here, where one owner has a key once.
+    """
+    kept_in, visibility = words.home_of(place, scope)
+    if not key or kept_in.level != "global":
+        return
+    held = asks.ask("list", scope=str(kept_in), key=key, standing=("all",)).memories
+    own = [one for one in held if one.owner == asks.caller.owner and one.status != "rejected" and not one.apart]
+    if other := [one for one in own if one.visibility != visibility]:
+        raise Refused(
+            f"Memory #{words.number_of(other[0])} has the topic_key {key}, in scope {words.scope_of(other[0])}.",
+            "Choose another topic_key. mem_update with scope changes who reads that one.",
+        )
 
 
 def _saved(asks: Asks, place: words.Place, saved: Remembered, type: str) -> Answer:
@@ -286,7 +312,7 @@ def _visibility(old: Memory, scope: str) -> str:
 
 def _new_key(asks: Asks, old: Memory, topic_key: str) -> str:
     """The key to be given, "" where none is."""
-    key = words.topic(topic_key)
+    key = _topic(topic_key)
     if not key or key == old.key:
         return ""
     if old.key:
@@ -312,11 +338,12 @@ def mem_delete(
     expected_project: p.Expected = "",
 ) -> Answer:
     """Delete a memory: it is hidden from every search, and a person can bring it back."""
-    memory = finding.owned(asks, id, expected_project)
+    memory = finding.owned(asks, id, expected_project, deleted=hard_delete)
     if hard_delete:
+        way = "It is hidden. Ask" if memory.forgotten_at else "Leave hard_delete out to hide it, or ask"
         raise Refused(
             "Only a person erases a memory for good.",
-            f"Leave hard_delete out to hide it, or ask the person to run: engram purge {memory.handle} --confirm",
+            f"{way} the person to run: engram purge {memory.handle} --confirm",
             error_code="forbidden",
         )
     asks.ask("forget", memory.id, reason="mem_delete")

@@ -282,7 +282,8 @@ def _named(asks: Asks, project: str) -> Place:
         workspace, choices = here.workspace, [here.name] if here.name else []
     names = list(dict.fromkeys([*choices, *known_projects(asks)]))
     wanted = _compared(project)
-    fits = [name for name in names if _compared(name) == wanted]
+    fits = [name for name in names if name == project.strip()]  # two may differ by their case alone
+    fits = fits or [name for name in names if _compared(name) == wanted]
     fits = fits or [name for name in names if _compared(_short(name)) == wanted]
     if len(fits) > 1:
         raise _ambiguous(f"{project!r} may mean {len(fits)} projects.", fits, f"{CHOOSE} Give its whole name.")
@@ -298,13 +299,16 @@ def _named(asks: Asks, project: str) -> Place:
 
 def _is_another(asks: Asks, here: Scope, project: str) -> bool:
     """Whether a project is called just so that is not the current one, which goes by that name for short."""
-    if _compared(here.name) == _compared(project):
+    name = project.strip()
+    if here.name == name:
         return False
     try:
-        held = asks.ask("list", scope=str(Scope("project", project.strip())), standing="all", limit=1).memories
+        held = asks.ask("list", scope=str(Scope("project", name)), standing="all", limit=1).memories
     except EngramError:
         return False
-    return any(_compared(memory.scope.name) == _compared(project) for memory in held)
+    if _compared(here.name) == _compared(name):
+        return any(memory.scope.name == name for memory in held)
+    return any(_compared(memory.scope.name) == _compared(name) for memory in held)
 
 
 def _ambiguous(message: str, choices: list[str], hint: str) -> Refused:
