@@ -727,6 +727,17 @@ def test_replacing_a_discovery_keeps_its_id_age_and_visibility(alex, world):
         assert after[name] == before[name]
 
 
+def test_what_is_replaced_stays_in_its_scope_and_another_is_refused(alex):
+    rule = {"content": "Never push", "scope": "rule:repo:acme", "summary": "Never push"}
+    id, other = discovered(alex), {"kind": "map", "citations": CITED, "scope": "discovery:repo:web"}
+    error = alex.refusal("store_discovery", content="The router is generated", id=id, **other)
+    assert error.startswith("field=scope hint=not_applicable: mem-0001 stays in discovery:repo:acme")
+    assert alex("get_memory", id=id)["content"] == "The router dispatches by a table"
+    held = alex("store_rule", **rule)["id"]
+    error = alex.refusal("store_rule", **(rule | {"scope": "rule:project:acme", "id": held}))
+    assert error.startswith("field=scope hint=not_applicable: mem-0002 stays in rule:repo:acme")
+
+
 def test_a_client_may_choose_the_uuid_of_a_discovery(alex, kim):
     chosen = "6D0D0B1C-0000-4000-8000-000000000001"
     first = discovered(alex, id=chosen)
@@ -902,7 +913,7 @@ def test_a_working_day_over_mcp(tmp_path):
         memo = await ask(ada, "store_memory", **STORE)
         assert (await refusal(kim, "get_memory", id=memo["id"])).startswith("field=id hint=not_found")
         await told(ada, "set_visibility", id=memo["short_id"], shared=True)
-        row = await ask(kim, "get_memory", id=memo["id"])
+        row = await ask(kim, "get_memory", id=memo["id"].upper())
         assert tuple(row)[: len(KEYS)] == KEYS
         assert (row["owner"], row["visibility"], row["scope"]) == ("ada", "shared", SCOPE)
         assert (await refusal(kim, "delete_memory", id=memo["id"])).startswith("field=id hint=not_found")

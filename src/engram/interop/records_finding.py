@@ -233,13 +233,15 @@ def got(asks: Asks, ref: str) -> Memory | None:
 
     A UUID that its owner chose is its key. Where several owners chose the same one, it is the caller's own first.
     """
-    for id in (ref, foreign_id(FORM, ref.lower())):
+    is_uuid = UUID.fullmatch(ref)
+    name = ref.lower() if is_uuid else ref
+    for id in (name, foreign_id(FORM, name)):
         try:
             return cast("Memory", asks.ask("get", id).memories[0])
         except NotFound:
-            if not UUID.fullmatch(ref):
+            if not is_uuid:
                 return None
-    named = asks.ask("list", key=ref.lower(), everywhere=True, standing=["all"]).memories
+    named = asks.ask("list", key=name, everywhere=True, standing=["all"]).memories
     return min(named, key=lambda memory: memory.owner != asks.caller.owner, default=None)
 
 

@@ -23,7 +23,7 @@ from engram.interop.records_checks import (
     window_of,
 )
 from engram.interop.records_finding import UUID, got, missing, own, own_or_none, rows_for
-from engram.interop.records_rows import DISCOVERIES, DISCOVERY, FAMILIES, MADE, Place
+from engram.interop.records_rows import DISCOVERIES, DISCOVERY, FAMILIES, MADE, Place, label_of, told_to
 from engram.interop.tools import Answer, Asks, Shelf
 from engram.interop.values import as_json
 from engram.model.answers import Remembered
@@ -158,6 +158,7 @@ def store_discovery(
     if (known := _replaced(asks, id)) is not None:
         if known.kind not in FAMILIES[DISCOVERY]:
             raise refuse("id", "not_applicable", "this record is not a discovery")
+        _check_stays(asks, known, place)
         cleared = [] if summary else ["summary"]
         answer = asks.ask("revise", known.id, text=content, tag=list(tags), clear=cleared, **said)
         return _stored(asks, answer, "Replaced")
@@ -181,6 +182,7 @@ def store_rule(
     if (known := _replaced(asks, id)) is not None:
         if known.kind != "rule":
             raise refuse("id", "not_applicable", "this record is not a rule")
+        _check_stays(asks, known, place)
         cleared = [] if tags else ["tag"]
         answer = asks.ask(
             *("revise", known.id),
@@ -271,6 +273,13 @@ def _replaced(asks: Asks, id: str) -> Memory | None:
     if id and (not UUID.fullmatch(id) or ((found := got(asks, id)) is not None and found.key != id.lower())):
         raise missing(id)  # nor is another's replaced by one of the caller's own that goes by its id
     return None
+
+
+def _check_stays(asks: Asks, known: Memory, place: Place) -> None:
+    """Check that what is replaced is asked for where it is: a record does not move."""
+    if known.scope != place.scope:
+        label = label_of(told_to(asks.caller, known))
+        raise refuse("scope", "not_applicable", f"{known.handle} stays in {label}: give that scope, or no id")
 
 
 def _targets(asks: Asks, said: Stored, place: Place) -> list[Memory]:
