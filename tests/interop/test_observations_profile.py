@@ -820,6 +820,15 @@ def test_a_timeline_shows_the_session_around_a_memory(memory):
     assert error["error_code"] == "not_found"
 
 
+def test_prompts_crowd_no_memory_out_of_a_timeline(memory):
+    for step in range(1, 4):
+        save(memory, f"Step {step}", f"At {'x' * step} something was done.", session_id="s-1")
+        for number in range(60):
+            text_of(memory, "mem_save_prompt", content=f"Go on with {step}, {number}", session_id="s-1")
+    lines = call(memory, "mem_timeline", observation_id=62, before=1, after=1)["result"].splitlines()
+    assert [line.split("] ")[1][:6] for line in lines[2:]] == ["Step 1", "Step 2", "Step 3"]
+
+
 def test_a_context_calls_memories_by_number_and_keeps_to_its_length(memory):
     assert "No previous session memories found." in call(memory, "mem_context")["result"]
     for step in range(60):
@@ -829,7 +838,7 @@ def test_a_context_calls_memories_by_number_and_keeps_to_its_length(memory):
     assert "[#60, fact" in result
     assert "mem-00" not in result
     assert "Warm the caches" not in result
-    assert result.endswith(f"0 sessions, 61 observations across projects: {PROJECT}")
+    assert result.endswith(f"0 sessions, 60 observations across projects: {PROJECT}")
     for most in (1, 20, 90, 200, 400, 1000, 3000):
         assert len(call(memory, "mem_context", max_bytes=most)["result"].encode()) <= most
     assert "more did not fit; mem_search finds them.)" in call(memory, "mem_context", max_bytes=3000)["result"]

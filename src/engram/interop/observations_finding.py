@@ -279,19 +279,27 @@ def mem_timeline(
     focus = owned(asks, observation_id)
     if project.strip() and not words.is_called(focus.scope, project):
         raise NotFound(f"Memory #{int(observation_id)} was not found in project {project!r}.", "Leave project out.")
-    around = asks.ask(
-        "timeline",
-        focus.id,
-        before=words.count(before, 5, MOST_AROUND),
-        after=words.count(after, 5, MOST_AROUND),
-    )
     lines = [
         *_session_lines(asks, focus.session),
-        *("    " + _brief(memory, 150) for memory in around.before if memory.kind != "prompt"),
+        *("    " + _brief(memory, 150) for memory in _around(asks, focus, "before", before)),
         ">>> " + _brief(focus, 500),
-        *("    " + _brief(memory, 150) for memory in around.after if memory.kind != "prompt"),
+        *("    " + _brief(memory, 150) for memory in _around(asks, focus, "after", after)),
     ]
     return words.enveloped(asks, words.stored(asks, focus), lines)
+
+
+def _around(asks: Asks, focus: Memory, side: str, said: float) -> list[Memory]:
+    """The nearest memories on one side of a memory, oldest first; prompts are none, and crowd out none."""
+    most, at = words.count(said, 5, MOST_AROUND), focus.id
+    found: list[Memory] = []
+    while len(found) < most:
+        page = getattr(asks.ask("timeline", at, **{"before": 0, "after": 0, side: MOST_AROUND}), side)
+        made = [memory for memory in page if memory.kind != "prompt"]
+        found = [*made, *found] if side == "before" else [*found, *made]
+        if len(page) < MOST_AROUND or not focus.session:
+            break
+        at = page[0 if side == "before" else -1].id
+    return found[-most:] if side == "before" else found[:most]
 
 
 def _session_lines(asks: Asks, session: str) -> list[str]:
@@ -360,6 +368,7 @@ def _stats_line(asks: Asks) -> str:
     projects = asks.ask("projects_list").projects
     names = [project.name for project in projects]
     more = f" +{len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
-    sessions, memories = sum(one.sessions for one in projects), sum(one.memories for one in projects)
+    kinds = asks.ask("stats").kinds
+    sessions, memories = sum(one.sessions for one in projects), sum(kinds.values()) - kinds.get("prompt", 0)
     listed = ", ".join(names[:MOST_NAMES]) or "none"
     return f"{sessions} sessions, {memories} observations across projects: {listed}{more}"
