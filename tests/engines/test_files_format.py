@@ -21,7 +21,7 @@ from engines.strategies import prose, whole_memories
 from engram.engines.files.registry import read_registry
 from engram.errors import Corrupt, Invalid
 from engram.model.filter import Filter
-from engram.model.items import TWELVE, Style, print_item, read_item
+from engram.model.items import TWELVE, Style, print_item, read_item, read_record
 from engram.model.memory import Citation, standing
 from engram.model.record import replace
 from engram.model.scope import Scope
@@ -448,6 +448,48 @@ def test_items_are_accepted_in_the_log_too_and_the_registry_is_canonical(tmp_pat
     assert items(folder)["mem-0007"]["fact"] == "My legal name is Alex Rivera"
     assert engine.check() == []
     engine.close()
+
+
+@pytest.mark.parametrize("nested", [False, True], ids=["as documented", "with the record inside"])
+def test_what_another_program_keeps_in_the_queue_alone_is_taken_in_when_its_store_is_opened_first(tmp_path, nested):
+    folder = tmp_path / "store"
+    record = read_record(SEED.split("items:\n")[1].split("\n\n", maxsplit=1)[0], Style()) | {
+        "dest": None,
+        "confidence": 0.625,
+    }
+    (folder / "queue" / "_done").mkdir(parents=True)
+    for name, fact, status in (
+        ("queue/mem-0001", "The registry says mem-0001 otherwise", "pending"),
+        ("queue/mem-0004", 'My VAT number: "no" #1', "pending"),
+        ("queue/mem-0009", "It is called otherwise", "pending"),
+        ("queue/_done/mem-0005", "I live in Madrid", "rejected"),
+        ("queue/_done/mem-0006", "What was promoted is in the registry", "promoted"),
+    ):
+        id = "mem-0010" if name.endswith("9") else name.rpartition("/")[2]
+        told = record | {"id": id, "fact": fact, "kind": "fiscal", "status": status}
+        envelope = {"memory": told, "dest": "memory.md", "diff": "", "reason": "conflict with existing memory"}
+        whole = envelope if nested else told | {"routing": {"reason": "conflict"}}
+        (folder / f"{name}.json").write_text(json.dumps(whole, indent=2))
+    (folder / "queue" / "mem-0007.json").write_text('{"fact": "half a')
+    (folder / "queue" / "mem-0008.json").write_text('{"fact": ["no", "text"], "id": "mem-0008"}')
+    for path in (folder, *folder.rglob("*")):
+        path.chmod(0o700 if path.is_dir() else 0o600)
+
+    engine = store_of(folder, SEED)
+    told = {each.handle: (each.text, each.status, each.held_for) for each in everything(engine)}
+
+    assert told.pop("mem-0001")[0] == "I prefer pnpm over npm"
+    assert told.pop("mem-0002")[0] == "My legal name is Alex Rivera"
+    assert told == {
+        "mem-0004": ('My VAT number: "no" #1', "pending", "conflict"),
+        "mem-0005": ("I live in Madrid", "rejected", ""),
+    }
+    assert items(folder)["mem-0004"]["confidence"] == 0.62
+    assert Story(engine).remember("Use uv").handle == "mem-0006"
+    engine.close()
+    again = open_files(folder, clock=lambda: NOW, cache=tmp_path / "another")
+    assert len(everything(again)) == 5
+    again.close()
 
 
 @pytest.mark.parametrize("put_back", [False, True])

@@ -236,6 +236,39 @@ def test_a_registry_as_the_documents_show_it_is_read_too(world: World, tmp_path:
     ).read_text(encoding="utf-8").split("---\n")[1].split("items:")[1]
 
 
+def test_what_stands_in_the_log_or_in_the_queue_alone_is_taken_in_too(world: World, tmp_path: Path):
+    folder, (first, *rest) = tmp_path / "old", stores.items()[:3]
+    stores.memory_v1(folder, [first])
+    log, third = (row | {"id": f"mem-002{n}"} for n, row in enumerate(rest))
+    (folder / "memory-log.md").write_text((folder / "memory.md").read_text(encoding="utf-8"), encoding="utf-8")
+    stores.memory_v1(tmp_path / "log", [first | {"fact": "said otherwise here"}, log])
+    (folder / "memory-log.md").write_bytes((tmp_path / "log" / "memory.md").read_bytes())
+    (folder / "queue" / "_done").mkdir(parents=True, exist_ok=True)
+    waits = third | {"fact": "My VAT number is 12345678A", "kind": "fiscal", "status": "pending", "risk_tier": 3}
+    for name, row in (
+        ("mem-0021", waits | {"routing": {"reason": "conflict"}}),
+        ("mem-0001", waits | {"id": "mem-0001", "routing": {"reason": "conflict"}}),
+        (
+            "_done/mem-0022",
+            {"memory": waits | {"id": "mem-0022", "fact": "I live in Madrid", "status": "rejected"}},
+        ),
+        ("_done/mem-0023", waits | {"id": "mem-0023", "fact": "promoted and in no registry", "status": "promoted"}),
+    ):
+        (folder / "queue" / f"{name}.json").write_text(json.dumps(row, default=str), encoding="utf-8")
+    (folder / "queue" / "mem-0024.json").write_text('{"fact": 1, "id"', encoding="utf-8")
+
+    taken(world, folder)
+
+    assert {one.text: (one.status, one.held_for) for one in everything(world)} == {
+        first["fact"]: ("promoted", ""),
+        log["fact"]: (log["status"], ""),
+        "My VAT number is 12345678A": ("pending", "conflict"),
+        "I live in Madrid": ("rejected", ""),
+    }
+    (folder / "memory.md").unlink()
+    assert taken(World(), folder).form == "memory-v1"
+
+
 # --- C ---
 
 

@@ -1,6 +1,7 @@
 """Folders of `memory.v1`: a registry with frontmatter, its archive, and what waits in the queue; read and written.
 
-Both releases are read: twelve keys, and those of a later one (`project`, `superseded_by` and kin, `archive.md`).
+Both releases are read: twelve keys, and those of a later one (`project`, `superseded_by` and kin, `archive.md`). So
+is what the registry lacks: items in the frontmatter of the log, and what the queue alone tells of.
 What is written are the twelve, and the others where a record came with them or belongs to a project.
 """
 
@@ -20,6 +21,7 @@ from engram.model.items import (
     LATER,
     TWELVE,
     Style,
+    item_in,
     print_record,
     read_item,
     read_record,
@@ -33,7 +35,11 @@ from engram.model.refs import handle_number, print_handle
 
 NAME, SCHEMA = "memory-v1", "memory.v1"
 REGISTRIES = ("memory.md", "archive.md")
-HISTORY = ("audit.jsonl", ".bak", "memory-log.md")
+LOG = "memory-log.md"
+FILED = (("queue", "pending"), (os.path.join("queue", "_done"), "rejected"))
+"""Where a memory may stand alone, and with which status."""
+
+HISTORY = ("audit.jsonl", ".bak", LOG)
 """What tells of the past there and is not taken over; our own history begins with the import."""
 
 LARGEST_ENVELOPE = 1024 * 1024
@@ -74,13 +80,20 @@ class _Block(NamedTuple):
 
 def _recognises(source: Source) -> bool:
     if source.folder:
-        return "memory.md" in source.names and _is_registry(_head(os.path.join(source.path, "memory.md")))
+        registry = "memory.md" in source.names and _is_registry(_head(os.path.join(source.path, "memory.md")))
+        return registry or (LOG in source.names and _has_items(os.path.join(source.path, LOG)))
     return _is_registry(source.head)
 
 
 def _is_registry(head: bytes) -> bool:
     lines = head.removeprefix(b"\xef\xbb\xbf").split(b"\n", 6)
     return lines[0].rstrip() == b"---" and any(line.startswith((b"schema: memory.v", b"items:")) for line in lines)
+
+
+def _has_items(log: str) -> bool:
+    """Whether a log has a frontmatter with items; ours has none."""
+    head = _head(log)
+    return _is_registry(head) and b"\nitems:" in head.partition(b"\n---")[0]
 
 
 def _head(path: str) -> bytes:
@@ -99,14 +112,46 @@ def _read(source: Source) -> Iterator[Foreign | Problem]:
     files = [file for file in files if os.path.isfile(file)]
     left = tuple(name for name in HISTORY if source.folder and os.path.exists(os.path.join(folder, name)))
     named = _ids_of(files, now)
-    for file in files:
+    registries = tuple(files)
+    files += [log] if source.folder and _has_items(log := os.path.join(folder, LOG)) else []
+    known: set[str] = set()
+    for file in (*files, ""):
         try:
-            for block in _blocks(file):
+            for block in _blocks(file) if file else _filed(folder) if source.folder else ():
+                if file not in registries and _said(block, "id") in known:
+                    continue
                 thing = _foreign(block, folder, named, now, source.hands)
+                known |= {thing.name} if isinstance(thing, Foreign) else set()
                 yield thing._replace(dropped=(*thing.dropped, *left)) if isinstance(thing, Foreign) else thing
                 left = () if isinstance(thing, Foreign) else left
         except UnicodeDecodeError:
             yield Problem(os.path.basename(file), "It is not UTF-8.")
+
+
+def _said(block: _Block, name: str) -> str:
+    """What an item says under a key, or ""."""
+    try:
+        return str(read_record(block.text, block.style).get(name) or "")
+    except EngramError:
+        return ""
+
+
+def _filed(folder: str) -> Iterator[_Block]:
+    """What the files of the queue tell as items: what waits, and what was rejected."""
+    for place, status in FILED:
+        try:
+            names = sorted(os.listdir(os.path.join(folder, place)))
+        except OSError:
+            continue
+        for name in names:
+            path = os.path.join(folder, place, name)
+            if not name.endswith(".json") or os.path.islink(path) or not os.path.isfile(path):
+                continue
+            with open(path, "rb") as file:
+                text = item_in(file.read(LARGEST_ENVELOPE), Style())
+            block = _Block(os.path.join(place, name), 1, text, Style())
+            if text and (f"{_said(block, 'id')}.json", _said(block, "status")) == (name, status):
+                yield block
 
 
 def _blocks(path: str) -> Iterator[_Block]:

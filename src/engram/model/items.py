@@ -131,14 +131,34 @@ def reason_in(envelope: str | bytes) -> str | None:
 
     Both forms are read: with the reason under `routing`, and beside the memory.
     """
+    outer = _told_in(envelope)
+    if outer is None:
+        return None
+    routing = outer.get("routing")
+    reason = (routing if isinstance(routing, dict) else outer).get("reason")
+    return reason if isinstance(reason, str) else ""
+
+
+def item_in(envelope: str | bytes, style: Style) -> str:
+    """The memory that an envelope of the queue tells of, as an item to be read; "" where it tells of none.
+
+    Both forms are read: the record itself, and with the record inside.
+    """
+    told = _told_in(envelope) or {}
+    record = told.get("memory", told)
+    if not isinstance(record, dict) or "fact" not in record:
+        return ""
+    pad = f"{style.indent}  "
+    lines = [f"{pad}{name}: {print_value(record[name])}\n" for name in (*TWELVE, *LATER) if name in record]
+    return f"{style.indent}- {''.join(lines)[len(pad) :]}"
+
+
+def _told_in(envelope: str | bytes) -> dict[str, Any] | None:
     try:
         told = json.loads(envelope)
     except (ValueError, RecursionError):
         return None
-    outer = told if isinstance(told, dict) else {}
-    routing = outer.get("routing")
-    reason = (routing if isinstance(routing, dict) else outer).get("reason")
-    return reason if isinstance(reason, str) else ""
+    return told if isinstance(told, dict) else {}
 
 
 # writing

@@ -11,9 +11,10 @@ from typing import Any
 from engram.engines.files.folder import AUDIT, DONE, LOG, QUEUE, REGISTRY, SNAPSHOTS, Folder, whole_lines
 from engram.engines.files.history import Line, State, Step
 from engram.engines.files.problem import Unreadable
-from engram.engines.files.registry import FENCE, clean, read_registry
-from engram.model.items import reason_in, record_of
-from engram.model.limits import print_time
+from engram.engines.files.registry import FENCE, SCHEMA, clean, read_registry
+from engram.errors import Invalid
+from engram.model.items import Style, item_in, read_item, reason_in, record_of
+from engram.model.limits import EARLIEST, print_time
 from engram.model.memory import CURATED, Memory
 from engram.model.pages import one_line
 from engram.model.refs import print_handle
@@ -255,6 +256,25 @@ def _enveloped(known: bytes | None, memory: Memory, handle: str, now: datetime) 
 def reason_of(folder: Folder, handle: str) -> str:
     """Why another program holds a memory, in its words; "" where it does not say."""
     return reason_in(folder.read(QUEUE, f"{handle}.json") or b"") or ""
+
+
+def filed_items(folder: Folder) -> str:
+    """What the files of the queue tell, as the text of a registry: what waits, and what was rejected.
+
+    A registry of another program may hold only what was promoted. A file that tells of no memory, or of another
+    one than its name, is left out; `doctor` tells of it.
+    """
+    found = ""
+    for place, status in ((QUEUE, "pending"), (DONE, "rejected")):
+        for name in folder.names(place):
+            path = folder.at(place, name)
+            if not name.endswith(".json") or os.path.islink(path) or not os.path.isfile(path):
+                continue
+            block = item_in(folder.read(place, name) or b"", Style())
+            with suppress(Invalid):
+                item = read_item(block, Style(), EARLIEST)
+                found += block if (f"{item.handle}.json", item.status) == (name, status) else ""
+    return f"{FENCE}schema: {SCHEMA}\nitems:\n{found}{FENCE}"
 
 
 # the audit trail

@@ -7,14 +7,14 @@ from datetime import datetime
 
 from engram.engines.files import beside, gaps, history, notices, reading, traces
 from engram.engines.files.draft import Draft, draft, spliced
-from engram.engines.files.folder import AUDIT, EVENTS, LOG, REGISTRY, TEXTS, Folder
+from engram.engines.files.folder import AUDIT, EVENTS, LOG, QUEUE, REGISTRY, TEXTS, Folder
 from engram.engines.files.history import Journal, Line, State, Step
 from engram.engines.files.index import Shelf
 from engram.engines.files.joining import Joined, brought_back, without_purged
 from engram.engines.files.mark import advanced
 from engram.engines.files.problem import Unreadable
 from engram.engines.files.reading import Edited, Reading
-from engram.engines.files.registry import read_registry
+from engram.engines.files.registry import Registry, read_registry
 from engram.engines.files.texts import Texts
 from engram.errors import Corrupt, EngramError, Unavailable
 from engram.model.change import Change, Commit, Finding
@@ -221,7 +221,7 @@ class Scribe:
             raise refused
         try:
             read = reading.read(self.texts.registry(), State(), reading.Base(), self._clock(), self._hands)
-            found = self._with_logged(read, State())
+            found = self._with_filed(self._with_logged(read, State()), State())
         except Unreadable as error:
             raise error.problem.error() from None
         self._shelf.make_do()
@@ -251,6 +251,7 @@ class Scribe:
         base = reading.base_of(registry, lines)
         found = reading.read(registry, state, base, self._clock(), self._hands)
         found = self._with_logged(found, state)
+        found = found if lines else self._with_filed(found, state)
         kept, by_hand = gaps.parted(found.edited, gap) if lines else (found.edited, [])
         removed = reading.scrubbed(found._replace(edited=by_hand), self._hands) if lines else {}
         if kept or gap:
@@ -274,12 +275,19 @@ class Scribe:
         text = beside.read_log(self._folder)
         if not text.startswith("---\n"):
             return found
-        log = read_registry(text, LOG)
-        if not log.blocks():
+        return self._with_fresh(found, read_registry(text, LOG), state)
+
+    def _with_filed(self, found: Reading, state: State) -> Reading:
+        """So is what another program keeps in the queue alone, when its store is opened first."""
+        return self._with_fresh(found, read_registry(beside.filed_items(self._folder), QUEUE), state)
+
+    def _with_fresh(self, found: Reading, registry: Registry, state: State) -> Reading:
+        """Items of another text that are nowhere in the registry."""
+        if not registry.blocks():
             return found
         known = State()
         known.given = {"memory": max([state.given.get("memory", 0), *(e.number or 0 for e in found.edited)])}
-        more = reading.read(log, known, reading.Base(), self._clock(), self._hands)
+        more = reading.read(registry, known, reading.Base(), self._clock(), self._hands)
         ids = {*state.documents["memory"], *(each.after.id for each in found.edited)}
         numbers = {*state.numbers["memory"].values(), *(each.number for each in found.edited)}
         numbers |= {each.number for each in more.edited if state.erased(each.after.id, _handle(each))}
