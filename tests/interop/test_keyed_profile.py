@@ -222,6 +222,15 @@ def test_an_expired_row_that_is_saved_again_lives_again(alex, world, value):
     assert values(alex("list")) == [value]
 
 
+@pytest.mark.parametrize("value", ["We deploy on Fridays", "We deploy on Mondays"])
+def test_a_deleted_row_that_is_saved_again_is_read_whatever_end_it_had(alex, world, value):
+    row = saved(alex, expiresAt="2026-01-08T00:00:00Z")
+    alex("delete", id=row["id"])
+    world.clock.pass_by(days=30)
+    assert saved(alex, value=value)["expiresAt"] is None
+    assert alex("get", key="deploy-day")["memory"]["value"] == value
+
+
 def test_an_end_stays_until_it_is_moved_or_taken_off(alex):
     row = saved(alex, expiresAt="2026-06-01")
     assert saved(alex, value="We deploy daily")["expiresAt"] == "2026-06-01T00:00:00.000000Z"

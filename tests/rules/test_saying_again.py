@@ -118,6 +118,17 @@ def test_what_is_rejected_or_forgotten_is_not_revised_unless_it_is_said_anew():
     assert revised(memory(forgotten_at=START), text=OTHER_TEXT, anew=True).memory.forgotten_at is None
 
 
+def test_other_words_under_the_key_of_what_is_forgotten_hold_when_they_say_and_not_when_the_old_ones_did():
+    held = {"key": "deploy", "valid_from": START, "valid_until": later(1)}
+    back = revised(memory(forgotten_at=START, **held), text=OTHER_TEXT, anew=True).memory
+    until = revised(memory(forgotten_at=START, **held), text=OTHER_TEXT, anew=True, valid_until=later(9)).memory
+    known = revised(memory(**held), text=OTHER_TEXT, anew=True).memory
+
+    assert (back.valid_from, back.valid_until) == (None, None)
+    assert (until.valid_from, until.valid_until) == (None, later(9))
+    assert (known.valid_from, known.valid_until) == (START, later(1))
+
+
 def test_a_memory_keeps_its_key_and_what_has_none_may_get_one_that_is_free():
     assert revised(memory(key="deploy"), tags=("a",)).memory.key == "deploy"
     assert revised(memory(key="deploy"), key="deploy", tags=("a",)).memory.key == "deploy"
