@@ -129,6 +129,7 @@ def test_a_row_of_its_own_under_a_key_is_read_and_leaves_the_key_to_be_updated(a
     again = alex("save", key="db-port", value="The db port is 5440")
 
     assert (again["outcome"], again["memory"]["id"]) == ("updated", first["id"])
+    assert alex("get", key="db-port")["memory"]["value"] == "The db port is 5440"
     rows = alex("list", scope="global")
     assert sorted(values(rows)) == ["The db port is 5433", "The db port is 5440"]
 

@@ -204,7 +204,7 @@ def get_memory(
     projectId: ProjectId = "",
     agentId: AgentId = "",
 ) -> Answer:
-    """Get one memory by its id, or by its key and scope: your own, or else the newest of those you may read."""
+    """Get one memory by its id, or by its key and scope: your own that save updates, or else the newest."""
     if id:
         return as_json({"memory": row(_readable(asks, id), Categories(asks))})
     if not key.strip():
@@ -214,7 +214,8 @@ def get_memory(
     if not found:
         raise NotFound(f"There is no memory with the key {key!r} in this scope.", "See what there is with list.")
     mine = [memory for memory in found if memory.owner == asks.caller.owner]
-    return as_json({"memory": row((mine or found)[0], Categories(asks))})
+    named = [memory for memory in mine if not memory.apart]  # what was created beside has the key, and is not it
+    return as_json({"memory": row((named or mine or found)[0], Categories(asks))})
 
 
 @SHELF.tool(writes=True, idempotent=True)
