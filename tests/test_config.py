@@ -236,6 +236,12 @@ def test_a_store_folder_holds_the_file_of_the_usual_name(home: Home):
         assert memory.store == f"{home.path}/mem/engram.db"
 
 
+def test_an_empty_store_folder_is_none_and_not_the_folder_one_stands_in(home: Home):
+    home.write(home.own, 'store_dir = ""\n')
+
+    assert home.read().get("store") == ""
+
+
 def test_a_store_folder_of_plain_files_is_opened_as_one(home: Home):
     open_memory(f"files:{home.path}/mem", environment=home.variables, folder=home.path).close()
     home.write(home.own, f'store_dir = "{home.path}/mem"\n')

@@ -263,7 +263,7 @@ def _from_file(path: str, *, shared: bool) -> dict[str, Value]:
         if type(value) is not type(setting.default):
             wanted = setting.about if setting.example else f"Give {_like(setting.default, 'true or false')}."
             raise Invalid(f"{path}: {given} cannot be {value!r}.", wanted)
-        values[setting.name] = Value(_in_folder(value) if given == "store_dir" else value, path)
+        values[setting.name] = Value(_in_folder(value) if value and given == "store_dir" else value, path)
     return values
 
 
