@@ -1,5 +1,6 @@
 """A person's hand in memory.md: taken in, told with line and reason, merged with what we write, and never lost."""
 
+import re
 import shutil
 import threading
 import time
@@ -701,3 +702,26 @@ def test_an_example_store_can_be_edited_before_we_ever_write(tmp_path):
     assert by_handle(again)["mem-0001"].tier == 2
     assert [event.action for event in again.events()] == ["adopted", "edited"]
     again.close()
+
+
+@pytest.mark.parametrize("dropped", ["", "uid", "id"])
+def test_a_copy_of_an_item_that_keeps_its_id_or_uid_is_told_at_once_and_taken_in_without(folder, dropped):
+    text = (folder / HERE).read_text()
+    begin = text.index("  - id: mem-0001\n")
+    item = text[begin : text.index("  - id:", begin + 1)]
+    bare = re.sub("    (uid|key|created_at): .*\n", "", item.replace("We deploy on Fridays", "We test on Mondays"))
+    bare = bare.replace("- id: mem-0001\n    ", "- ")
+    copy = bare.replace("- ", "- id: mem-0001\n    ", 1) if dropped != "id" else bare
+    uid = next(line for line in item.splitlines(keepends=True) if line.startswith("    uid:"))
+    copy = f"{copy.rstrip()}\n{uid}\n" if dropped != "uid" else copy
+    edit(folder, item, item + copy)
+
+    engine = opened(folder)
+    [told] = engine.notices()
+    assert (told.code, told.message) == ("duplicate", "memory.md has mem-0001 twice; the second was not taken in.")
+    assert [each.code for each in engine.check()] == ["duplicate"]
+    assert engine.notices() == []
+    edit(folder, copy, bare)
+    assert [each.text for each in everything(engine)][-1] == "We test on Mondays"
+    assert engine.notices() == []
+    engine.close()

@@ -90,7 +90,7 @@ def _flaws(view: View) -> Iterator[Flaw]:
     yield from _log(view)
     for span, item in view.found.twice:
         line = view.registry.line_of(span[0])
-        message = f"memory.md, line {line}: {item.handle} is another memory's id."
+        message = f"memory.md, line {line}: {item.handle or 'its uid'} is another memory's id."
         hint = f"Keep both, the newer one under a new id: {DOCTOR}"
         yield Flaw(Finding("duplicate", message, hint, fixable=True))
     yield from _copies(view)

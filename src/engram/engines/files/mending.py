@@ -69,6 +69,7 @@ class Mender:
             findings += self._check_index(repair=repair)
             view = self._view()
             findings += checks.findings(view)
+            self._drop_notices("duplicate")
             findings += notices.by_hand(view.journal.lines, view.state, view.now)
             return [*findings, *self._secrets(view.state)]
 
@@ -144,7 +145,7 @@ class Mender:
             self._folder.write(each.encode(), REGISTRY)
             self._scribe.settle(force=True)
         self._folder.remove(_THEIRS)
-        self._drop_notices_of_age()
+        self._drop_notices("older text")
         purged = self._names_purged(texts)
         if secret := purged or any(each.code == "secret" for each in self._shelf.notices):
             self._folder.remove(SNAPSHOTS, aside)
@@ -190,7 +191,7 @@ class Mender:
         """Take the lines that only a copy of history has in among ours, where the chains allow it."""
         names = [name for name in checks.copies(self._folder) if checks.target_of(name) == EVENTS]
         notes = [note for name in names for note in self._join_history(name)]
-        self._drop_notices_of_age()
+        self._drop_notices("older text")
         return notes
 
     def _join_history(self, name: str) -> list[Finding]:
@@ -210,9 +211,9 @@ class Mender:
         told = f"{count(joined.came, 'line')} of {name} went into events.jsonl; {kept}."
         return [checks.note("copy", told), *(checks.note("duplicate", each) for each in moved)]
 
-    def _drop_notices_of_age(self) -> None:
-        """Drop notices of an older text: each side of a merge is older than both, and nobody saved an old one."""
-        self._shelf.notices[:] = [each for each in self._shelf.notices if each.code != "older text"]
+    def _drop_notices(self, code: str) -> None:
+        """Drop notices of this code: each side of a merge is older than both, and a finding tells its line too."""
+        self._shelf.notices[:] = [each for each in self._shelf.notices if each.code != code]
 
     def _left_out(self) -> list[Finding]:
         """What a merge of git left out of this store: the other side has it, and nothing here tells of it."""

@@ -40,6 +40,15 @@ def by_hand(lines: Iterable[Line], state: State, now: datetime) -> Iterator[Find
             yield told._replace(severity="note")
 
 
+def twice(handles: Iterable[str]) -> Finding | None:
+    """Items that have the id of another one: often a copy, to which a person gave other words."""
+    told = ", ".join(dict.fromkeys(handles))
+    hint = "Take its id and uid out, so that it gets its own; or keep both: engram doctor --fix."
+    return (
+        _warning("duplicate", f"memory.md has {told} twice; the second was not taken in.", hint) if told else None
+    )
+
+
 def older_text(kept: Iterable[str]) -> Finding | None:
     """A text that somebody saved, and that knew less than the store."""
     n = len(set(kept))

@@ -21,6 +21,7 @@ from engram.model.change import Change, Commit, Finding
 from engram.model.codec import encode
 from engram.model.event import ACKNOWLEDGED, ADOPTED, EDITED
 from engram.model.hashing import sha256
+from engram.model.items import Item
 from engram.model.memory import Memory
 from engram.model.record import NONE
 from engram.model.refs import print_handle
@@ -262,6 +263,7 @@ class Scribe:
         if at == len(lines) and not absent:  # what did not reach it before a crash is no older text
             self._tell(notices.older_text(found.kept))
         self._tell(notices.taken_out(removed, state))
+        self._tell(notices.twice(_called(item, state) for _, item in found.twice))
         stale = base.stale or bool(gap)
         return self.texts.rewrite(registry, stamp, state, found, steps, stale=stale, secret=bool(removed))
 
@@ -418,6 +420,12 @@ class Scribe:
         if memory.status != "pending":
             return memory
         return self._hands.held(memory, beside.reason_of(self._folder, _handle(edited)))
+
+
+def _called(item: Item, state: State) -> str:
+    """What an item is called that may say its uid alone."""
+    n = state.numbers["memory"].get(item.memory.id)
+    return item.handle or (print_handle("memory", n) if n else item.memory.id)
 
 
 def _handle(edited: Edited) -> str:
