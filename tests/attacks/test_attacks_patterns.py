@@ -21,7 +21,6 @@ STEEP = 3.0
 """How many times longer twice the text may take; what is not in proportion takes four times."""
 
 ASKED = {
-    "engram.engines.files.beside:97": "fullmatch",
     "engram.interop.markdown._ITEM": "match",
     "engram.interop.memory_v1_folder._DASH": "match",
     "engram.interop.peers.claude_ai": "fullmatch",

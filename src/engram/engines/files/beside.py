@@ -28,6 +28,7 @@ TOKEN = 16
 _GENERATED = re.compile(r"^generated:.*$", re.MULTILINE)
 _MARK = re.compile(r"^(?:<{7}|>{7}|\|{7}|={7})(?: .*)?$\n?", re.MULTILINE)
 _SNAPSHOT = re.compile(rf"[0-9a-f]{{{TOKEN}}}\.(?:log\.)?bak")
+_LOG_ENTRY = re.compile(r"- .*(?:<!-- id: (mem-\d+) ts: \S+ -->|, id (mem-\d+)\))\s*")
 
 
 # the log
@@ -95,10 +96,9 @@ def unlogged(text: str, steps: Iterable[Step], whose: Mapping[str, str]) -> str:
     """
     handles = {step.handle: step.id for step in steps}
     text = _without_items(text, handles)
-    about = re.compile(r"- .*(?:<!-- id: (mem-\d+) ts: \S+ -->|, id (mem-\d+)\))\s*")
 
     def is_of_them(line: str) -> bool:
-        found = about.fullmatch(line)
+        found = _LOG_ENTRY.fullmatch(line)
         named = handles.get(found[1] or found[2], "") if found else ""
         return found is not None and whose.get(_end(line), named) in handles.values()
 
