@@ -228,10 +228,20 @@ def test_with_review_all_everything_waits_and_says_why(home: Home):
         assert memory.remember("We deploy on Fridays").memory.held_for == "review_all"
 
 
-def test_a_store_folder_holds_the_file_of_the_usual_name(home: Home):
+@pytest.mark.parametrize("name", ["mem", "mem.d"])
+def test_a_new_store_folder_becomes_plain_files(home: Home, name: str):
+    home.write(home.own, f'store_dir = "{home.path}/{name}"\n')
+
+    with open_memory(environment=home.variables, folder=home.path) as memory:
+        memory.remember("We deploy on Fridays")
+        assert memory.store == f"files:{home.path}/{name}"
+    assert "We deploy on Fridays" in (home.path / name / "memory.md").read_text()
+
+
+def test_a_store_folder_with_our_database_in_it_stands_for_that(home: Home):
+    open_memory(f"{home.path}/mem/engram.db", environment=home.variables, folder=home.path).close()
     home.write(home.own, f'store_dir = "{home.path}/mem"\n')
 
-    assert home.read().get("store") == f"{home.path}/mem/engram.db"
     with open_memory(environment=home.variables, folder=home.path) as memory:
         assert memory.store == f"{home.path}/mem/engram.db"
 

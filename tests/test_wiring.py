@@ -168,17 +168,60 @@ class TestStores:
             opened(tmp_path, f"sqlite:{tmp_path}/mem")
         assert f"files:{tmp_path}/mem" in refused.value.hint
 
-    @pytest.mark.parametrize("name", ["", "/", "/new/"])
-    def test_another_folder_is_refused_with_both_names_to_use(self, tmp_path: Path, name: str):
+    @pytest.mark.parametrize("name", ["", "/"])
+    def test_a_folder_with_other_things_in_it_is_refused_with_both_names_to_use(self, tmp_path: Path, name: str):
+        (tmp_path / "letter.txt").touch()
         with pytest.raises(Invalid, match="is a directory") as refused:
             opened(tmp_path, f"{tmp_path}{name}")
-        folder = f"{tmp_path}{name}".rstrip("/")
-        assert f"{folder}/engram.db; or keep plain files in it: files:{folder}" in refused.value.hint
-        assert not (tmp_path / "new").exists()
+        assert f"{tmp_path}/engram.db; or keep plain files in it: files:{tmp_path}" in refused.value.hint
+        assert [path.name for path in tmp_path.iterdir()] == ["letter.txt"]
+
+    @pytest.mark.parametrize("name", ["memory", "memory/", "new.folder/", ".engram", "deep/er/memory"])
+    def test_what_is_not_there_and_is_named_like_a_folder_becomes_plain_files(self, tmp_path: Path, name: str):
+        with opened(tmp_path, f"{tmp_path}/{name}") as memory:
+            memory.remember("We deploy on Fridays")
+
+        assert "We deploy on Fridays" in (tmp_path / name / "memory.md").read_text()
+        with opened(tmp_path, f"{tmp_path}/{name}".rstrip("/")) as memory:
+            assert memory.store == f"files:{tmp_path}/{name}".rstrip("/")
+
+    @pytest.mark.parametrize("hidden", [(), (".git", ".stfolder")])
+    def test_an_empty_folder_becomes_plain_files_whatever_a_tool_hides_in_it(
+        self, tmp_path: Path, hidden: tuple[str, ...]
+    ):
+        place = tmp_path / "synced"
+        for name in ("", *hidden):
+            (place / name).mkdir(0o700)
+        with opened(tmp_path, place) as memory:
+            memory.remember("We deploy on Fridays")
+
+        assert "We deploy on Fridays" in (place / "memory.md").read_text()
+
+    def test_an_empty_folder_that_others_may_open_is_refused_with_the_command_that_mends_it(self, tmp_path: Path):
+        place = tmp_path / "open"
+        place.mkdir()
+        place.chmod(0o755)
+        with pytest.raises(Corrupt, match="Others may open") as refused:
+            opened(tmp_path, place)
+        assert refused.value.hint == f"Make it private: chmod 700 {place}"
+
+    @pytest.mark.parametrize("name", ["", "/"])
+    def test_a_folder_with_our_database_in_it_stands_for_that(self, tmp_path: Path, name: str):
+        with opened(tmp_path, tmp_path / "kept" / "engram.db") as memory:
+            memory.remember("We deploy on Fridays")
+
+        with opened(tmp_path, f"{tmp_path}/kept{name}") as memory:
+            assert memory.store == f"{tmp_path}/kept/engram.db"
+            assert [hit.memory.text for hit in memory.recall("Fridays").hits] == ["We deploy on Fridays"]
+
+    def test_a_file_without_an_ending_that_is_there_is_the_database_it_is(self, tmp_path: Path):
+        opened(tmp_path, f"sqlite:{tmp_path}/memory").close()
+        with opened(tmp_path, tmp_path / "memory") as memory:
+            assert memory.store == f"{tmp_path}/memory"
 
 
 class TestUnmadeStores:
-    @pytest.mark.parametrize("form", ["", "files:"])
+    @pytest.mark.parametrize("form", ["sqlite:", "files:"])
     def test_what_is_made_later_is_made_by_what_is_kept_and_seen_by_whoever_asked_before(
         self, tmp_path: Path, form: str
     ):

@@ -28,7 +28,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         "store",
         "",
-        "Where memories rest: a file, sqlite:PATH, files:FOLDER, postgres://…, or ram: for this process.",
+        "Where memories rest: FILE.db, a FOLDER of plain files, sqlite:PATH, files:PATH, postgres://…, or ram:.",
     ),
     Setting("org", "default", "Whose part of a database it is; nobody sees another's."),
     Setting("index", "", "What finds candidates beside the store: qdrant://HOST, qdrants://HOST, qdrant:FOLDER."),
@@ -195,7 +195,8 @@ def default_store(environment: Mapping[str, str]) -> str:
     """The store where none is named: a file of ours, or the folder where plain files alone lie in it."""
     folder = data_folder(environment)
     file = os.path.join(folder, "engram.db")
-    return file if os.path.lexists(file) else _in_folder(folder)
+    plain = os.path.exists(os.path.join(folder, "memory.md")) and not os.path.lexists(file)
+    return folder if plain else file
 
 
 def cache_folder(environment: Mapping[str, str]) -> str:
@@ -263,7 +264,7 @@ def _from_file(path: str, *, shared: bool) -> dict[str, Value]:
         if type(value) is not type(setting.default):
             wanted = setting.about if setting.example else f"Give {_like(setting.default, 'true or false')}."
             raise Invalid(f"{path}: {given} cannot be {value!r}.", wanted)
-        values[setting.name] = Value(_in_folder(value) if value and given == "store_dir" else value, path)
+        values[setting.name] = Value(os.path.join(value, "") if value and given == "store_dir" else value, path)
     return values
 
 
@@ -288,12 +289,6 @@ def mistaken(environment: Mapping[str, str]) -> dict[str, str]:
     others = (name for name in environment if name.startswith("ENGRAM") and name not in ours)
     near = {name: get_close_matches(name, ours, 1, 0.85) for name in others if not name.endswith(_SECRETS)}
     return {name: meant[0] for name, meant in near.items() if meant}
-
-
-def _in_folder(folder: str) -> str:
-    """The store of a `store_dir`: a file of ours in it, or the folder itself where it is a store of plain files."""
-    plain = os.path.exists(os.path.join(os.path.expanduser(folder), "memory.md"))
-    return folder if plain else os.path.join(folder, "engram.db")
 
 
 def _table(text: str) -> dict[str, Any] | None:

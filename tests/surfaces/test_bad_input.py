@@ -292,6 +292,7 @@ def test_an_export_that_is_damaged_is_refused_whole(used: Driver):
 
 def make_directory(path: Path) -> None:
     path.mkdir()
+    (path / "letter.txt").touch()
 
 
 def make_directory_of_files(path: Path) -> None:
@@ -333,7 +334,7 @@ def make_fifo(path: Path) -> None:
 
 
 STORES: dict[str, tuple[Callable[[Path], None], str, str, str]] = {
-    "a directory": (make_directory, "invalid", "is a directory", "engram.db"),
+    "a directory of other things": (make_directory, "invalid", "is a directory", "engram.db"),
     "plain files others may read": (make_directory_of_files, "corrupt", "Others may open", "chmod 700"),
     "another program's database": (make_foreign, "corrupt", "another program's database", "ENGRAM_STORE"),
     "garbage": (make_garbage, "corrupt", "is not an Engram store", "ENGRAM_STORE"),

@@ -23,11 +23,13 @@ if TYPE_CHECKING:
 
 POSTGRES = ("postgres", "postgresql")
 
-_STORES = "Use a file path, sqlite:PATH, files:FOLDER, postgres://… or ram: for ENGRAM_STORE."
+_STORES = "Use FILE.db, FOLDER (of plain files), sqlite:PATH, files:PATH, postgres://… or ram: for ENGRAM_STORE."
 
 
 def place_of(name: str, environment: Mapping[str, str]) -> tuple[str, str]:
-    """Which engine a store is of, and where it lies.
+    """Which engine a store is of, and where it lies: a file is a database, a folder is plain files.
+
+    A folder in which an `engram.db` lies, and no plain files, stands for that database.
 
     Raises:
         Invalid: when no engine of ours knows it.
@@ -37,19 +39,32 @@ def place_of(name: str, environment: Mapping[str, str]) -> tuple[str, str]:
     if name == "ram:":
         return "ram", ""
     plain = rest.removeprefix("//") if scheme == "files" and colon else ""
-    if plain or os.path.exists(os.path.join(os.path.expanduser(name), "memory.md")):
+    if plain or _is_there_as_plain_files(name):
         return "files", _whole_path(plain or name)
     if scheme in POSTGRES:
         return "postgres", name
     if colon and len(scheme) > 1 and scheme != "sqlite" and scheme.isalnum() and not os.path.exists(name):
         raise Invalid(f"{name!r} is not a store.", _STORES)
     given = rest.removeprefix("//") if scheme == "sqlite" and colon else name
-    if given.endswith("/"):
-        folder = given.rstrip("/")
-        way = f"Give the path of a file, such as {folder}/engram.db; or keep plain files in it: files:{folder}"
-        raise Invalid(f"{given} is a directory.", way)
+    if given == name and _would_be_a_folder(name):
+        return "files", _whole_path(name)
     path = given or os.path.join(config.data_folder(environment), "engram.db")
-    return "sqlite", _whole_path(path)
+    inside = os.path.join(path, "engram.db")
+    return "sqlite", _whole_path(inside if os.path.lexists(os.path.expanduser(inside)) else path)
+
+
+def _is_there_as_plain_files(name: str) -> bool:
+    """Whether a name leads to a folder that is a store of plain files, or is empty and may become one."""
+    try:
+        there = os.listdir(os.path.expanduser(name))
+    except (OSError, ValueError):  # a file, or nothing that can be looked into: what opens it says so
+        return False
+    return "memory.md" in there or all(entry.startswith(".") for entry in there)
+
+
+def _would_be_a_folder(name: str) -> bool:
+    """Whether a name leads to nothing yet and reads as a folder's: a file has an ending, such as .db."""
+    return not os.path.lexists(os.path.expanduser(name)) and (name.endswith("/") or not os.path.splitext(name)[1])
 
 
 def _whole_path(path: str) -> str:

@@ -87,7 +87,9 @@ class FilesEngine:
                 f"{self._folder.path} is not an Engram store: it holds other things, and others may open it.",
                 "Give a folder of its own, such as files:" + self._folder.at("memory") + ".",
             )
-        mend = f"Make it private: {loose[0].command}  (or run `engram doctor --fix`)"
+        mend = f"Make it private: {loose[0].command}"
+        if self._folder.names(""):  # of an empty folder there is nothing that a doctor could look at
+            mend += "  (or run `engram doctor --fix`)"
         raise Corrupt(loose[0].sentence, mend)
 
     def _require_state(self) -> None:
