@@ -391,8 +391,7 @@ def operation(
         @functools.wraps(function)
         def run(call: Call, /, *args: P.args, **kwargs: P.kwargs) -> R:
             if human and not call.caller.human:
-                act = " ".join(reversed(called.split("_")))  # keys_create: to create keys
-                raise Forbidden(f"Only a person may {act}.", "Ask the person to do it.")
+                raise Forbidden(f"Only a person may run {OPERATIONS[called].command}.", "Ask the person to do it.")
             if writes is True or (writes and any(kwargs.get(one) for one in writes)):
                 require_writing(call.caller)
             token = kwargs.get("token")
