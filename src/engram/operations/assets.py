@@ -145,7 +145,7 @@ def _attached(call: Call, one: Memory, incoming: Incoming, asset: Asset, asked: 
 def _commit(
     call: Call, one: Memory, asset: Asset, change: Callable[[Memory], tuple[Asset, ...]], asked: _Asked
 ) -> Attached:
-    commit, decision = call.settle(_deciding(call, one, change, asked))
+    commit, decision = call.decide_and_commit(_deciding(call, one, change, asked))
     if commit.replayed:
         return _attached_before(call, commit.event, asset)
     memory = decision.memory.known_as(commit.handles.get(decision.memory.id, ""))

@@ -199,14 +199,16 @@ class Call(NamedTuple):
         return {one.id: one for page in pages(self, type, where) for one in page} if where.ids else {}
 
     @overload
-    def settle(self, decide: Callable[[], tuple[Change, T]], tries: int = TRIES) -> tuple[Commit, T]: ...
+    def decide_and_commit(self, decide: Callable[[], tuple[Change, T]], tries: int = TRIES) -> tuple[Commit, T]: ...
 
     @overload
-    def settle(
+    def decide_and_commit(
         self, decide: Callable[[], tuple[Change | None, T]], tries: int = TRIES
     ) -> tuple[Commit | None, T]: ...
 
-    def settle(self, decide: Callable[[], tuple[Change | None, T]], tries: int = TRIES) -> tuple[Commit | None, T]:
+    def decide_and_commit(
+        self, decide: Callable[[], tuple[Change | None, T]], tries: int = TRIES
+    ) -> tuple[Commit | None, T]:
         """Decide and commit; where somebody else was faster, look again and decide again.
 
         Where nothing is to change, nothing is committed.
@@ -214,15 +216,16 @@ class Call(NamedTuple):
         Raises:
             Conflict: what the rule says, or when others were faster every time.
         """
-        change, decision = decide()
-        if change is None:
-            return None, decision
-        try:
-            return self.engine.commit(change._replace(token=self.token) if self.token else change), decision
-        except Moved:
-            if tries == 1:
-                raise
-        return self.settle(decide, tries - 1)
+        while True:
+            change, decision = decide()
+            if change is None:
+                return None, decision
+            try:
+                return self.engine.commit(change._replace(token=self.token) if self.token else change), decision
+            except Moved:
+                tries -= 1
+                if not tries:
+                    raise
 
     def part(self, number: int) -> "Call":
         """The same call for one of several commits: each has a token of its own, and is made once."""

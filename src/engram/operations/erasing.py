@@ -75,7 +75,7 @@ def erase(call: Call, request: Request, which: Callable[[], Sequence[Memory]], g
         )
         return change, None
 
-    commit, _ = call.settle(decide)
+    commit, _ = call.decide_and_commit(decide)
     done = _receipt(call, commit)
     return done._replace(
         assets=tidy(call, call.caller.owner, attached) if attached else 0,

@@ -118,7 +118,7 @@ def settled(call: Call, *, dry_run: bool = False) -> Settled:
         change, answer = _followed(call)
         return None if dry_run else change, answer._replace(dry_run=dry_run)
 
-    commit, answer = call.settle(decide)
+    commit, answer = call.decide_and_commit(decide)
     hint = "Decide about them: engram review." if answer.held and not dry_run else ""
     return answer._replace(event=commit.event.seq if commit else 0, hint=hint)
 

@@ -254,7 +254,7 @@ def _take_back(
         return _reversal(call, events, request, touched), events
 
     try:
-        commit, events = call.settle(decide)
+        commit, events = call.decide_and_commit(decide)
     except Moved:
         raise Conflict(
             "Cannot undo that: another memory has taken its key or its text since.",

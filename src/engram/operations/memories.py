@@ -183,7 +183,7 @@ def _not_replaced_yet(call: Call, admitted: Remembered, replaces: Sequence[str])
 
 
 def _settled(call: Call, prepared: Proposal, decide: Callable[[], tuple[Change | None, Admission]]) -> Remembered:
-    commit, decision = call.settle(decide)
+    commit, decision = call.decide_and_commit(decide)
     if commit is None:  # it says all of it already
         return Remembered(at=call.now, memory=call.memory(decision.memory.id), outcome="unchanged", event=0)
     if commit.replayed:
@@ -464,7 +464,7 @@ def change_each(
         changes = [rule(one, request) for one in as_seen(call, named.items())]
         return changes[0] if len(changes) == 1 else join(changes), None
 
-    commit, _ = call.settle(decide)
+    commit, _ = call.decide_and_commit(decide)
     return Changed(at=call.now, action=action, memories=memories_by_id(call, list(named)), event=commit.event.seq)
 
 
