@@ -12,18 +12,18 @@ from engram.model.refs import is_number
 from engram.model.relation import Relation
 from engram.operations.base import Call, pages
 from engram.operations.bearing import relation_between, rivals_of
-from engram.operations.candidates import MOST, gathering, is_compared, ready, unjudged
 from engram.operations.relations import pair_named, pair_ref
 from engram.operations.revisions import as_seen
 from engram.operations.scopes import in_view
+from engram.operations.suspicions import MOST, gathering, is_compared, ready, unjudged
 from engram.ports import Embedder, Judge
 from engram.recall.meaning import catch_up, require_same
 from engram.recall.rivals import rivals
 from engram.rules import relations
-from engram.rules.candidates import suspicion
 from engram.rules.changes import compose
 from engram.rules.likeness import contradiction
 from engram.rules.relations import Verdict
+from engram.rules.suspicions import suspicion
 
 PAGE = 100
 MOST_SCANNED = 5_000

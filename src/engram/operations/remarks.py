@@ -9,8 +9,8 @@ from engram.model.memory import Memory, standing
 from engram.model.record import NONE
 from engram.model.relation import Relation
 from engram.operations.base import Call
-from engram.rules.candidates import clashing
 from engram.rules.relations import mark, suspected
+from engram.rules.suspicions import clashing
 
 MOST_LOOKED_AT = 200
 MOST_MARKS = 3

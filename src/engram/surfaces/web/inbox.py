@@ -7,7 +7,7 @@ from typing import NamedTuple
 from starlette.responses import HTMLResponse, Response
 
 from engram.errors import Conflict, EngramError, Invalid, NotFound, Unconfirmed
-from engram.model.answers import Candidate, Changed
+from engram.model.answers import Changed, UnderReview
 from engram.model.memory import CURATED, Citation, Memory
 from engram.model.session import Session
 from engram.service import Engram
@@ -35,7 +35,7 @@ class Group(NamedTuple):
     """What came from one session, or from none."""
 
     session: str
-    candidates: list[Candidate]
+    candidates: list[UnderReview]
     known: Session | None = None
 
 
@@ -63,9 +63,9 @@ def show(asked: Asked) -> Response:
     )
 
 
-def grouped(engram: Engram, candidates: Sequence[Candidate]) -> list[Group]:
+def grouped(engram: Engram, candidates: Sequence[UnderReview]) -> list[Group]:
     """Candidates by session, in the order in which a session first appears."""
-    groups: dict[str, list[Candidate]] = {}
+    groups: dict[str, list[UnderReview]] = {}
     for each in candidates:
         groups.setdefault(each.memory.session, []).append(each)
     known = sessions_of(engram, groups)
@@ -87,7 +87,7 @@ def card(asked: Asked) -> Response:
     return _card(asked, _candidate(asked), mode)
 
 
-def _card(asked: Asked, candidate: Candidate, mode: str, error: EngramError | None = None) -> Response:
+def _card(asked: Asked, candidate: UnderReview, mode: str, error: EngramError | None = None) -> Response:
     """A card, alone on a page where there are no scripts, with what went wrong in it."""
     others, into = _others(candidate), asked.said("into").partition("@")[0]
     return asked.show(
@@ -133,7 +133,7 @@ def evidence(asked: Asked) -> Response:
     return asked.show("inbox_evidence.html", candidate=_candidate(asked))
 
 
-def _candidate(asked: Asked) -> Candidate:
+def _candidate(asked: Asked) -> UnderReview:
     """The one the address is about.
 
     Raises:
@@ -145,7 +145,7 @@ def _candidate(asked: Asked) -> Candidate:
     return found[0]
 
 
-def _others(candidate: Candidate) -> list[Memory]:
+def _others(candidate: UnderReview) -> list[Memory]:
     """What a merge is offered with, the likeliest first; what waits itself takes nothing in."""
     told = (candidate.amends, *(one for _, one in stands_beside(candidate)), *candidate.near)
     return [one for one in told if one and one.status == "promoted"]
@@ -261,7 +261,7 @@ def preview(asked: Asked) -> Response:
     )
 
 
-def _fits(candidate: Candidate | None, ref: str) -> bool:
+def _fits(candidate: UnderReview | None, ref: str) -> bool:
     return candidate is not None and f"{candidate.memory.id}@{candidate.memory.revision}" == ref
 
 
