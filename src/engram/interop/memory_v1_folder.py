@@ -227,7 +227,7 @@ def _foreign(block: _Block, folder: str, named: dict[str, str], now: datetime, h
     where = f"{block.file}, line {block.line}"
     try:
         item = read_item(block.text, block.style, now)
-        told = _told(block)
+        told = _typed_keys(block)
         memory = hands.as_told(item.memory, item.status, now)
         reason = _reason(folder, item.handle) if memory.status == "pending" else None
     except EngramError as error:
@@ -252,7 +252,7 @@ def _foreign(block: _Block, folder: str, named: dict[str, str], now: datetime, h
     return Foreign(item.handle or where, kept, tuple(dropped))
 
 
-def _told(block: _Block) -> dict[str, Any]:
+def _typed_keys(block: _Block) -> dict[str, Any]:
     """The keys of an item with the types they have; keys of programs that nobody knows are not among them."""
     said = read_record(block.text, block.style)
     told = {name: value for name, value in said.items() if name in (*TWELVE, *LATER)}

@@ -61,11 +61,11 @@ TRIES = 40
 """How often a decision is made again when others were faster."""
 
 
-def ignore(done: int, total: int, what: str) -> None:
+def no_progress(done: int, total: int, what: str) -> None:
     """The progress of work that nobody watches."""
 
 
-class Memories(NamedTuple):
+class PageOfMemories(NamedTuple):
     """A Page that has memories alone."""
 
     records: tuple[Memory, ...]
@@ -87,7 +87,7 @@ class Call(NamedTuple):
     channel: str  # how this surface's confirmations are recorded
     embedder: Embedder | None = None  # what finds by meaning; None when words alone do
     shelf: Shelf | None = None  # where models are kept
-    progress: Progress = ignore  # who is told how far long work has come
+    progress: Progress = no_progress  # who is told how far long work has come
     context: Context = NOWHERE  # where what is remembered was made
     harvesting: Harvesting = Harvesting()  # what a harvest asks of the world
     vault: Vault | None = None  # what opens copies of stores, and puts them in place
@@ -183,10 +183,12 @@ class Call(NamedTuple):
         """The readable ones of some relations, by their ids."""
         return cast("dict[str, Relation]", self.engine.get("relation", ids, self.access_to("relation")))
 
-    def page(self, where: Filter, *, limit: int, after: str | None = None, oldest: bool = False) -> "Memories":
+    def page(
+        self, where: Filter, *, limit: int, after: str | None = None, oldest: bool = False
+    ) -> "PageOfMemories":
         """A page of the readable memories that match, newest first or oldest first."""
         page = self.engine.scan("memory", where, self.access, after=after, limit=limit, oldest=oldest)
-        return Memories(cast("tuple[Memory, ...]", page.records), page.next)
+        return PageOfMemories(cast("tuple[Memory, ...]", page.records), page.next)
 
     def exactly(self, type: RecordType, ids: Iterable[str]) -> dict[str, Record]:
         """The readable records that have exactly these ids, which come from records or events: nobody typed them.

@@ -28,7 +28,7 @@ from engram.rules.kinds import in_context, own_lists, quiet
 MOST_HITS = 50
 MOST_ASKED = 1024 * 1024
 
-ELSEWHERE = "Something was learned on a branch that is not merged: engram list --standing staged."
+ON_A_BRANCH = "Something was learned on a branch that is not merged: engram list --standing staged."
 """What a question is told to which only another branch has an answer."""
 
 
@@ -79,7 +79,7 @@ def recall(
     noted([hit.memory.id for hit in answer.hits], call.now)
     followed = able(call.engine, Followed)
     alone = _alone(call, followed.degraded()) if followed else ""
-    staged = ELSEWHERE if not answer.hits and answer.held_back.get("staged") else ""
+    staged = ON_A_BRANCH if not answer.hits and answer.held_back.get("staged") else ""
     instead = ""
     if not answer.hits or answer.unsure:
         instead = strange_kinds(call, where) if kinds else _on_demand(call, asked, where, sure=bool(answer.hits))

@@ -295,7 +295,7 @@ class Search(Pane):
     def _ask(self, question: str) -> None:
         """Ask beside the screen: the first question loads the model."""
         try:
-            answer = self.engram.looking().search(question, everywhere=True, limit=20)
+            answer = self.engram.not_counting_use().search(question, everywhere=True, limit=20)
         except EngramError as error:
             self.app.call_from_thread(self.twin.refused, error)
             return

@@ -210,7 +210,7 @@ def _decide(asked: Asked, ask: Callable[[], Changed], word: str) -> Response:
         return _again(asked, "confirm", error)
     except (Conflict, Invalid) as error:
         return _again(asked, asked.said("mode") if asked.said("mode") in MODES else "", error)
-    message = f"{word} {_told(done.memories)}."
+    message = f"{word} {_named(done.memories)}."
     if done.replaced:
         message += f" It replaces {', '.join(one.handle for one in done.replaced)}."
     return asked.done(_gone([asked.path["memory"]]), message, done.event, back="/inbox")
@@ -231,7 +231,7 @@ def _gone(ids: Sequence[str]) -> str:
     return gone(f"m-{each}" for each in ids)
 
 
-def _told(memories: Sequence[Memory]) -> str:
+def _named(memories: Sequence[Memory]) -> str:
     if len(memories) == 1:
         return f"{memories[0].handle}: {cut(memories[0].text, 60)}"
     return count(len(memories), "memory", "memories")
@@ -275,7 +275,7 @@ def bulk(asked: Asked) -> Response:
     word = "Rejected" if asked.said("act") == "reject" else "Approved"
     closing = '<hx-partial hx-target="#preview" hx-swap="innerHTML"></hx-partial>'
     gone = _gone([ref.partition("@")[0] for ref in refs])
-    return asked.done(gone + closing, f"{word} {_told(done.memories)}.", done.event, back="/inbox")
+    return asked.done(gone + closing, f"{word} {_named(done.memories)}.", done.event, back="/inbox")
 
 
 PAGES = (
