@@ -19,6 +19,7 @@ from engram.interop.memory_v1 import KINDS
 from engram.interop.writing import File, Folder, Stock, Tally, Writer
 from engram.model.items import (
     LATER,
+    LOG_TITLE,
     TWELVE,
     Style,
     item_in,
@@ -48,8 +49,6 @@ MOST_LINES = 10_000
 
 JUDGED = ("risk_tier", "dest")
 """Keys that say what its rules made of a record; ours may make something else of it, so they are kept."""
-
-LOG_HEAD = "# Memory log\n\nNewest first. Auto-captured, low-risk facts.\n\n"
 
 LIKE: dict[str, str] = {"rule": "constraint", "config": "infra", "convention": "preference", "fact": "preference"}
 """Kind of ours → one of the ten, where `project` says it less well."""
@@ -317,7 +316,7 @@ def _files(stock: Stock, tally: Tally, folder: Folder) -> Iterator[File]:
         yield File("archive.md", _registry(rows["archive.md"], "# Archive\n", stock.now))
     yield from waiting
     if log:
-        yield File("memory-log.md", [LOG_HEAD, *(f"- {at} · {line}\n" for at, line in sorted(log, reverse=True))])
+        yield File("memory-log.md", [LOG_TITLE, *(f"- {at} · {line}\n" for at, line in sorted(log, reverse=True))])
 
 
 def _handles(stock: Stock) -> dict[str, str]:
