@@ -104,7 +104,8 @@ def save(
         anew = {"text": value, "source": source, "cite": cited or None, "clear": ["valid_until"]}
         return _saved(asks, made.ask("revise", over.id, revision=over.revision, **anew, **said))
     answer = made.ask(
-        *("remember", value),
+        "remember",
+        value,
         session=sessionId,
         cite=cited,
         key=key.strip(),
@@ -180,7 +181,8 @@ def list_memories(
     _check_limit(limit)
     categories = Categories(asks)
     page = kept(
-        *(asks, lambda memory: categories.fits(memory, category)),
+        asks,
+        lambda memory: categories.fits(memory, category),
         limit=min(limit, MOST),
         after=_cursor(cursor),
         tag=list(tags),
@@ -235,7 +237,8 @@ def update(
     emptied = (("summary", summary), ("tag", tags), ("valid_until", expiresAt))
     made = asks.made_in(Context(tool="update", word=categories.word(category)))
     answer = made.ask(
-        *("revise", _readable(asks, id, expired=True).id),
+        "revise",
+        _readable(asks, id, expired=True).id,
         text=value,
         source="manual",
         summary=summary or None,

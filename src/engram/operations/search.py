@@ -107,7 +107,8 @@ def _found(call: Call, asking: Question, *, unused: bool) -> Found:
 
 def _listed(call: Call, where: Filter, limit: int, after: str | None, *, unused: bool) -> Found:
     """Without words: what the filters let through, newest first, page by page."""
-    uses, hits = call.usage.uses(), list[Recollection]()
+    uses = call.usage.uses()
+    hits: list[Recollection] = []
     for _ in range(MOST_PASSED_OVER // limit):
         page = call.page(where, after=after, limit=limit - len(hits))
         after = page.next
