@@ -104,7 +104,7 @@ def test_what_is_recalled_or_put_into_a_context_counts_as_used(memory: Engram):
 def test_looking_around_counts_as_no_use_and_still_tells_the_counts(memory: Engram):
     first = memory.remember("We deploy on Fridays").memory.id
     memory.recall("deploy")
-    looking = memory.looking()
+    looking = memory.not_counting_use()
     looking.recall("deploy")
     looking.context()
     looking.search("deploy")

@@ -327,7 +327,7 @@ class Engram:
         """Let vectors follow what was saved, beside the caller: see `Follower`."""
         self._follower.nudge(access_of(self.caller))
 
-    def stay(self) -> "Engram":
+    def preloading_when_idle(self) -> "Engram":
         """The same memory, which from now on loads the model by itself in a quiet moment: for servers."""
         self._follower.lasts = True
         self.follow()
@@ -343,7 +343,7 @@ class Engram:
         """The same memory, telling somebody how far long work has come."""
         return self._with(progress=progress)
 
-    def looking(self) -> "Engram":
+    def not_counting_use(self) -> "Engram":
         """The same memory for somebody who looks around: what is found then counts as no use of it."""
         return self._with(usage=Unwatched(self._asking.usage))
 
@@ -373,7 +373,7 @@ class Engram:
         other.caller = self.caller._replace(human=True, agent="")
         return other
 
-    def resting_in(
+    def on_engine(
         self, engine: Engine, store: str, folder: str, ledger: Callable[[], Ledger], usage: Usage
     ) -> "Engram":
         """The same settings on another engine, such as that of another org.
@@ -398,7 +398,7 @@ class Engram:
         other.caller = caller
         return other
 
-    def looking_from(self, evidence: Callable[[], Evidence], view: Callable[[], str]) -> "Engram":
+    def in_working_tree(self, evidence: Callable[[], Evidence], view: Callable[[], str]) -> "Engram":
         """The same memory for somebody who sits in a working tree: what is cited there, and the branch it is on."""
         other = self._with(at_desk=cache(evidence))
         other._view = view

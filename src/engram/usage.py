@@ -28,7 +28,7 @@ class UsageFile:
     def __init__(self, path: str = "") -> None:
         self._path = path
         self._lines: list[str] = []
-        self._known: tuple[tuple[int, int], _Told] | None = None
+        self._known: tuple[tuple[int, int], _Facts] | None = None
 
     def begin(self) -> Callable[[Sequence[str], datetime], None]:
         """Start the clock; what comes back stops it, and takes down what was recalled."""
@@ -50,19 +50,19 @@ class UsageFile:
 
     def uses(self) -> Mapping[str, int]:
         """How often each memory was recalled, by id; what never was is absent."""
-        return self._told().uses
+        return self._facts().uses
 
     def since(self) -> datetime | None:
         """Since when recalls are counted; None where none was."""
-        return self._told().since
+        return self._facts().since
 
     def took(self) -> Sequence[float]:
         """How many milliseconds the last recalls took, the oldest first."""
-        return self._told().took
+        return self._facts().took
 
     def marks(self) -> Mapping[str, datetime]:
         """When what was marked was last done."""
-        return self._told().marks
+        return self._facts().marks
 
     def _put(self, line: str) -> None:
         if not self._path:
@@ -86,16 +86,16 @@ class UsageFile:
             private_folder(os.path.dirname(self._path))
             return os.open(self._path, flags, 0o600)
 
-    def _told(self) -> "_Told":
+    def _facts(self) -> "_Facts":
         if not self._path:
-            return _Told(self._lines)
+            return _Facts(self._lines)
         try:
             facts = os.stat(self._path)
             stamp = (facts.st_mtime_ns, facts.st_size)
             if self._known is None or self._known[0] != stamp:
-                self._known = (stamp, _Told(self._read()))
+                self._known = (stamp, _Facts(self._read()))
         except OSError:
-            return _Told([])
+            return _Facts([])
         return self._known[1]
 
     def _read(self) -> list[str]:
@@ -108,7 +108,7 @@ class UsageFile:
         """Write counts in the place of all but the last recalls; one that is noted meanwhile may be lost."""
         lines = self._read()
         recalls = [line for line in lines if line.startswith("r ")]
-        early = _Told([line for line in lines if not line.startswith("r ")] + recalls[:-KEPT])
+        early = _Facts([line for line in lines if not line.startswith("r ")] + recalls[:-KEPT])
         kept = [f"c {id} {count}" for id, count in early.uses.items()]
         kept += [f"s {int(early.since.timestamp())}"] if early.since else []
         kept += [f"m {name} {int(at.timestamp())}" for name, at in early.marks.items()]
@@ -116,7 +116,7 @@ class UsageFile:
             file.write("\n".join([*kept, *recalls[-KEPT:], ""]).encode())
 
 
-class _Told:
+class _Facts:
     """What the lines say; one that a crash tore off is passed over."""
 
     def __init__(self, lines: Sequence[str]) -> None:

@@ -307,7 +307,7 @@ def test_what_lies_in_no_workspace_is_not_read_as_if_it_did():
 
 def test_what_a_summary_may_stand_for_is_decided_in_one_place():
     own_form = ("interop/records_rows.py", "interop/obsidian_folder.py")  # a foreign row, the name of a file
-    not_shown = ("rules/candidates.py", "operations/relations.py")  # what to compare and to search by
+    not_shown = ("rules/suspicions.py", "operations/relations.py")  # what to compare and to search by
     pattern = re.compile(r"(\w+)\.summary or \1\.text")
 
     deciding = [

@@ -869,8 +869,11 @@ def test_a_commit_to_a_store_that_was_deleted_is_refused_and_leaves_the_connecti
     away = store.with_name("away.db")
     rename_store(store, away)
 
-    with pytest.raises(Unavailable, match="is not there any more"):
+    with pytest.raises(Unavailable, match="is not there any more") as refused:
         engine.commit(change(memory("id-9"), batch="b9", at=later(99)))
+    assert refused.value.hint == (
+        "Move it back, or restore a backup. A process started now would begin with an empty store."
+    )
 
     rename_store(away, store)
     with closing(apsw.Connection(str(store))) as other:

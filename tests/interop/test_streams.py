@@ -67,9 +67,13 @@ def test_a_text_that_is_cut_off_says_so_and_never_hangs(values, data):
     assert whole == [{"v": value} for value in values][: len(whole)]
 
 
-@given(st.text())
-def test_any_text_at_all_ends(text):
-    listed(text)
+@given(st.text() | st.text('[]{}",:\\ 1e-'))
+def test_any_text_at_all_ends_in_values_and_in_words_about_what_is_none(text):
+    found = listed(text)
+    assert all(isinstance(name, str) for name, _ in found)
+    assert all(isinstance(value, Broken | dict | list | str | int | float | None) for _, value in found)
+    if text.lstrip(" \t\r\n\ufeff\x1e")[:1] not in ("[", "{"):
+        assert [type(value) for _, value in found] == [Broken]
 
 
 def test_what_is_nested_too_deeply_is_passed_over():

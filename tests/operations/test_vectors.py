@@ -172,7 +172,7 @@ def test_the_rest_of_a_backlog_follows_beside_the_caller(world: World):
 
 def test_who_stays_makes_vectors_in_a_quiet_moment(world: World, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(follower, "QUIET", 0.05)
-    world.person.stay()
+    world.person.preloading_when_idle()
     world.person.remember("A first harbour")
     world.other.remember("A second harbour")
     world.settle()
@@ -182,7 +182,7 @@ def test_who_stays_makes_vectors_in_a_quiet_moment(world: World, monkeypatch: py
 
 def test_a_quiet_moment_serves_everybody_who_asked_before(world: World, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(follower, "QUIET", 0.2)
-    staying = world.person.stay()
+    staying = world.person.preloading_when_idle()
     staying.remember("A first harbour")
     staying.speaking_for(world.other.caller, "http").remember("A second harbour")
     world.settle()
@@ -192,7 +192,7 @@ def test_a_quiet_moment_serves_everybody_who_asked_before(world: World, monkeypa
 
 def test_who_closes_does_not_wait_for_a_quiet_moment(world: World, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(follower, "QUIET", 600.0)
-    world.person.stay().remember("A first harbour")
+    world.person.preloading_when_idle().remember("A first harbour")
     closing = threading.Thread(target=world.person.close)
     closing.start()
     closing.join(PATIENCE)
@@ -203,7 +203,7 @@ def test_who_closes_does_not_wait_for_a_quiet_moment(world: World, monkeypatch: 
 
 def test_in_a_quiet_moment_where_nothing_lacks_no_model_is_loaded(world: World, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(follower, "QUIET", 0.05)
-    world.person.stay().list()
+    world.person.preloading_when_idle().list()
     world.settle()
 
     assert not world.embedder.ready

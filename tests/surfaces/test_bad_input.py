@@ -155,11 +155,18 @@ def test_an_error_names_the_next_step(used: Driver, fault: Fault):
 
 def test_an_agent_may_not_do_what_is_a_persons_alone(used: Driver):
     used.set(ENGRAM_AGENT="bot")
-    for words in (("purge", "mem-0001", "--confirm"), ("reject", "mem-0002"), ("promote", "mem-0002", "--confirm")):
-        done = used(*words)
+    for command, *words in (
+        ("purge", "mem-0001", "--confirm"),
+        ("reject", "mem-0002"),
+        ("promote", "mem-0002", "--confirm"),
+        ("models",),
+        ("remote add", "team", "https://memory.example.org"),
+        ("sync --git",),
+    ):
+        done = used(*command.split(), *words)
 
         assert done.code == CODES["forbidden"]
-        assert "Only a person may" in done.err
+        assert f"Only a person may run {command}.\n" in done.err
         assert "Ask the person" in done.err
 
 

@@ -47,7 +47,7 @@ def check_records(
     a document that cannot be read `check_row` tells.
     """
     try:
-        told, unknown, elsewhere = _told(map(event_of, rows), mine)
+        told, unknown, elsewhere = _documents_from_history(map(event_of, rows), mine)
     except Corrupt:
         return
     missing = {id for id, said in told.items() if said.get("id") and "text" in said} - unknown
@@ -108,7 +108,9 @@ def is_mendable(derived: Sequence[Finding]) -> bool:
     return bool(derived) and all(finding.fixable for finding in derived)
 
 
-def _told(events: Iterable[Event], mine: Collection[str]) -> tuple[dict[str, Document], set[str], set[str]]:
+def _documents_from_history(
+    events: Iterable[Event], mine: Collection[str]
+) -> tuple[dict[str, Document], set[str], set[str]]:
     """What history says each record became, which it is silent about by now, and which were seen elsewhere too."""
     told: dict[str, Document] = {}
     unknown: set[str] = set()

@@ -22,7 +22,7 @@ LEAST_ROOM = 64 * 1024
 AGAIN = "Try again; nothing was written."
 
 
-class _Told(NamedTuple):
+class _Mapping(NamedTuple):
     """Some errors, which one of ours they are, and what is said of them, with `{path}` and `{error}` filled in."""
 
     errors: tuple[type[BaseException], ...]
@@ -31,46 +31,48 @@ class _Told(NamedTuple):
     hint: str
 
 
-_TOLD = (
-    _Told((UnicodeEncodeError,), Invalid, "That is not Unicode text.", "Give it in UTF-8."),
-    _Told(
+_MAPPINGS = (
+    _Mapping((UnicodeEncodeError,), Invalid, "That is not Unicode text.", "Give it in UTF-8."),
+    _Mapping(
         (apsw.SQLError,),
         Corrupt,
         "The store {path} lacks a part it should have: {error}.",
         "Run `engram doctor --fix`; restore a backup or an export if that does not help.",
     ),
-    _Told(
+    _Mapping(
         (apsw.CorruptError, apsw.NotADBError, UnicodeDecodeError, JSONDecodeError),
         Corrupt,
         "The store {path} is damaged: {error}. It was left untouched.",
         f"Copy it away. {LEFT}",
     ),
-    _Told((apsw.BusyError, apsw.LockedError), Unavailable, "The store {path} is locked by another process.", AGAIN),
-    _Told(
+    _Mapping(
+        (apsw.BusyError, apsw.LockedError), Unavailable, "The store {path} is locked by another process.", AGAIN
+    ),
+    _Mapping(
         (apsw.ConnectionClosedError, apsw.ThreadingViolationError),
         Unavailable,
         "The store {path} was closed while it was used.",
         AGAIN,
     ),
-    _Told(
+    _Mapping(
         (apsw.FullError,),
         Unavailable,
         "The disk of {path} is full. Nothing was written.",
         "Free some space and try again.",
     ),
-    _Told(
+    _Mapping(
         (apsw.ReadOnlyError,),
         Unavailable,
         "The store {path} can only be read here. Nothing was written.",
         "Reading goes on. To write, check the permissions of the file and its folder.",
     ),
-    _Told(
+    _Mapping(
         (apsw.PermissionsError, apsw.CantOpenError, apsw.AuthError),
         Unavailable,
         "The store {path} cannot be written: {error}.",
         "Check the permissions of the file and its folder.",
     ),
-    _Told(
+    _Mapping(
         (apsw.IOError,),
         Unavailable,
         "The disk failed while using {path}: {error}. Nothing was written.",
@@ -104,7 +106,7 @@ class mapped:  # noqa: N801 - used like a function; a class because it is on the
 
 def _named(error: BaseException, path: StrPath) -> EngramError | None:
     """One of our errors for one of SQLite's; None for whatever is no concern of the store."""
-    told = next((each for each in _TOLD if isinstance(error, each.errors)), None)
+    told = next((each for each in _MAPPINGS if isinstance(error, each.errors)), None)
     if told is None or (isinstance(error, apsw.SQLError) and not any(word in str(error) for word in _OF_DAMAGE)):
         return None  # a bug of ours, not damage
     message, hint = told.message.format(path=path, error=error), told.hint

@@ -17,6 +17,7 @@ import apsw
 from engram.engines.holders import held_by
 from engram.engines.sqlite_errors import AGAIN, StrPath
 from engram.errors import Unavailable
+from engram.model.change import MOVED_AWAY
 
 PATIENCE = 2.0
 """Seconds in which others have begun or ended to use a file, and the names beside it are as they should be."""
@@ -44,7 +45,7 @@ def mark(path: StrPath, log: str) -> Mark:
     except OSError as error:
         raise Unavailable(
             f"The store {path} is not there any more: {error.strerror}. Nothing was written.",
-            "Put it back in its place, or restore a backup. Whoever starts anew begins with an empty one.",
+            MOVED_AWAY,
         ) from None
     return Mark((found.st_dev, found.st_ino), link, _number(log), _number(index_of(log)))
 

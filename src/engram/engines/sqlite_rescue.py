@@ -43,7 +43,7 @@ def salvage(path: str) -> Iterator[tuple[RecordType, Document]]:
             with suppress(FileNotFoundError):
                 shutil.copyfile(f"{path}{suffix}", f"{copy}{suffix}")
         _measured(copy)
-        for type, document in _told(copy):
+        for type, document in _readable(copy):
             if type is None:
                 gone |= purged([document])
             elif isinstance(document.get("id"), str):
@@ -69,7 +69,7 @@ def _measured(copy: str) -> None:
         file.write(other)
 
 
-def _told(copy: str) -> Iterator[tuple[RecordType | None, Document]]:
+def _readable(copy: str) -> Iterator[tuple[RecordType | None, Document]]:
     """What SQLite itself can still read: the records by their type, and the envelopes of history by none."""
     with suppress(apsw.Error):
         db = apsw.Connection(copy)

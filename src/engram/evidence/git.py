@@ -49,7 +49,7 @@ class Git:
                 late = Timer(PATIENCE, git.kill)
                 late.start()
                 try:
-                    found.update(_told(wanted, git.stdin, git.stdout))
+                    found.update(_objects(wanted, git.stdin, git.stdout))
                     git.stdin.close()
                 finally:
                     late.cancel()
@@ -152,7 +152,7 @@ def _split(rows: bytes) -> list[str]:
     return [row.decode("utf-8", "surrogateescape") for row in rows.split(b"\0") if row]
 
 
-def _told(names: Iterable[str], asked: IO[bytes], answers: IO[bytes]) -> Iterator[tuple[str, Object]]:
+def _objects(names: Iterable[str], asked: IO[bytes], answers: IO[bytes]) -> Iterator[tuple[str, Object]]:
     """What `git cat-file --batch` answers, a name at a time; it ends where git does."""
     for name in names:
         asked.write(name.encode("utf-8", "surrogateescape") + b"\n")

@@ -22,16 +22,13 @@ from engram.interop.values import EVERYTHING, as_json, kept, loud
 from engram.model.answers import Remembered
 from engram.model.caller import UNNAMED
 from engram.model.limits import LIMITS, check_text, parse_time
-from engram.model.memory import Citation, Context, Memory, clean_tags, standing
+from engram.model.memory import TALKS, Citation, Context, Memory, clean_tags, standing
 from engram.model.record import replace
 from engram.model.refs import read_cursor
 from engram.model.scope import GLOBAL, Scope
 
 FEW, MOST = 5, 50
 """How many a recall answers with unless asked otherwise, and at most."""
-
-LINKED = ("message", "session")
-"""What a source of a memory may be."""
 
 INSIGHTS = (
     *("role", "preferences", "workflow", "tools", "goals", "communication style", "domain knowledge"),
@@ -107,7 +104,8 @@ def save(
         anew = {"text": value, "source": source, "cite": cited or None, "clear": ["valid_until"]}
         return _saved(asks, made.ask("revise", over.id, revision=over.revision, **anew, **said))
     answer = made.ask(
-        *("remember", value),
+        "remember",
+        value,
         session=sessionId,
         cite=cited,
         key=key.strip(),
@@ -183,7 +181,8 @@ def list_memories(
     _check_limit(limit)
     categories = Categories(asks)
     page = kept(
-        *(asks, lambda memory: categories.fits(memory, category)),
+        asks,
+        lambda memory: categories.fits(memory, category),
         limit=min(limit, MOST),
         after=_cursor(cursor),
         tag=list(tags),
@@ -238,7 +237,8 @@ def update(
     emptied = (("summary", summary), ("tag", tags), ("valid_until", expiresAt))
     made = asks.made_in(Context(tool="update", word=categories.word(category)))
     answer = made.ask(
-        *("revise", _readable(asks, id, expired=True).id),
+        "revise",
+        _readable(asks, id, expired=True).id,
         text=value,
         source="manual",
         summary=summary or None,
@@ -334,7 +334,7 @@ def _cited(sources: Sequence[Mapping[str, Any]]) -> list[Citation]:
     cited = []
     for one in sources:
         kind, ref = one.get("type"), one.get("id")
-        if kind not in LINKED or not isinstance(ref, str) or not ref.strip() or len(one) > len(("type", "id")):
+        if kind not in TALKS or not isinstance(ref, str) or not ref.strip() or len(one) > len(("type", "id")):
             raise Refused(
                 "A source is a message or a session.", 'Give {"type": "message", "id": "…"}, or a session.'
             )

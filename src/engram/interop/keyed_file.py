@@ -19,7 +19,7 @@ from engram.interop.forms import Foreign, Form, Problem, Source, foreign_id
 from engram.interop.keyed_rows import kind_of_category
 from engram.interop.streams import print_list, rows
 from engram.interop.writing import Stock, Tally, Writer
-from engram.model.memory import Citation, Context, Memory, Visibility, standing
+from engram.model.memory import TALKS, Citation, Context, Memory, Visibility, standing
 from engram.model.scope import Scope
 
 NAME = "keyed"
@@ -39,9 +39,6 @@ SPELT = {
     re.sub("[A-Z]", lambda found: f"_{found[0].lower()}", name): name for name in (*COLUMNS, "orgId", "userId")
 }
 """Names of columns as databases write them → as they are known."""
-
-LINKED = ("message", "session")
-"""What a source of a row may be."""
 
 LISTS = ("memories", "data", "rows", "items")
 LARGEST_CELL = 1024 * 1024
@@ -126,7 +123,7 @@ def _scope(row: Mapping[str, Any]) -> Scope:
 def _sources(said: Any) -> Iterator[Citation]:  # noqa: ANN401 - as it stands there
     for one in said if isinstance(said, list) else ():
         kind, ref = (one.get("type"), one.get("id")) if isinstance(one, dict) else ("message", one)
-        if kind in LINKED and ref:
+        if kind in TALKS and ref:
             yield Citation("session" if kind == "session" else "message", text_of(ref))
 
 
@@ -208,7 +205,7 @@ def _cut(memory: Memory) -> Iterator[str]:
         yield "scope"
     if memory.visibility != _seen(memory.scope):
         yield "visibility"
-    if any(one != Citation(one.kind, one.ref) or one.kind not in LINKED for one in memory.citations):
+    if any(one != Citation(one.kind, one.ref) or one.kind not in TALKS for one in memory.citations):
         yield "citations"
 
 

@@ -56,7 +56,7 @@ EMPTY = frozenset(
     {"none", "n/a", "na", "tbd", "todo", "nothing yet", "no memories yet", "no promoted memories yet"}
 )
 
-_FENCE_OF_FRONT = re.compile(r"---[ \t]*\n(.*?)^---[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE)
+FRONT_MATTER = re.compile(r"---[ \t]*\n(.*?)^---[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE)
 _FRONT_ROW = re.compile(r"\s*([\w-]+):(?:\s+(.*)|\s*)")
 _FRONT_ITEM = re.compile(r"\s*-\s+(.+)")
 _HEADING = re.compile(r"^ {0,3}(#{1,6})[ \t]+(.+)", re.MULTILINE)
@@ -119,7 +119,7 @@ def read(text: str) -> list[Note]:
 
 def _front_matter(text: str) -> tuple[dict[str, str], str, int]:
     """The plain `key: value` lines before the text, the text itself, and the number of its first line."""
-    found = _FENCE_OF_FRONT.match(text)
+    found = FRONT_MATTER.match(text)
     if found is None:
         return {}, text, 1
     rows: dict[str, str] = {}

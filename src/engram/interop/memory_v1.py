@@ -45,7 +45,8 @@ def remember(
     if not fact.strip():
         raise Refused("The fact is empty.", "Say what to remember, as a short statement about the user.")
     answer = asks.ask(
-        *("remember", " ".join(fact.split())),
+        "remember",
+        " ".join(fact.split()),
         kind=name,
         confidence=confidence,
         scope="global",

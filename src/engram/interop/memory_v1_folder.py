@@ -19,6 +19,7 @@ from engram.interop.memory_v1 import KINDS
 from engram.interop.writing import File, Folder, Stock, Tally, Writer
 from engram.model.items import (
     LATER,
+    LOG_TITLE,
     TWELVE,
     Style,
     item_in,
@@ -48,8 +49,6 @@ MOST_LINES = 10_000
 
 JUDGED = ("risk_tier", "dest")
 """Keys that say what its rules made of a record; ours may make something else of it, so they are kept."""
-
-LOG_HEAD = "# Memory log\n\nNewest first. Auto-captured, low-risk facts.\n\n"
 
 LIKE: dict[str, str] = {"rule": "constraint", "config": "infra", "convention": "preference", "fact": "preference"}
 """Kind of ours → one of the ten, where `project` says it less well."""
@@ -227,7 +226,7 @@ def _foreign(block: _Block, folder: str, named: dict[str, str], now: datetime, h
     where = f"{block.file}, line {block.line}"
     try:
         item = read_item(block.text, block.style, now)
-        told = _told(block)
+        told = _typed_keys(block)
         memory = hands.as_told(item.memory, item.status, now)
         reason = _reason(folder, item.handle) if memory.status == "pending" else None
     except EngramError as error:
@@ -252,7 +251,7 @@ def _foreign(block: _Block, folder: str, named: dict[str, str], now: datetime, h
     return Foreign(item.handle or where, kept, tuple(dropped))
 
 
-def _told(block: _Block) -> dict[str, Any]:
+def _typed_keys(block: _Block) -> dict[str, Any]:
     """The keys of an item with the types they have; keys of programs that nobody knows are not among them."""
     said = read_record(block.text, block.style)
     told = {name: value for name, value in said.items() if name in (*TWELVE, *LATER)}
@@ -317,7 +316,7 @@ def _files(stock: Stock, tally: Tally, folder: Folder) -> Iterator[File]:
         yield File("archive.md", _registry(rows["archive.md"], "# Archive\n", stock.now))
     yield from waiting
     if log:
-        yield File("memory-log.md", [LOG_HEAD, *(f"- {at} · {line}\n" for at, line in sorted(log, reverse=True))])
+        yield File("memory-log.md", [LOG_TITLE, *(f"- {at} · {line}\n" for at, line in sorted(log, reverse=True))])
 
 
 def _handles(stock: Stock) -> dict[str, str]:

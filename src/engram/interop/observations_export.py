@@ -89,7 +89,7 @@ def sessions(stock: Stock, tally: Tally) -> Iterator[Row]:
         yield row
     for memory in stock.memories():
         row = rows.observation_row(memory)
-        if _told(memory) and not _closes(memory) and row["session_id"] not in known:
+        if _can_be_told(memory) and not _closes(memory) and row["session_id"] not in known:
             known.add(row["session_id"])
             began = row["created_at"]
             yield {"id": row["session_id"], "project": row.get("project", ""), "directory": "", "started_at": began}
@@ -98,7 +98,7 @@ def sessions(stock: Stock, tally: Tally) -> Iterator[Row]:
 def observations(stock: Stock, tally: Tally) -> Iterator[Row]:
     """Everything that counts, or did until it was forgotten."""
     for memory in stock.memories():
-        if not _told(memory):
+        if not _can_be_told(memory):
             tally.lost(f"{memory.status} memories")
         elif _closes(memory):
             tally.took(memory, CARRIED, NAME)
@@ -110,7 +110,7 @@ def observations(stock: Stock, tally: Tally) -> Iterator[Row]:
 def prompts(stock: Stock, tally: Tally) -> Iterator[Row]:
     """What people asked for."""
     for memory in stock.memories():
-        if _told(memory) and memory.kind == "prompt" and memory.forgotten_at is None:
+        if _can_be_told(memory) and memory.kind == "prompt" and memory.forgotten_at is None:
             tally.took(memory, CARRIED, NAME)
             yield _numbered(memory, rows.prompt_row(memory))
 
@@ -122,15 +122,15 @@ def relations(stock: Stock, tally: Tally) -> Iterator[Row]:
         if relation.kind == "supersedes":
             said.add(relation.to_id)
         ends = stock.find([relation.from_id, relation.to_id])
-        if any(not _told(one) for one in ends.values()):
+        if any(not _can_be_told(one) for one in ends.values()):
             tally.lost("relations")
             continue
         tally.relations += 1
         names = {id: rows.observation_row(one)["sync_id"] for id, one in ends.items()}
         yield _plain(theirs.restore(NAME, relation, rows.relation_row(relation, names)))
     for memory in stock.memories():
-        if _told(memory) and memory.replaced_by and memory.id not in said:
-            for new in filter(_told, stock.find([memory.replaced_by]).values()):
+        if _can_be_told(memory) and memory.replaced_by and memory.id not in said:
+            for new in filter(_can_be_told, stock.find([memory.replaced_by]).values()):
                 tally.relations += 1
                 yield _superseding(new, memory)
 
@@ -150,7 +150,7 @@ def _superseding(new: Memory, old: Memory) -> Row:
     return rows.relation_row(verdict, names)
 
 
-def _told(memory: Memory) -> bool:
+def _can_be_told(memory: Memory) -> bool:
     """Whether it can be told: that something waits, or was rejected, has no word there."""
     return memory.status == "promoted"
 

@@ -65,7 +65,9 @@ def search_memory(
     check_count("k", k)
     kinds = _kinds(categories, place)
     answer = _recalled(
-        *(asks, query, place),
+        asks,
+        query,
+        place,
         kind=kinds,
         tag=[tag for tag in tags if tag],
         since=time_of("created_after", created_after),
@@ -94,7 +96,9 @@ def list_memory(
     check_count("limit", limit)
     kinds = _kinds(categories, place)
     page = listed(
-        *(asks, place, _in(asks, place, kinds)),
+        asks,
+        place,
+        _in(asks, place, kinds),
         limit=limit,
         after=check_cursor(cursor),
         kind=kinds,
@@ -159,7 +163,9 @@ def list_scheduled(
     check_count("limit", limit)
     is_mine = mine(asks, place)
     page = listed(
-        *(asks, place, lambda memory: is_mine(memory) and bool(memory.valid_from or memory.valid_until)),
+        asks,
+        place,
+        lambda memory: is_mine(memory) and bool(memory.valid_from or memory.valid_until),
         limit=limit,
         after=check_cursor(cursor),
         standing=standings[state],

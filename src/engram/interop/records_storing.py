@@ -108,7 +108,8 @@ def update_memory(
     # Where a record belongs is its client's word, not that of whoever changes its content.
     made = asks.made_in(Context(tool="update_memory", **{name: getattr(memory.context, name) for name in MADE}))
     answer = made.ask(
-        *("revise", memory.id),
+        "revise",
+        memory.id,
         text=content if said else None,
         source="tool:update_memory",
         summary=summary or None,
@@ -185,7 +186,8 @@ def store_rule(
         _check_stays(asks, known, place)
         cleared = [] if tags else ["tag"]
         answer = asks.ask(
-            *("revise", known.id),
+            "revise",
+            known.id,
             text=content,
             source="tool:store_rule",
             summary=summary,
@@ -195,7 +197,8 @@ def store_rule(
         return _stored(asks, answer, "Replaced")
     made = asks.made_in(Context(tool="store_rule"))
     answer = made.ask(
-        *("remember", content),
+        "remember",
+        content,
         kind="rule",
         scope=place.scope,
         key=id.lower(),

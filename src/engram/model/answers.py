@@ -147,7 +147,7 @@ class Changed(Answer):
         return 6 if self.evidence and not self.event and not self.replayed else 0
 
 
-class Candidate(Answer):
+class UnderReview(Answer):
     """One memory that waits, beside what a reviewer compares it with.
 
     Its approval puts out of use what it `replaces`: what it contradicts, and what a verdict says it supersedes.
@@ -168,7 +168,7 @@ class Waiting(Answer):
     """What waits for review, oldest first."""
 
     at: datetime
-    candidates: tuple[Candidate, ...]
+    candidates: tuple[UnderReview, ...]
     next: str | None = None
 
 

@@ -97,6 +97,9 @@ class Drifted(NamedTuple):
 LEFT = "Restore a backup, or take out what is left: engram rescue FILE."
 """What to do about a store that nothing mends."""
 
+MOVED_AWAY = "Move it back, or restore a backup. A process started now would begin with an empty store."
+"""What to do about a store that is no longer in its place."""
+
 UPGRADE = "Upgrade Engram here; or take over what the newer one writes: engram export FILE."
 """What to do about a store of a newer schema."""
 

@@ -56,6 +56,9 @@ LONGEST_DECAY = "200y"
 LATER = ("project", "superseded_by", "superseded_at", "superseded_reason")
 """Keys of a later release of another program: understood where we can, and kept as they are."""
 
+LOG_TITLE = "# Memory log\n\nNewest first. Auto-captured, low-risk facts.\n\n"
+"""How memory-log.md begins, below its front matter."""
+
 STATUS: Mapping[Standing, str] = {
     "live": "promoted",
     "pending": "pending",

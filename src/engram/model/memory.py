@@ -47,6 +47,12 @@ Standing = Literal[
 ]
 
 STANDINGS: tuple[Standing, ...] = get_args(Standing)
+TALKS: tuple[CitationKind, ...] = ("session", "message")
+"""Kinds of citation that say where a memory comes from; programs give them names, at random."""
+
+POINTERS = frozenset({"replaced_by", "amends"})
+"""Fields that name another memory."""
+
 CURATED = 3
 """The tier of what becomes live by a person's confirmed word only."""
 

@@ -105,7 +105,11 @@ class Record:
         raise TypeError(f"{type(self).__name__} misses {missing} and does not know {unknown}.")
 
     def known_as(self, handle: str) -> Self:
-        """The same record, told by which handle this store knows it; for whoever has just made or read it."""
+        """Set the store-local handle in place, and return the record itself.
+
+        Nothing else changes a record once it is made, and the handle is part of no equality. Call it only on a
+        record you have just made or read: whoever else holds it would see the handle change.
+        """
         self.__dict__["handle"] = handle
         return self
 

@@ -145,11 +145,11 @@ def _attached(call: Call, one: Memory, incoming: Incoming, asset: Asset, asked: 
 def _commit(
     call: Call, one: Memory, asset: Asset, change: Callable[[Memory], tuple[Asset, ...]], asked: _Asked
 ) -> Attached:
-    commit, decision = call.settle(_deciding(call, one, change, asked))
+    commit, decision = call.decide_and_commit(_deciding(call, one, change, asked))
     if commit.replayed:
         return _attached_before(call, commit.event, asset)
     memory = decision.memory.known_as(commit.handles.get(decision.memory.id, ""))
-    return _told(call, memory, asset, decision.outcome, commit.event.seq)
+    return _answer(call, memory, asset, decision.outcome, commit.event.seq)
 
 
 def _deciding(
@@ -177,7 +177,7 @@ def _deciding(
     return decide
 
 
-def _told(call: Call, memory: Memory, asset: Asset, outcome: str, event: int) -> Attached:
+def _answer(call: Call, memory: Memory, asset: Asset, outcome: str, event: int) -> Attached:
     if outcome == "revised":
         what = "attached" if rules.known(memory, asset) else "detached"
         return Attached(at=call.now, memory=memory, asset=asset, outcome=what, event=event)
@@ -193,7 +193,7 @@ def _attached_before(call: Call, event: Event, still: Asset | None = None) -> At
     outcome = str(note.get("outcome", "revised"))
     for memory in call.memories(event.subjects[:1]).values():
         if asset := still or _moved(event):
-            return _told(call, memory, asset, outcome, event.seq)._replace(replayed=True)
+            return _answer(call, memory, asset, outcome, event.seq)._replace(replayed=True)
     raise no_longer_there()
 
 

@@ -61,11 +61,11 @@ TRIES = 40
 """How often a decision is made again when others were faster."""
 
 
-def ignore(done: int, total: int, what: str) -> None:
+def no_progress(done: int, total: int, what: str) -> None:
     """The progress of work that nobody watches."""
 
 
-class Memories(NamedTuple):
+class PageOfMemories(NamedTuple):
     """A Page that has memories alone."""
 
     records: tuple[Memory, ...]
@@ -87,7 +87,7 @@ class Call(NamedTuple):
     channel: str  # how this surface's confirmations are recorded
     embedder: Embedder | None = None  # what finds by meaning; None when words alone do
     shelf: Shelf | None = None  # where models are kept
-    progress: Progress = ignore  # who is told how far long work has come
+    progress: Progress = no_progress  # who is told how far long work has come
     context: Context = NOWHERE  # where what is remembered was made
     harvesting: Harvesting = Harvesting()  # what a harvest asks of the world
     vault: Vault | None = None  # what opens copies of stores, and puts them in place
@@ -183,10 +183,12 @@ class Call(NamedTuple):
         """The readable ones of some relations, by their ids."""
         return cast("dict[str, Relation]", self.engine.get("relation", ids, self.access_to("relation")))
 
-    def page(self, where: Filter, *, limit: int, after: str | None = None, oldest: bool = False) -> "Memories":
+    def page(
+        self, where: Filter, *, limit: int, after: str | None = None, oldest: bool = False
+    ) -> "PageOfMemories":
         """A page of the readable memories that match, newest first or oldest first."""
         page = self.engine.scan("memory", where, self.access, after=after, limit=limit, oldest=oldest)
-        return Memories(cast("tuple[Memory, ...]", page.records), page.next)
+        return PageOfMemories(cast("tuple[Memory, ...]", page.records), page.next)
 
     def exactly(self, type: RecordType, ids: Iterable[str]) -> dict[str, Record]:
         """The readable records that have exactly these ids, which come from records or events: nobody typed them.
@@ -199,14 +201,16 @@ class Call(NamedTuple):
         return {one.id: one for page in pages(self, type, where) for one in page} if where.ids else {}
 
     @overload
-    def settle(self, decide: Callable[[], tuple[Change, T]], tries: int = TRIES) -> tuple[Commit, T]: ...
+    def decide_and_commit(self, decide: Callable[[], tuple[Change, T]], tries: int = TRIES) -> tuple[Commit, T]: ...
 
     @overload
-    def settle(
+    def decide_and_commit(
         self, decide: Callable[[], tuple[Change | None, T]], tries: int = TRIES
     ) -> tuple[Commit | None, T]: ...
 
-    def settle(self, decide: Callable[[], tuple[Change | None, T]], tries: int = TRIES) -> tuple[Commit | None, T]:
+    def decide_and_commit(
+        self, decide: Callable[[], tuple[Change | None, T]], tries: int = TRIES
+    ) -> tuple[Commit | None, T]:
         """Decide and commit; where somebody else was faster, look again and decide again.
 
         Where nothing is to change, nothing is committed.
@@ -214,15 +218,16 @@ class Call(NamedTuple):
         Raises:
             Conflict: what the rule says, or when others were faster every time.
         """
-        change, decision = decide()
-        if change is None:
-            return None, decision
-        try:
-            return self.engine.commit(change._replace(token=self.token) if self.token else change), decision
-        except Moved:
-            if tries == 1:
-                raise
-        return self.settle(decide, tries - 1)
+        while True:
+            change, decision = decide()
+            if change is None:
+                return None, decision
+            try:
+                return self.engine.commit(change._replace(token=self.token) if self.token else change), decision
+            except Moved:
+                tries -= 1
+                if not tries:
+                    raise
 
     def part(self, number: int) -> "Call":
         """The same call for one of several commits: each has a token of its own, and is made once."""
@@ -391,8 +396,7 @@ def operation(
         @functools.wraps(function)
         def run(call: Call, /, *args: P.args, **kwargs: P.kwargs) -> R:
             if human and not call.caller.human:
-                act = " ".join(reversed(called.split("_")))  # keys_create: to create keys
-                raise Forbidden(f"Only a person may {act}.", "Ask the person to do it.")
+                raise Forbidden(f"Only a person may run {OPERATIONS[called].command}.", "Ask the person to do it.")
             if writes is True or (writes and any(kwargs.get(one) for one in writes)):
                 require_writing(call.caller)
             token = kwargs.get("token")

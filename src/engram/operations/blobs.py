@@ -21,7 +21,7 @@ ABANDONED = timedelta(days=1)
 """After so long nobody is still sending."""
 
 DAMAGED = "is damaged: its bytes are not what was attached"
-ELSEWHERE = "is not in this store"
+NOT_HERE = "is not in this store"
 """No damage: where records came through git, their bytes may lie on another machine."""
 
 
@@ -66,7 +66,7 @@ def _wrong_with(call: Call, owner: str | None, asset: Asset) -> str:
     """What is wrong with the bytes of an attachment; nothing where they are what was attached."""
     size = None if owner is None else call.blobs.size(owner, asset.sha256)
     if owner is None or size is None:
-        return ELSEWHERE
+        return NOT_HERE
     if size != asset.size:
         return f"has {size:,} bytes instead of {asset.size:,}"
     seal = hashing.sha256()
@@ -74,7 +74,7 @@ def _wrong_with(call: Call, owner: str | None, asset: Asset) -> str:
         for block in call.blobs.read(owner, asset.sha256):
             seal.update(block)
     except NotFound:  # taken away just now, or a part of it is lost
-        return ELSEWHERE if call.blobs.size(owner, asset.sha256) is None else DAMAGED
+        return NOT_HERE if call.blobs.size(owner, asset.sha256) is None else DAMAGED
     except Unavailable as error:
         return f"cannot be read: {error.message}"
     return "" if seal.hexdigest() == asset.sha256 else DAMAGED
@@ -93,7 +93,7 @@ def looked_at(call: Call, memories: Iterable[Memory], *, fix: bool) -> list[Find
             if what := known[key]:
                 again = f"Attach it again from where it lies: engram attach {one.handle} FILE."
                 told = f"The attachment {asset.name} of {one.handle} {what}."
-                severity = "warning" if what == ELSEWHERE else "error"
+                severity = "warning" if what == NOT_HERE else "error"
                 findings.append(Finding("attachment", told, again, severity=severity))
     if fix:
         tidy(call, call.caller.owner)

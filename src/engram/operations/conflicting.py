@@ -12,18 +12,18 @@ from engram.model.refs import is_number
 from engram.model.relation import Relation
 from engram.operations.base import Call, pages
 from engram.operations.bearing import relation_between, rivals_of
-from engram.operations.candidates import MOST, gathering, is_compared, ready, unjudged
 from engram.operations.relations import pair_named, pair_ref
 from engram.operations.revisions import as_seen
 from engram.operations.scopes import in_view
+from engram.operations.suspicions import MOST, gathering, is_compared, ready, unjudged
 from engram.ports import Embedder, Judge
 from engram.recall.meaning import catch_up, require_same
 from engram.recall.rivals import rivals
 from engram.rules import relations
-from engram.rules.candidates import suspicion
 from engram.rules.changes import compose
 from engram.rules.likeness import contradiction
 from engram.rules.relations import Verdict
+from engram.rules.suspicions import suspicion
 
 PAGE = 100
 MOST_SCANNED = 5_000
@@ -74,11 +74,11 @@ class Run:
             return relations.ignore(one, other, relation_between(self.call, one.id, other.id), request), None
 
         if not self.dry_run:
-            self._settle(decide)
+            self._commit(decide)
         self.ignored = pair_ref(*(self.call.memory(id) for id, _ in ends))
 
-    def _settle(self, decide: Callable[[], tuple[Change, Done]]) -> Done:
-        commit, done = self.call.settle(decide)
+    def _commit(self, decide: Callable[[], tuple[Change, Done]]) -> Done:
+        commit, done = self.call.decide_and_commit(decide)
         self.events.append(commit.event.seq)
         return done
 
@@ -141,7 +141,7 @@ class Run:
             self.previewed += [one for one in pairs if one.pair not in known]
             self.proposed = len(self.previewed)
         elif fresh():
-            self.proposed += self._settle(decide)
+            self.proposed += self._commit(decide)
 
     # --- asking ---
 
@@ -210,7 +210,7 @@ class Run:
             return compose("advise", request, steps, note={"model": judge.name}), None
 
         if said:
-            self._settle(decide)
+            self._commit(decide)
 
     # --- listing ---
 

@@ -16,7 +16,7 @@ from engram.rules import lifecycle
 
 MOST_EVENTS = 100_000
 
-ELSEWHERE = (
+OTHER_MACHINES = (
     "The next sync takes it out of the files that are shared, and others erase it when they sync;"
     " git history, clones and backups may still hold the text."
 )
@@ -75,7 +75,7 @@ def erase(call: Call, request: Request, which: Callable[[], Sequence[Memory]], g
         )
         return change, None
 
-    commit, _ = call.settle(decide)
+    commit, _ = call.decide_and_commit(decide)
     done = _receipt(call, commit)
     return done._replace(
         assets=tidy(call, call.caller.owner, attached) if attached else 0,
@@ -98,7 +98,7 @@ def _receipt(call: Call, commit: Commit) -> Receipt:
 
 def erasure_note(call: Call) -> str:
     """What an erasure cannot reach."""
-    return f"{NOT_REACHED} {ELSEWHERE}" if _was_sent(call) else NOT_REACHED
+    return f"{NOT_REACHED} {OTHER_MACHINES}" if _was_sent(call) else NOT_REACHED
 
 
 def _was_sent(call: Call) -> bool:

@@ -9,7 +9,7 @@ from engram.model.answers_work import Cited, Citing, Evidenced, Settled
 from engram.model.change import Change
 from engram.model.evidence import CHANGED, VERDICTS, WORST, Check
 from engram.model.filter import Filter
-from engram.model.memory import Citation, Memory
+from engram.model.memory import TALKS, Citation, Memory
 from engram.operations import parameters as p
 from engram.operations.base import Call, each, every, operation
 from engram.operations.bearing import beside_of
@@ -19,9 +19,6 @@ from engram.operations.scopes import in_view, unplaced
 from engram.rules.kinds import own_lists
 from engram.rules.settling import released
 from engram.rules.settling import settle as follow
-
-SOURCES = ("session", "message")
-"""What a memory may come from: citations of these kinds say so."""
 
 ENTER = "Go into one of them."
 """How one of several projects is named where no scope can be given."""
@@ -83,7 +80,7 @@ def cited(call: Call, file: p.FilePlace, *, scope: p.InScope = "", everywhere: p
     where = Filter(**place, standings=("live", "stale"), now=call.now, view=call.caller.view)
     where = where._replace(except_kinds=own_lists(call.policy.kinds))
     kind, colon, source = file.partition(":")
-    if colon and kind in SOURCES:
+    if colon and kind in TALKS:
         return _marked(call, _made_by(call, kind, source.strip(), where))
     ref, locator = call.evidence.named(file)
     known = [one for one in every(call, where) if any(cite.kind == "file" for cite in one.citations)]
@@ -118,7 +115,7 @@ def settled(call: Call, *, dry_run: bool = False) -> Settled:
         change, answer = _followed(call)
         return None if dry_run else change, answer._replace(dry_run=dry_run)
 
-    commit, answer = call.settle(decide)
+    commit, answer = call.decide_and_commit(decide)
     hint = "Decide about them: engram review." if answer.held and not dry_run else ""
     return answer._replace(event=commit.event.seq if commit else 0, hint=hint)
 

@@ -86,7 +86,7 @@ class Exchange:
             self._take_words_away(self._found())
         if not dry:
             self._facts["scope"], self._facts["at"] = str(self._reach.scope), str(self._call.now)
-        return self._told(stay, dry=dry)
+        return self._answer(stay, dry=dry)
 
     def _meet(self) -> None:
         """Take note of who is here. A server that shows another key than the one that counts vouches for nobody."""
@@ -112,7 +112,7 @@ class Exchange:
                     " store."
                 )
 
-    def _told(self, stay: Mapping[str, int], *, dry: bool) -> Synced:
+    def _answer(self, stay: Mapping[str, int], *, dry: bool) -> Synced:
         tally = self.tally
         waits = (("event waits" if n == 1 else "events wait", n, why) for why, n in tally.waiting.items())
         return Synced(

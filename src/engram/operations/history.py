@@ -11,7 +11,7 @@ from engram.model.change import Change, Request
 from engram.model.codec import RECORDS, Record
 from engram.model.event import ACKNOWLEDGED, ADOPTED, PURGED, Event, Payload
 from engram.model.filter import Filter
-from engram.model.memory import CURATED, Memory
+from engram.model.memory import CURATED, POINTERS, Memory
 from engram.model.refs import is_number
 from engram.model.relation import Relation
 from engram.operations import parameters as p
@@ -45,9 +45,6 @@ LEAST_READ, MOST_PAGES = 100, 100
 
 MOST_WEIGHED = 20
 """Records and events up to which history finds out whether they can be undone."""
-
-REFERRING = frozenset({"replaced_by", "amends"})
-"""Fields that name another memory."""
 
 LONGEST_ABOUT = 120
 """Characters of a memory that tell which one an event was about."""
@@ -114,7 +111,7 @@ def _named_in(event: Event) -> Iterator[str]:
     """The records that an event was about, and those that what it changed refers to."""
     yield from event.subjects
     for edit in event.edits:
-        if edit.field in REFERRING:
+        if edit.field in POINTERS:
             yield from (str(id) for id in (edit.old, edit.new) if id)
 
 
@@ -254,7 +251,7 @@ def _take_back(
         return _reversal(call, events, request, touched), events
 
     try:
-        commit, events = call.settle(decide)
+        commit, events = call.decide_and_commit(decide)
     except Moved:
         raise Conflict(
             "Cannot undo that: another memory has taken its key or its text since.",

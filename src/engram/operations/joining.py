@@ -51,7 +51,7 @@ class Joining:
             erase = prepared.change.erase if prepared.change else ()
             return prepared.change, (prepared, self._attached_to(erase))
 
-        commit, (prepared, attached) = self._call.settle(decide)
+        commit, (prepared, attached) = self._call.decide_and_commit(decide)
         for owner, hashes in attached.items():
             tidy(self._call, owner, hashes)
         if commit and prepared.change:
@@ -356,7 +356,7 @@ class Joining:
             prepared = self._decided(known, (), (), [])
             return prepared.change, (prepared, self.records(known))
 
-        commit, (prepared, before) = self._call.settle(decide)
+        commit, (prepared, before) = self._call.decide_and_commit(decide)
         if not (commit and prepared.change):
             return Refolded()
         puts = prepared.change.puts

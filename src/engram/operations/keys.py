@@ -56,7 +56,7 @@ def keys_create(
         )
         return change, None
 
-    commit, _ = call.settle(decide)
+    commit, _ = call.decide_and_commit(decide)
     made = _key(call, commit.event.subjects[0], owner)
     told = json.dumps([call.caller.org, made.owner, made.id], separators=(",", ":"))
     public = urlsafe_b64encode(told.encode()).decode().rstrip("=")
@@ -91,7 +91,7 @@ def keys_revoke(call: Call, key: p.KeyRef, *, owner: p.KeyOwner = "") -> Keys:
         return rules.revoke(_key(call, key, owner), call.request()), None
 
     if _key(call, key, owner).revoked_at is None:
-        call.settle(decide)
+        call.decide_and_commit(decide)
     return Keys(at=call.now, keys=(_row(_key(call, key, owner)),))
 
 

@@ -21,13 +21,13 @@ from engram.operations.bearing import (
     superseded_by,
     twins_of,
 )
-from engram.operations.candidates import with_candidates
 from engram.operations.citing import checked, cite_else, filled, pinned_anew, staged
 from engram.operations.relations import why_proposed
 from engram.operations.remarks import remarks
 from engram.operations.revisions import as_seen, at_revision, by_id
 from engram.operations.scopes import in_view, scope_named, strange_kinds, unplaced
 from engram.operations.sessions import at_work, timeline
+from engram.operations.suspicions import with_suspicions
 from engram.recall.words import saying as who_say
 from engram.rules import admission, lifecycle
 from engram.rules.access import hears, is_firm
@@ -115,7 +115,7 @@ def remember(
         apart=dedupe == "create",
     )
     admitted = admit(call, proposal, confirm=confirm, replaces=tuple(each(replaces)))
-    return _noted(with_candidates(call, admitted), (*cited.warnings, *_not_in_use(call, admitted.memory)))
+    return _noted(with_suspicions(call, admitted), (*cited.warnings, *_not_in_use(call, admitted.memory)))
 
 
 def _not_in_use(call: Call, memory: Memory) -> Iterator[str]:
@@ -183,7 +183,7 @@ def _not_replaced_yet(call: Call, admitted: Remembered, replaces: Sequence[str])
 
 
 def _settled(call: Call, prepared: Proposal, decide: Callable[[], tuple[Change | None, Admission]]) -> Remembered:
-    commit, decision = call.settle(decide)
+    commit, decision = call.decide_and_commit(decide)
     if commit is None:  # it says all of it already
         return Remembered(at=call.now, memory=call.memory(decision.memory.id), outcome="unchanged", event=0)
     if commit.replayed:
@@ -357,7 +357,7 @@ def revise(
     # Weight, reach and validity are no news about the code: they hold on every branch at once.
     said = staged(call, said, kind or old.kind) if cited or text is not None else said
     revised = _revised(call, old, said, revision, request)
-    revised = with_candidates(call, revised) if text or summary or key else revised
+    revised = with_suspicions(call, revised) if text or summary or key else revised
     return _noted(revised, (*(cited.warnings if cited else ()), *_not_in_use(call, revised.memory)))
 
 
@@ -464,7 +464,7 @@ def change_each(
         changes = [rule(one, request) for one in as_seen(call, named.items())]
         return changes[0] if len(changes) == 1 else join(changes), None
 
-    commit, _ = call.settle(decide)
+    commit, _ = call.decide_and_commit(decide)
     return Changed(at=call.now, action=action, memories=memories_by_id(call, list(named)), event=commit.event.seq)
 
 

@@ -13,7 +13,7 @@ from engram.operations.incoming import Incoming
 from engram.rules.insights import CATEGORIES
 
 
-class Known(NamedTuple):
+class Completions(NamedTuple):
     """What is known of a value where its type says too little, for completing what is typed; it checks nothing.
 
     Some words, or the words `of` a list that somebody else keeps: kinds, models, forms, harnesses; or files.
@@ -23,8 +23,8 @@ class Known(NamedTuple):
     of: str = ""
 
 
-KINDS, FILES = Known(of="kinds"), Known(of="files")
-STANDS = Known((*STANDINGS, "all"))
+KINDS, FILES = Completions(of="kinds"), Completions(of="files")
+STANDS = Completions((*STANDINGS, "all"))
 
 Text = Annotated[str, "What to remember, as a short statement."]
 NewText = Annotated[str | None, "The new text."]
@@ -73,7 +73,7 @@ NewCites = Annotated[
 FailOn = Annotated[
     Sequence[str],
     "Exit with 11 if a citation is drifted, gone, moved or unreachable; any means each of them.",
-    Known((*VERDICTS[1:], "any")),
+    Completions((*VERDICTS[1:], "any")),
 ]
 SinceRevision = Annotated[str, "Only what cites files that have changed since this commit, branch or tag."]
 FilePlace = Annotated[
@@ -138,7 +138,7 @@ AsOf = Annotated[
 WordsAlone = Annotated[bool, "Look for words only: quicker to start, and needs no model."]
 Weak = Annotated[bool, "Also show what came near but is hardly relevant."]
 ModelAction = Annotated[Literal["list", "install"], "list them, or install one from its publisher."]
-Model = Annotated[str, "A model's name; see `engram models`.", Known(of="models")]
+Model = Annotated[str, "A model's name; see `engram models`.", Completions(of="models")]
 SearchWords = Annotated[str, "What to look for, in any words; nothing lists what the filters let through."]
 MadeWith = Annotated[str | None, "Only what was made with this agent."]
 MadeOn = Annotated[str | None, "Only what was made on this branch."]
@@ -186,9 +186,9 @@ InsightText = Annotated[str, "What was noticed, in a short sentence."]
 InsightCategory = Annotated[
     str,
     "role, preferences, workflow, tools, goals, communication_style, domain_knowledge, pain_points or other.",
-    Known(CATEGORIES),
+    Completions(CATEGORIES),
 ]
-OnlyCategory = Annotated[str, "Only insights of this category.", Known(CATEGORIES)]
+OnlyCategory = Annotated[str, "Only insights of this category.", Completions(CATEGORIES)]
 InsightSource = Annotated[str, "Where it was noticed."]
 InsightQuestion = Annotated[str, "Words to look for. Default: everything."]
 AttachedFile = Annotated[str | Incoming, "The file to attach; - reads standard input.", FILES]
@@ -220,7 +220,7 @@ OutForm = Annotated[
     ],
     "The form to write.",
 ]
-InForm = Annotated[str, "The form it has; recognised by looking at it unless named.", Known(of="forms")]
+InForm = Annotated[str, "The form it has; recognised by looking at it unless named.", Completions(of="forms")]
 ImportScope = Annotated[str, "Where those memories hold that name no place of their own, such as project:NAME."]
 Trust = Annotated[bool, "It is your own: memories keep their status, and what has none goes live."]
 DryRun = Annotated[bool, "Only say what would happen."]
@@ -235,7 +235,7 @@ Transcripts = Annotated[
     str | Sequence[str], "Transcripts, or folders with transcripts, such as ~/.claude/projects.", FILES
 ]
 Harness = Annotated[
-    str, "Only those of one agent: claude-code, codex, cursor, gemini-cli or opencode.", Known(of="harnesses")
+    str, "Only those of one agent: claude-code, codex, cursor, gemini-cli or opencode.", Completions(of="harnesses")
 ]
 HarvestProject = Annotated[
     str, "The project it belongs to. Default: that of the folder in which the talk took place."
@@ -255,7 +255,7 @@ RemoteUrl = Annotated[str, "The server's address, such as https://memory.example
 RemoteScope = Annotated[str, "A scope whose memories go there, such as project:github.com/acme/api."]
 ExactScope = Annotated[bool, "Take the scope as a whole name, even if it is the short name of some project."]
 KeyName = Annotated[str, "What the key is for, such as ci."]
-KeyCan = Annotated[Sequence[str], "What it may do: read, or read and write.", Known(("read", "write"))]
+KeyCan = Annotated[Sequence[str], "What it may do: read, or read and write.", Completions(("read", "write"))]
 KeyDays = Annotated[int, "How many days it is valid; at most 366."]
 KeyWorkspace = Annotated[
     str, "The workspace that it opens, where workspaces are on: for the operator at the machine."

@@ -115,7 +115,7 @@ def _move(
         return carry_out(plan, action, request, sources=sources, into=into), (plan, left)
 
     if apply:
-        commit, (plan, left) = call.settle(decide)
+        commit, (plan, left) = call.decide_and_commit(decide)
         if commit.replayed:
             return _moved_before(call, commit.event)
     else:

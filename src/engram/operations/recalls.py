@@ -28,7 +28,7 @@ from engram.rules.kinds import in_context, own_lists, quiet
 MOST_HITS = 50
 MOST_ASKED = 1024 * 1024
 
-ELSEWHERE = "Something was learned on a branch that is not merged: engram list --standing staged."
+ON_A_BRANCH = "Something was learned on a branch that is not merged: engram list --standing staged."
 """What a question is told to which only another branch has an answer."""
 
 
@@ -60,7 +60,7 @@ def recall(
     Kinds that come on demand only (map, finding, prompt) are found when they are asked for by name.
     """
     require_between("limit", limit, 1, MOST_HITS)
-    noted = call.usage.begin()
+    stop_timer = call.usage.begin()
     asked = asked_by(call, question, limit=limit, as_of=as_of, words=words, weak=weak)
     kinds, table = tuple(each(kind, MOST_KINDS)), call.policy.kinds
     require_memories(kinds, table)
@@ -76,10 +76,10 @@ def recall(
     answer = _without_amended(look_up(call.engine, asked(where)))
     if as_of is None:
         answer = answer._replace(hits=remarked(call, answer.hits))
-    noted([hit.memory.id for hit in answer.hits], call.now)
+    stop_timer([hit.memory.id for hit in answer.hits], call.now)
     followed = able(call.engine, Followed)
     alone = _alone(call, followed.degraded()) if followed else ""
-    staged = ELSEWHERE if not answer.hits and answer.held_back.get("staged") else ""
+    staged = ON_A_BRANCH if not answer.hits and answer.held_back.get("staged") else ""
     instead = ""
     if not answer.hits or answer.unsure:
         instead = strange_kinds(call, where) if kinds else _on_demand(call, asked, where, sure=bool(answer.hits))
@@ -124,7 +124,8 @@ def context(
     """
     allowance = budget or call.budget
     require_between("budget", allowance, 50, 100_000)
-    place, noted = in_view(call, scope), call.usage.begin()
+    place = in_view(call, scope)
+    stop_timer = call.usage.begin()
     on_demand = quiet(call.policy.kinds)
 
     def live(limit: int, **clauses: object) -> Sequence[Memory]:
@@ -162,7 +163,7 @@ def context(
     said = brief(sections, budget=allowance, now=call.now, labels=broken, marks=told, reader=call.caller.owner)
     if not any(one.scope.level == "project" for one in said.included):
         hints.append(namesake(call, scope))
-    noted([one.id for one in said.included], call.now)
+    stop_timer([one.id for one in said.included], call.now)
     return said._replace(hint=" ".join(filter(None, hints)))
 
 

@@ -153,7 +153,7 @@ def _settled(call: Call, ends: tuple[AtRevision, AtRevision], verdict: Verdict) 
         )
         return change, cast("Relation", change.puts[0])
 
-    commit, relation = call.settle(decide)
+    commit, relation = call.decide_and_commit(decide)
     pair = tuple(call.memories([id for id, _ in ends]).values())
     hint = why_proposed(call, relation, pair) if relation.status == "proposed" else ""
     touched = [edit.id for edit in commit.event.edits]

@@ -9,8 +9,8 @@ from engram.model.memory import Memory, standing
 from engram.model.record import NONE
 from engram.model.relation import Relation
 from engram.operations.base import Call
-from engram.rules.candidates import clashing
 from engram.rules.relations import mark, suspected
+from engram.rules.suspicions import clashing
 
 MOST_LOOKED_AT = 200
 MOST_MARKS = 3
@@ -30,7 +30,7 @@ def remarks(call: Call, memories: Sequence[Memory]) -> Mapping[str, tuple[str, .
     telling = [one for one in relations if mark(one, one.from_id)]
     ends = {end for one in telling for end in (one.from_id, one.to_id)}
     known = call.memories(ends) if ends else {}
-    told = {one.id: [*_told(call, one.id, telling, known)] for one in memories}
+    told = {one.id: [*_judged(call, one.id, telling, known)] for one in memories}
     spoken_of = {frozenset((one.from_id, one.to_id)) for one in relations}
     live = [one for one in memories if standing(one, call.now, call.caller.view) == "live"]
     for first, second in clashing(live):
@@ -46,7 +46,7 @@ def remarked(call: Call, hits: Sequence[Recollection]) -> tuple[Recollection, ..
     return tuple(hit._replace(marks=told.get(hit.memory.id, ())) for hit in hits)
 
 
-def _told(call: Call, id: str, relations: Sequence[Relation], known: Mapping[str, Memory]) -> Sequence[str]:
+def _judged(call: Call, id: str, relations: Sequence[Relation], known: Mapping[str, Memory]) -> Sequence[str]:
     said = []
     for relation in relations:
         if id not in (relation.from_id, relation.to_id):

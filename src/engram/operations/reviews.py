@@ -3,7 +3,7 @@
 from typing import cast
 
 from engram.errors import Conflict, NotFound
-from engram.model.answers import Candidate, Changed, Waiting
+from engram.model.answers import Changed, UnderReview, Waiting
 from engram.model.change import Change, Request
 from engram.model.codec import Record
 from engram.model.evidence import Check
@@ -175,7 +175,7 @@ def would_replace(call: Call, memory: Memory) -> tuple[Memory, ...]:
     return tuple(_replaced(call, memory, beaten)[0])
 
 
-def _candidate(call: Call, memory: Memory, evidence: tuple[Check, ...]) -> Candidate:
+def _candidate(call: Call, memory: Memory, evidence: tuple[Check, ...]) -> UnderReview:
     target = target_of(call, memory)
     known = rivals_of(call, memory)
     replaced, spares = _replaced(call, memory, lifecycle.beaten_by((memory,), known, target))
@@ -183,7 +183,7 @@ def _candidate(call: Call, memory: Memory, evidence: tuple[Check, ...]) -> Candi
     judged = [one for one in relations_of(call, memory.id) if one.kind == "conflicts" and one.status == "judged"]
     ends = {end for one in judged for end in (one.from_id, one.to_id)} - {one.id for one in rivals}
     rivals += list(call.memories(ends).values())
-    return Candidate(
+    return UnderReview(
         _as_approved(call, memory, target),
         target,
         tuple(one for one in rivals if one.id not in (memory.id, memory.amends)),
@@ -219,7 +219,7 @@ def _as_approved(call: Call, memory: Memory, amended: Memory | None) -> Memory:
     return memory if base is None else lifecycle.as_applied(memory, base, amended)
 
 
-def _near(call: Call, candidate: Candidate) -> tuple[Memory, ...]:
+def _near(call: Call, candidate: UnderReview) -> tuple[Memory, ...]:
     """Memories in use or waiting that say nearly the same as this one, and are not shown beside it already."""
     memory = candidate.memory
     told = (*candidate.conflicts, *candidate.replaces, *candidate.spares)

@@ -103,7 +103,7 @@ def _carried_out(call: Call, scope: str) -> Routed:
         last = next((event.action for event in newest(call) if event.owner == call.caller.owner), "")
         return carry(routes, beside, call.request(), last=last), routes
 
-    commit, routes = call.settle(decide)
+    commit, routes = call.decide_and_commit(decide)
     counts = _counted(routes)
     done = Routed(call.now, routes, applied=True, counts=counts, hint=next_step(counts, applied=True))
     return done._replace(routes=_as_they_are(call, routes), event=commit.event.seq) if commit else done

@@ -206,8 +206,8 @@ def _replaced(call: Call, memory: Memory, copy: Memory | None, request: Request)
         return scrubbing.erase(memory, _stored(call, copy), request, relations=relations_of(call, memory.id))
 
     if copy is not None and _stored(call, copy) is None:
-        _settle(call, put)
-    commit = _settle(call, erased)
+        _commit(call, put)
+    commit = _commit(call, erased)
     now = _stored(call, copy)
     if now is not None:
         call.engine.commit(scrubbing.tell(now, request))
@@ -221,13 +221,13 @@ def _scrubbed_session(
     copy = scrubbing.cleaned_session(session)
     if request is not None:
         if copy is not None and not call.exactly("session", [copy.id]):
-            _settle(call, lambda: scrubbing.put_session(session, copy, request))
-        done.append(_settle(call, lambda: scrubbing.erase_alone(session, request)))
+            _commit(call, lambda: scrubbing.put_session(session, copy, request))
+        done.append(_commit(call, lambda: scrubbing.erase_alone(session, request)))
     return ScrubRow(shown(session), copy.name if copy else "", kinds)
 
 
-def _settle(call: Call, decide: Callable[[], Change]) -> Commit:
-    commit, _ = call.settle(lambda: (decide(), None))
+def _commit(call: Call, decide: Callable[[], Change]) -> Commit:
+    commit, _ = call.decide_and_commit(lambda: (decide(), None))
     return commit
 
 

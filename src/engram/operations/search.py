@@ -102,12 +102,13 @@ def _found(call: Call, asking: Question, *, unused: bool) -> Found:
     uses, most = call.usage.uses(), asking.limit
     found = look_up(call.engine, asking._replace(limit=max(most, MOST_WEIGHED)) if unused else asking)
     hits = [hit for hit in found.hits if not (unused and hit.memory.id in uses)]
-    return _told(Found(**{**found._asdict(), "hits": tuple(hits[:most])}), uses)
+    return _with_usage(Found(**{**found._asdict(), "hits": tuple(hits[:most])}), uses)
 
 
 def _listed(call: Call, where: Filter, limit: int, after: str | None, *, unused: bool) -> Found:
     """Without words: what the filters let through, newest first, page by page."""
-    uses, hits = call.usage.uses(), list[Recollection]()
+    uses = call.usage.uses()
+    hits: list[Recollection] = []
     for _ in range(MOST_PASSED_OVER // limit):
         page = call.page(where, after=after, limit=limit - len(hits))
         after = page.next
@@ -117,10 +118,10 @@ def _listed(call: Call, where: Filter, limit: int, after: str | None, *, unused:
             break
     evidence = checked(call, [hit.memory for hit in hits])
     shown = tuple(hit._replace(evidence=evidence.get(hit.memory.id, ())) for hit in hits)
-    return _told(Found(at=call.now, query="", hits=shown, next=after), uses)
+    return _with_usage(Found(at=call.now, query="", hits=shown, next=after), uses)
 
 
-def _told(found: Found, uses: Mapping[str, int]) -> Found:
+def _with_usage(found: Found, uses: Mapping[str, int]) -> Found:
     return found._replace(
         tokens=sum(hit.tokens for hit in found.hits),
         uses=tuple(uses.get(hit.memory.id, 0) for hit in found.hits),

@@ -69,7 +69,7 @@ def session_begin(
     if change is None:
         return _begun(call, cast("Session", known), resumed=True)
     try:
-        done, _ = call.settle(lambda: (change, None), tries=1)
+        done, _ = call.decide_and_commit(lambda: (change, None), tries=1)
     except Moved:  # it was begun in the same moment by another process of the same agent
         return _begun(call, cast("Session", _named(call, name)), resumed=True)
     if done.replayed:
@@ -136,7 +136,7 @@ def session_end(
         after = cast("Session", over.puts[0]) if over else None
         return changes[0] if len(changes) == 1 else join(changes), (after, told)
 
-    done, (after, told) = call.settle(decide)
+    done, (after, told) = call.decide_and_commit(decide)
     if done.replayed:
         return _ended_before(call, done.event)
     memory = told.memory.known_as(done.handles.get(told.memory.id, "")) if told else None

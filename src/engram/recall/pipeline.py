@@ -441,18 +441,7 @@ def _hint(words: Words, meaning: Meaning, weak: int, *, found: bool, unsure: boo
     """Why nothing was found, or nothing that is sure, and below it what else there is to say."""
     said: list[str] = []
     if not found:
-        if not words.terms and not words.phrases and not meaning.vector():
-            said.append("There is no word to look for in that question.")
-        elif weak and words.strange:
-            said.append(f"Nothing is known about {words.strange} here. See what came near with --weak.")
-        elif weak and narrowed:
-            said.append("Nothing relevant is known here. See what came near with --weak, or try --everywhere.")
-        elif weak:
-            said.append("Nothing relevant is known. See what came near with --weak.")
-        elif narrowed:
-            said.append("Nothing is known about that here. Try other words, or --everywhere.")
-        else:
-            said.append("Nothing is known about that. Try other words.")
+        said.append(_why_nothing(words, meaning, weak, narrowed=narrowed))
     elif unsure:
         said.append("No memory clearly answers that: these only come near.")
     elif words.unsaid:
@@ -462,3 +451,18 @@ def _hint(words: Words, meaning: Meaning, weak: int, *, found: bool, unsure: boo
         have = "memory has" if meaning.behind == 1 else "memories have"
         said.append(f"{meaning.behind:,} {have} no vector yet: engram reembed.")
     return "\n".join(filter(None, said))
+
+
+def _why_nothing(words: Words, meaning: Meaning, weak: int, *, narrowed: bool) -> str:
+    """Why nothing was found, and what to try; `weak` is how many came near."""
+    if not words.terms and not words.phrases and not meaning.vector():
+        return "There is no word to look for in that question."
+    if weak and words.strange:
+        return f"Nothing is known about {words.strange} here. See what came near with --weak."
+    if weak and narrowed:
+        return "Nothing relevant is known here. See what came near with --weak, or try --everywhere."
+    if weak:
+        return "Nothing relevant is known. See what came near with --weak."
+    if narrowed:
+        return "Nothing is known about that here. Try other words, or --everywhere."
+    return "Nothing is known about that. Try other words."

@@ -11,7 +11,7 @@ from engram.model.query import NO_VARIANTS, Hit, Query
 from engram.model.text import is_latin
 from engram.ports import Embedder, Engine
 from engram.recall.meaning import embed
-from engram.rules.candidates import Suspicion, is_brief, is_statement, suspicion, topic
+from engram.rules.suspicions import Suspicion, is_brief, is_statement, suspicion, topic
 
 MOST_READ = 8
 """How many of those that words find are looked at beside a save: reading one takes half as long as finding it."""

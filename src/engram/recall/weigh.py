@@ -182,19 +182,20 @@ def _fit(pool: Sequence[Candidate]) -> list[_Fit]:
 
 
 def _alone(one: Candidate, fit: _Fit, asking: Asking) -> Signals:
-    """What a candidate gets by itself; nothing yet for its company, its session and its age."""
+    """What a candidate gets by itself, in the order of PARTS."""
     text = one.memory.text
+    words, meaning = fit
     return [
-        WORDS * fit[0],
-        MEANING * fit[1],
+        WORDS * words,
+        MEANING * meaning,
         PHRASE if asking.phrases and says_all(one.memory, asking.phrases) else 0.0,
         SPEAKER if text.find(": ", 0, 64) >= 0 and _speaks(text, asking.question) else 0.0,
         -QUESTION if asks(text) else 0.0,
         SUBSTANCE * min(tokens(text) / AMPLE, 1.0),
         IN_TIME if (asking.time.since or asking.time.until) and _in_time(one.memory, asking.time) else 0.0,
-        0.0,
-        0.0,
-        0.0,
+        0.0,  # neighbours, which are known once all have their own
+        0.0,  # session, likewise
+        0.0,  # age, where it is asked for
     ]
 
 

@@ -13,7 +13,7 @@ from engram.model.change import Change, Request
 from engram.model.memory import CURATED, UNVOUCHED, HeldFor, Memory, Status, standing
 from engram.model.record import NONE, replace
 from engram.rules.access import is_a_persons, is_confirmed, is_firm, require_owner, require_person_over
-from engram.rules.changes import CONTENT, WORDS, Step, compose, differ, memory_after, step
+from engram.rules.changes import CONTENT, WORDS, Step, any_changed, compose, differ, memory_after, step
 from engram.rules.doubts import is_doubted, require_person_for, vouched
 from engram.rules.drafting import REACH, added, approver, fresh, other_kind, rewritten, voice_of
 from engram.rules.kinds import in_context
@@ -111,7 +111,7 @@ def revise(
     new = replace(rewritten(old, proposal, policy, request), key=_key_of(old, proposal, known))
     if anew and old.forgotten_at is not None:  # as in `_readmit`: when it held is not what is said now
         new = replace(new, valid_from=proposal.valid_from, valid_until=proposal.valid_until)
-    if not anew and not _differ((*CONTENT, "tier"), old, new):
+    if not anew and not any_changed((*CONTENT, "tier"), old, new):
         return _weighed(old, new, proposal, known, request)
     asked = _Revision(old, new, _contradicted(new, known, request), anew)
     status, held_for = _status_of(asked, proposal, policy, request)
@@ -197,7 +197,7 @@ def _beside(asked: _Revision, proposal: Proposal, known: Known, policy: Policy, 
     """
     for twin in known.twins:
         before = _is_waiting_for(asked.old, twin) and as_applied(twin, _base_of(twin, asked.old, known), asked.old)
-        proposed_before = before and not _differ(CONTENT, before, asked.new)
+        proposed_before = before and not any_changed(CONTENT, before, asked.new)
         by_itself = asked.anew and _is_waiting_by_itself(twin) and not request.caller.human
         if proposed_before or by_itself:
             return _again(twin, proposal._replace(kind=None, key=""), known, policy, request)
@@ -271,7 +271,7 @@ def _taken_back(old: Memory, proposal: Proposal, known: Known, request: Request)
             continue
         before = base or old
         bare = replace(waiting, text=before.text, summary=before.summary)
-        if _differ(AMENDED, as_applied(bare, base, old), old):
+        if any_changed(AMENDED, as_applied(bare, base, old), old):
             steps.append(step(waiting, request, text=before.text, summary=before.summary))
         else:
             steps.append(step(waiting, request, forgotten_at=request.now))
@@ -334,7 +334,7 @@ def _is_to_be_approved(old: Memory, new: Memory, request: Request) -> bool:
     """
     if is_confirmed(request) or not is_firm(old, request.caller):
         return False
-    if old.tier == CURATED or _differ(WORDS, old, new):
+    if old.tier == CURATED or any_changed(WORDS, old, new):
         return True
     _require_harmless(old, new, request)
     return _takes_away(old, new) or in_context(old) != in_context(new)
@@ -355,14 +355,10 @@ def _require_harmless(old: Memory, new: Memory, request: Request) -> None:
     """
     if not (old.in_use or (old.status == "pending" and is_a_persons(old))):
         return
-    if old.status == "pending" and _differ(WORDS, old, new):
+    if old.status == "pending" and any_changed(WORDS, old, new):
         require_person_over(old, request, "change the words of")
-    if _differ(REACH, old, new):
+    if any_changed(REACH, old, new):
         require_person_over(old, request, "change the reach or validity of")
-
-
-def _differ(names: tuple[str, ...], old: Memory, new: Memory) -> bool:
-    return any(getattr(old, name) != getattr(new, name) for name in names)
 
 
 def require_free_text(old: Memory, text: str, known: Known) -> None:

@@ -73,7 +73,7 @@ def learned(text: str) -> Learned:
         for pattern in (_numbered(), _bulleted()):
             listed = dict.fromkeys(_plain(found.group(1)) for found in map(pattern.match, section) if found)
             # A line of a brief that was copied out of its block is no news either.
-            items = [item for item in listed if not _told().search(item)]
+            items = [item for item in listed if not _brief_mark().search(item)]
             kept = [item for item in items if _says_something(item)]
             if kept:
                 slight = [item for item in items if not _says_something(item)]
@@ -165,7 +165,7 @@ def _recalled() -> re.Pattern[str]:
 
 
 @functools.cache
-def _told() -> re.Pattern[str]:
+def _brief_mark() -> re.Pattern[str]:
     """What `recall.brief` puts after a line: handle, kind, whose word it is (`model.memory.voice`) and age."""
     return re.compile(
         r"\[mem-\d+, [\w-]+, (?:said(?: to an agent)?(?: by [^],]+)?|inferred(?: for [^],]+)?), [^]]+\]$"

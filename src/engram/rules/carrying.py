@@ -12,12 +12,9 @@ from engram.model.change import Change, Request
 from engram.model.event import Draft, Edit, Event, Payload, canonical
 from engram.model.filter import Filter
 from engram.model.hashing import sha256
-from engram.model.memory import Memory
+from engram.model.memory import POINTERS, Memory
 from engram.model.scope import GLOBAL, Scope
 from engram.rules.merge import AGAINST, STATES, State, told_whole
-
-POINTERS = frozenset({"replaced_by", "amends"})
-"""Fields that name another memory: they stay home while that one does."""
 
 RESTATE = "restate"
 """The action of an event that tells records whole."""

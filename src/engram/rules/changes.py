@@ -56,6 +56,11 @@ def differ(names: Sequence[str], before: Memory, changes: Mapping[str, Any]) -> 
     return any(name in changes and changes[name] != getattr(before, name) for name in names)
 
 
+def any_changed(names: Sequence[str], before: Record | None, after: Record | None) -> bool:
+    """Whether any of these fields is another afterwards."""
+    return any(getattr(before, name) != getattr(after, name) for name in names)
+
+
 def compose(
     action: str,
     request: Request,
@@ -179,9 +184,9 @@ def _says(before: Record | None, after: Memory | Session) -> bool:
         return True
     if isinstance(before, Memory) and isinstance(after, Memory):
         shared_now = after.visibility == "shared" != before.visibility
-        return shared_now or any(getattr(before, name) != getattr(after, name) for name in ("scope", *CONTENT))
+        return shared_now or any_changed(("scope", *CONTENT), before, after)
     return isinstance(before, Session) and before.scope != after.scope
 
 
 def _reworded(before: Record | None, after: Memory) -> bool:
-    return any(getattr(before, name) != getattr(after, name) for name in (*CONTENT, "tier", "scope", "owner"))
+    return any_changed((*CONTENT, "tier", "scope", "owner"), before, after)

@@ -18,10 +18,10 @@ from engram.errors import Invalid
 from engram.model.marks import BEGIN
 from engram.model.memory import Memory, standing
 from engram.model.text import STOP_WORDS, digest, terms
-from engram.rules.candidates import other_word
 from engram.rules.likeness import contradiction, other_values
 from engram.rules.proposals import scrubbed
 from engram.rules.redact import redact
+from engram.rules.suspicions import other_word
 
 NEAR, IN_ORDER = 0.8, 0.6
 """What two texts have in common, of all that both have, to be nearly the same: of words, and of pairs of them."""

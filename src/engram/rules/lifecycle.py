@@ -126,7 +126,7 @@ def reject(memory: Memory, request: Request, *, reason: str = "", twins: Sequenc
     _require_waiting(memory, "reject")
     taken = any(each.id != memory.id and each.status != "rejected" and not each.key for each in twins)
     move = step(memory, request, status="rejected", held_for="", apart=memory.apart or taken)
-    return compose("reject", request, [move], note=_told(reason))
+    return compose("reject", request, [move], note=_reason_note(reason))
 
 
 def verify(memory: Memory, request: Request, citations: Sequence[Citation] | None = None) -> Change:
@@ -180,7 +180,7 @@ def forget(memory: Memory, request: Request, *, reason: str = "", replaced: Sequ
         step(memory, request, forgotten_at=request.now, forgotten_by=by),
         *_handed_on(memory, replaced, request),
     ]
-    return compose("forget", request, steps, note=_told(reason))
+    return compose("forget", request, steps, note=_reason_note(reason))
 
 
 def restore(
@@ -390,7 +390,7 @@ def merge_into(proposal: Memory, other: Memory, text: str, request: Request) -> 
     return _apply(proposal, worded, other, (), request)
 
 
-def _told(reason: str) -> dict[str, object]:
+def _reason_note(reason: str) -> dict[str, object]:
     """A reason as history keeps it: within its limit, and without private spans and credentials."""
     check_text("reason", reason, lines=True)
     clean = redact(reason)

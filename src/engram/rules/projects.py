@@ -16,7 +16,7 @@ from engram.model.record import replace
 from engram.model.scope import Scope
 from engram.model.session import Session
 from engram.rules.access import require_confirmation, require_owner, require_person
-from engram.rules.changes import HELD_FOR_CONFLICT, Step, claims_of, compose, step
+from engram.rules.changes import HELD_FOR_CONFLICT, Step, any_changed, claims_of, compose, step
 from engram.rules.proposals import require_public
 
 BEST_FIRST: tuple[Standing, ...] = (
@@ -223,4 +223,4 @@ def _needs_confirmation(move: Step) -> bool:
     assert isinstance(before, Memory)
     if not before.stands_curated:
         return False
-    return any(getattr(before, name) != getattr(after, name) for name in ("scope", "status", "replaced_by"))
+    return any_changed(("scope", "status", "replaced_by"), before, after)

@@ -10,6 +10,7 @@ from engram.model.change import Request
 from engram.model.limits import check_text, composed
 from engram.model.memory import (
     NOWHERE,
+    TALKS,
     Asset,
     Citation,
     Context,
@@ -29,7 +30,6 @@ from engram.rules.insights import require_wanted
 from engram.rules.kinds import Kind
 from engram.rules.policy import Policy
 from engram.rules.redact import redact
-from engram.rules.saying import TALKS
 
 MOST_READ = 1024 * 1024
 """More than this is not even looked through for secrets; what may be stored is less (see `model.limits`)."""

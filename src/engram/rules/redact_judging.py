@@ -173,14 +173,14 @@ def is_quoted_credential(value: str) -> bool:
 
 
 # What programs make to tell things apart, and some services keys of: no words, however it falls.
-_UUID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+UUID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 
 
 def is_credential(value: str) -> bool:
     """For `token: …` and its like, words with many uses: digits among letters, and no joined words."""
     if len(value) < 8:
         return False
-    if compiled(_UUID).match(value):
+    if compiled(UUID).match(value):
         return True
     letters = sum(map(str.isalpha, value))
     digits = sum(map(str.isdigit, value))

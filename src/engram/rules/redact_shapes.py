@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from engram.rules.redact_judging import (
+    UUID,
     any_value,
     is_aws_secret,
     is_basic,
@@ -62,8 +63,6 @@ def _grouped(table: tuple[Shape, ...]) -> tuple[Group, ...]:
 # `\b` would count CJK characters as letters and miss a key that stands beside them.
 _L = r"(?<![A-Za-z0-9_])"
 _R = r"(?![A-Za-z0-9_-])"
-
-_UUID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 
 # How the keys of services begin that have nothing else to be known by.
 _PREFIXES = (
@@ -174,7 +173,7 @@ TOKENS = (
     Shape(
         "service-key",
         ("pat-", "xaat-", "xapt-", "ctx7sk-", "access-"),
-        _L + r"(?:pat-[a-z]{2}\d|xaat|xapt|ctx7sk|access-(?:production|development|sandbox))-" + _UUID + _R,
+        _L + r"(?:pat-[a-z]{2}\d|xaat|xapt|ctx7sk|access-(?:production|development|sandbox))-" + UUID + _R,
     ),
     Shape("service-key", ("1/", "2/"), _L + r"(?:1|2/\d{10,20})/\d{10,20}:[0-9a-f]{32}" + _R),
     Shape("service-key", ("v1.0-",), _L + r"v1\.0-[0-9a-f]{24}-[0-9a-f]{140,}"),
@@ -370,11 +369,11 @@ CONTEXTS = (
         is_credential,
     ),
     Shape("signature", ("-signature=",), r"x-(?:amz|goog)-signature=([0-9a-f]{64,})"),
-    Shape("webhook", ("/webhook/send",), r"/webhook/send\?key=(" + _UUID + r")"),
+    Shape("webhook", ("/webhook/send",), r"/webhook/send\?key=(" + UUID + r")"),
     Shape(
         "credential",
         ("_key",),
-        rf"(?-i:{_ENV_NAME}KEY)" + _EITHER + r"[\"'`]?([A-Za-z0-9]{24,128}|" + _UUID + r")" + _R,
+        rf"(?-i:{_ENV_NAME}KEY)" + _EITHER + r"[\"'`]?([A-Za-z0-9]{24,128}|" + UUID + r")" + _R,
         is_run,
     ),
     Shape("authorization", ("bearer ",), _L + r"bearer[ \t]{1,3}([A-Za-z0-9._~+/-]{20,}={0,2})", is_credential),

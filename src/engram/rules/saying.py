@@ -4,10 +4,8 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from engram.model.event import Event
+from engram.model.memory import TALKS
 from engram.rules.merge import STATES
-
-TALKS = ("session", "message")
-"""Kinds of citation whose names are made by programs, at random."""
 
 UNSAID = frozenset(
     {

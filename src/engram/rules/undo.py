@@ -132,13 +132,15 @@ def _require_nothing_hidden(
     steps: Sequence[Step], touched: Collection[str], replaced: Callable[[str], Sequence[Memory]]
 ) -> None:
     for before, after in steps:
-        if isinstance(before, Memory) and _counts(before) and not _counts(after):
-            for other in replaced(before.id):
-                if other.id not in touched:
-                    raise Conflict(
-                        f"Cannot undo that: {before.called} has replaced {other.called} since.",
-                        f"Undo that first: engram history {other.called}.",
-                    )
+        if not isinstance(before, Memory) or not _counts(before) or _counts(after):
+            continue
+        for other in replaced(before.id):
+            if other.id in touched:
+                continue
+            raise Conflict(
+                f"Cannot undo that: {before.called} has replaced {other.called} since.",
+                f"Undo that first: engram history {other.called}.",
+            )
 
 
 def _counts(record: Record | None) -> bool:
@@ -177,9 +179,10 @@ class _Without:
         return self._values[edit.id][edit.field]
 
     def _fold(self, id: str) -> Mapping[str, Any]:
-        """The fields of a record by all other events.
+        """The record's fields, folded from all events that are not being undone.
 
-        None where one store alone had a word in it, and where words were erased: what was before them is not known.
+        Empty if only one store wrote the record, or if a purge erased what some of its events did: what was before
+        them is not known.
         """
         every = self._told(id)
         if len({event.replica for event in every}) < 2 or any(event.payload is None for event in every):

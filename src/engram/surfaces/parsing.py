@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, NamedTuple, NoReturn, Union, get_arg
 from engram.errors import Invalid
 from engram.model.limits import parse_moment
 from engram.operations.base import Operation
-from engram.operations.parameters import Known
+from engram.operations.parameters import Completions
 
 RENDERING = {
     "recall": (("explain", "Show why each memory was found, and what it costs to read."),),
@@ -49,7 +49,7 @@ class Parameter(NamedTuple):
         bool  # whether it stands alone, as it may in Python: what is required, and what the operation is about
     )
     marks: tuple[str, ...] = ()  # what a moment may be, beside a time
-    known: Known = Known()  # what it is often, or always, one of
+    completions: Completions = Completions()  # what it is often, or always, one of
     clears: bool = False  # the operation can empty it by --clear
 
     @property
@@ -257,11 +257,11 @@ def _parameter(name: str, hint: Any, default: Any, *, placed: bool) -> Parameter
     each = [get_args(part)[0] for part in parts if get_origin(part) is Sequence]
     words = tuple(word for one in each if get_origin(one) is Literal for word in get_args(one))
     marks = get_args(hint)[2:] if about else ()
-    known = next((mark for mark in marks if isinstance(mark, Known)), Known(words))
+    completions = next((mark for mark in marks if isinstance(mark, Completions)), Completions(words))
     read = str if choices else base
     return Parameter(
         name, about, read, optional, many, choices, default, default is REQUIRED, placed or default is REQUIRED,
-        tuple(mark for mark in marks if isinstance(mark, str)), known=known,
+        tuple(mark for mark in marks if isinstance(mark, str)), completions=completions,
     )  # fmt: skip
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from engram.errors import Conflict, EngramError, Invalid, Unconfirmed
-from engram.model.answers import Candidate, Changed
+from engram.model.answers import Changed, UnderReview
 from engram.model.memory import Memory
 from engram.service import Engram
 from engram.surfaces.render.answers import beside, besides_text, why_it_waits
@@ -53,7 +53,7 @@ def walk(engram: Engram, *, scope: str = "", ask: Ask = input, say: Say = print)
     return _Walk(engram.confirming_by("terminal"), scope, ask, say).run()
 
 
-def told(candidate: Candidate, now: datetime, paper: Paper) -> Iterator[str]:
+def told(candidate: UnderReview, now: datetime, paper: Paper) -> Iterator[str]:
     """A memory that waits, beside everything a reviewer compares it with, in lines."""
     memory = candidate.memory
     facts = (
@@ -76,7 +76,7 @@ def told(candidate: Candidate, now: datetime, paper: Paper) -> Iterator[str]:
         yield from differences(other.text, memory.text, paper)
 
 
-def compared(engram: Engram, candidate: Candidate) -> Candidate:
+def compared(engram: Engram, candidate: UnderReview) -> UnderReview:
     """The same candidate with what says nearly the same: looked for when somebody looks at it."""
     return next(iter(engram.review(memory=(candidate.memory.id,)).candidates), candidate)
 
@@ -108,7 +108,7 @@ class _Walk:
         self._say(f"{len(self._decided)} decided, {len(self._skipped)} skipped.")
         return 0
 
-    def _next(self) -> Candidate | None:
+    def _next(self) -> UnderReview | None:
         after = None
         while True:
             page = self._engram.review(scope=self._scope, after=after)
@@ -118,12 +118,12 @@ class _Walk:
             if (after := page.next) is None:
                 return None
 
-    def _show(self, candidate: Candidate) -> None:
+    def _show(self, candidate: UnderReview) -> None:
         self._say("")
         for line in told(compared(self._engram, candidate), self._engram.call().now, self._paper):
             self._say(line)
 
-    def _decide(self, candidate: Candidate) -> bool:
+    def _decide(self, candidate: UnderReview) -> bool:
         """One answer for one memory; False ends the walk."""
         offered = self._offered(candidate)
         while True:
@@ -152,7 +152,7 @@ class _Walk:
                 if isinstance(error, Conflict):  # what was shown may not be what is there
                     return True
 
-    def _offered(self, candidate: Candidate) -> list[str]:
+    def _offered(self, candidate: UnderReview) -> list[str]:
         """The keys that fit: both can stay where there are two, and what was decided can be undone."""
         fits = {"b": bool(candidate.replaces), "u": bool(self._decided)}
         return [key for key in KEYS if fits.get(key, True)]

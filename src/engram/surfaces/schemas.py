@@ -141,14 +141,14 @@ def _plain(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> dict[st
 
 
 def _invalid(error: ValidationError, schema: Mapping[str, Any]) -> Invalid:
-    told = [_told(one) for one in error.errors(include_url=False)[:MOST_TOLD]]
+    told = [_fault(one) for one in error.errors(include_url=False)[:MOST_TOLD]]
     known = ", ".join(schema["properties"])
     return Invalid(
         " ".join(dict.fromkeys(told)), f"The arguments are: {known}." if known else "It takes no arguments."
     )
 
 
-def _told(one: Mapping[str, Any]) -> str:
+def _fault(one: Mapping[str, Any]) -> str:
     name = str(one["loc"][0]) if one["loc"] else "The arguments"
     if one["type"] == "extra_forbidden":
         return f"There is no argument {name!r}."

@@ -41,7 +41,9 @@ class Orgs:
         self.org = str(settings.get("org"))
         self._lock, self._met = threading.Lock(), met
         alone = Caller(org=self.org)
-        self._first = open(store, home=home, caller=alone, channel="http", environment=environment).stay()
+        self._first = open(
+            store, home=home, caller=alone, channel="http", environment=environment
+        ).preloading_when_idle()
         self._known = {self.org: self._first}
 
     def serves(self, org: str) -> bool:
@@ -60,7 +62,7 @@ class Orgs:
                     raise Invalid("This org is not served here.", "Serve a database for several: postgres://….")
                 shown = f"{self._first.store.rpartition('#')[0]}#{org}"
                 apart = (*sync_folder(shown, self._environment), usage_of(self._environment, shown))
-                self._known[org] = self._first.resting_in(engine, shown, *apart)
+                self._known[org] = self._first.on_engine(engine, shown, *apart)
             found = self._known[org]
         if new and self._met:
             self._met(org, found)

@@ -13,13 +13,12 @@ from engram.engines.files.history import Line, State, Step
 from engram.engines.files.problem import Unreadable
 from engram.engines.files.registry import FENCE, SCHEMA, clean, read_registry
 from engram.errors import Invalid
-from engram.model.items import Style, item_in, read_item, reason_in, record_of
+from engram.model.items import LOG_TITLE, Style, item_in, read_item, reason_in, record_of
 from engram.model.limits import EARLIEST, print_time
 from engram.model.memory import CURATED, Memory
 from engram.model.pages import one_line
 from engram.model.refs import print_handle
 
-LOG_TITLE = "# Memory log\n\nNewest first. Auto-captured, low-risk facts.\n\n"
 LOG_HEAD = "---\nschema: memory.v1\ngenerated: {date}\n---\n\n"
 
 TOKEN = 16

@@ -13,6 +13,7 @@ from engram.drafts import MORE_FILES, is_out_of_files, sync_folder
 from engram.engines.folders import Loose, loosened, make_folder
 from engram.engines.holders import held_by
 from engram.errors import Corrupt, Invalid, Unavailable
+from engram.model.change import MOVED_AWAY
 
 REGISTRY, LOG, EVENTS, AUDIT, LOCK = "memory.md", "memory-log.md", "events.jsonl", "audit.jsonl", ".lock"
 QUEUE, DONE, SNAPSHOTS = "queue", os.path.join("queue", "_done"), ".bak"
@@ -279,7 +280,7 @@ class Folder:
     def _gone(self) -> Unavailable:
         return Unavailable(
             f"The store {self.path} is not there any more. Nothing was written.",
-            "Put it back in its place, or restore a backup. Whoever starts anew begins with an empty one.",
+            MOVED_AWAY,
         )
 
     def require_there(self) -> None:

@@ -103,7 +103,11 @@ class Scribe:
             nonlocal done
             stamp = self._folder.stamp(REGISTRY)
             drafted = draft(
-                *(self.texts.registry(), stamp, told.event, change, numbers),
+                self.texts.registry(),
+                stamp,
+                told.event,
+                change,
+                numbers,
                 home=self._home,
                 now=self._clock(),
                 erased=history.numbers_of(change.erase, past),

@@ -51,11 +51,7 @@ def recognises(source: Source) -> bool:
 
 def read(source: Source) -> Iterator[Foreign | Problem]:
     """Every note with its observations, then the relations between notes."""
-    names = named(source.path)
-    for note in notes.every(source.path):
-        yield from [note] if isinstance(note, Problem) else _note(note, names)
-    for note in notes.every(source.path):
-        yield from () if isinstance(note, Problem) else _relations(note, names)
+    yield from notes.linked(source.path, named(source.path), _note, _relations)
 
 
 def _note(note: notes.Note, names: notes.Names) -> Iterator[Foreign | Problem]:

@@ -4,11 +4,12 @@ import functools
 import itertools
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
-from engram.interop.forms import HEAD, Problem, Source
+from engram.interop.forms import HEAD, Foreign, Problem, Source
+from engram.interop.markdown import FRONT_MATTER
 
 LARGEST = 4 * 1024 * 1024
 PASSED = frozenset({"node_modules", "__pycache__"})
@@ -18,7 +19,6 @@ MOST_LOOKED_INTO = 300
 LONGEST_WHOLE = 4000
 """Characters up to which a note is one memory; a longer one is told section by section."""
 
-_FRONT = re.compile(r"---[ \t]*\n(.*?)^---[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE)
 _LINK = re.compile(r"(!?)\[\[([^\[\]\n|#^]{1,300})(?:[#^][^\[\]\n|]{0,300})?(?:\|[^\[\]\n]{0,300})?\]\]")
 _TAG = re.compile(r"(?:(?<=\s)|^)#((?:[^\W\d]|\d(?=[\w/-]*[^\W\d]))[\w/-]*)")
 _CODE = re.compile(r"^[ \t]*(```|~~~).*?(?:^[ \t]*\1[`~]*[ \t]*$|\Z)|`[^`\n]*`", re.DOTALL | re.MULTILINE)
@@ -137,7 +137,7 @@ def read(folder: str, path: str) -> Note | Problem:
 
 def parts(text: str) -> tuple[Mapping[str, Any] | None, str]:
     """The properties of a note, None where they are no YAML, and what is below them."""
-    found = _FRONT.match(text)
+    found = FRONT_MATTER.match(text)
     return (_properties(found[1]), text[found.end() :]) if found else ({}, text)
 
 
@@ -213,6 +213,19 @@ class Names:
         """The path of the note that a link means."""
         bare = link[:-3] if link.lower().endswith(".md") else link
         return self._known.get(_folded(bare)) or self._known.get(_folded(bare.rpartition("/")[2]))
+
+
+def linked(
+    folder: str,
+    names: Names,
+    told: Callable[[Note, Names], Iterator[Foreign | Problem]],
+    links: Callable[[Note, Names], Iterator[Foreign | Problem]],
+) -> Iterator[Foreign | Problem]:
+    """What is told of every note, then of the links between them, which name notes that are known by then."""
+    for note in every(folder):
+        yield from [note] if isinstance(note, Problem) else told(note, names)
+    for note in every(folder):
+        yield from () if isinstance(note, Problem) else links(note, names)
 
 
 def _folded(name: str) -> str:

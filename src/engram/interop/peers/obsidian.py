@@ -44,11 +44,7 @@ def permalinked(source: Source) -> bool:
 
 def read(source: Source) -> Iterator[Foreign | Problem]:
     """Every note, then the links between them."""
-    names = named(source.path)
-    for note in notes.every(source.path):
-        yield from [note] if isinstance(note, Problem) else _note(note, names)
-    for note in notes.every(source.path):
-        yield from () if isinstance(note, Problem) else _links(note, names)
+    yield from notes.linked(source.path, named(source.path), _note, _links)
 
 
 def named(folder: str) -> notes.Names:

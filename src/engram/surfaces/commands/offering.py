@@ -65,7 +65,7 @@ def _asked(operation: Operation, lists: Mapping[str, Iterable[str]]) -> Offer:
 def _values(parameter: Parameter, lists: Mapping[str, Iterable[str]]) -> Values | None:
     if parameter.type is bool:
         return None
-    known = parameter.known
+    known = parameter.completions
     words = (*parameter.choices, *known.words, *lists.get(known.of, ()))
     return Values(words, known.of == "files")
 

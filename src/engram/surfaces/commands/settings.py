@@ -28,11 +28,19 @@ def run(words: list[str], *, json: bool) -> int:
     if json:
         from json import dumps  # noqa: PLC0415 - start-up
 
-        told = {name: {"value": _told(one.value), "origin": one.origin} for name, one in settings.values.items()}
+        told = {
+            name: {"value": _without_secrets(one.value), "origin": one.origin}
+            for name, one in settings.values.items()
+        }
         print(dumps(told, indent=2))
         return 0
     rows = [
-        [each.name, _shown(each.name, _told(settings.get(each.name))), settings.origin(each.name), each.about]
+        [
+            each.name,
+            _shown(each.name, _without_secrets(settings.get(each.name))),
+            settings.origin(each.name),
+            each.about,
+        ]
         for each in config.SETTINGS
     ]
     print("\n".join(table(rows, at_hand())))
@@ -46,7 +54,7 @@ def run(words: list[str], *, json: bool) -> int:
     return 0
 
 
-def _told(value: object) -> object:
+def _without_secrets(value: object) -> object:
     """A value without what may be a secret in it: people paste what this command prints."""
     return without_credentials(value) if isinstance(value, str) else value
 

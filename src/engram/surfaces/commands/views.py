@@ -71,7 +71,7 @@ def run(words: list[str], *, json: bool) -> int:
     asked = _asked(words)
     folder = _working_folder()
     root, paths = ("", _named(asked.files, folder)) if asked.files else _found(folder)
-    told = None if asked.remove else _told(asked.store)
+    told = None if asked.remove else _brief(asked.store)
     changes = [_planned(path, told, root) for path in paths]
     if not asked.files:
         changes = _once(changes)
@@ -165,7 +165,7 @@ def _notes(root: str) -> list[str]:
     return [os.path.join(root, name) for name in names[:MOST_NOTES]]
 
 
-def _told(store: str) -> "Brief":
+def _brief(store: str) -> "Brief":
     from engram.operations.routing import agent_view  # noqa: PLC0415 - start-up
     from engram.wiring import open  # noqa: PLC0415 - start-up
 

@@ -94,17 +94,17 @@ def _look() -> Here:
     folder = working_folder()
     model = way_to_model(os.environ, folder)
     if not is_there():
-        _, unplaced = _told(lambda: home_scope(config.read(os.environ, folder), os.environ, folder))
+        _, unplaced = _landing(lambda: home_scope(config.read(os.environ, folder), os.environ, folder))
         return Here(named(), there=False, connected=connected, model=model, unplaced=unplaced)
     with open() as engram:
         waiting = engram.list(standing=("pending",), everywhere=True, limit=MOST_WAITING + 1).memories
         live = engram.list(everywhere=True, limit=MOST_LIVE + 1).memories
         some = bool(live or engram.list(standing=("all",), everywhere=True, limit=1).memories)
-        scope, unplaced = _told(lambda: engram.home)
+        scope, unplaced = _landing(lambda: engram.home)
         return Here(engram.store, scope, some, len(live), len(waiting), connected, model=model, unplaced=unplaced)
 
 
-def _told(home: Callable[[], Scope]) -> tuple[str, str]:
+def _landing(home: Callable[[], Scope]) -> tuple[str, str]:
     """Where memories land; or "", why nobody can tell, and what to do."""
     try:
         return str(home()), ""

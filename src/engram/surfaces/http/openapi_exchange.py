@@ -50,19 +50,19 @@ def exchange() -> dict[str, Any]:
     kept = response("The hash of what is kept.", STORED, {"stored": "5d" * 32})
     listed = response("What is kept.", LISTED, LISTED_SO)
     after = parameter("after", "query", AFTER, required=False)
-    put = _told("sync_file_keep", "Keep one file, and take in what it says.", one, {"201": kept})
+    put = _operation("sync_file_keep", "Keep one file, and take in what it says.", one, {"201": kept})
     return {
         "/v1/sync/files": {
-            "get": _told("sync_files", "List the files that are kept of a scope.", [after], {"200": listed})
+            "get": _operation("sync_files", "List the files that are kept of a scope.", [after], {"200": listed})
         },
         "/v1/sync/files/{replica}/{name}": {
-            "get": _told("sync_file", "Get one file.", one, {"200": got}),
+            "get": _operation("sync_file", "Get one file.", one, {"200": got}),
             "put": {**put, "requestBody": {"required": True, "content": CONTENT}},
         },
     }
 
 
-def _told(id: str, summary: str, placed: Sequence[Any], answers: Mapping[str, Any]) -> dict[str, Any]:
+def _operation(id: str, summary: str, placed: Sequence[Any], answers: Mapping[str, Any]) -> dict[str, Any]:
     scope = parameter("scope", "query", SCOPE, required=True) | example_of("project:github.com/acme/api")
     return {
         "operationId": id,

@@ -12,7 +12,7 @@ import mcp_types as types
 
 from engram.errors import Conflict, EngramError
 from engram.interop.tools import Asks
-from engram.model.answers import Candidate, Remembered
+from engram.model.answers import Remembered, UnderReview
 from engram.model.caller import Caller
 from engram.model.change import Finding
 from engram.model.memory import Context, Memory
@@ -112,7 +112,7 @@ class Watching:
         return question_about(saved, waiting[0])
 
 
-def question_about(saved: Remembered, candidate: Candidate | None = None) -> Question | None:
+def question_about(saved: Remembered, candidate: UnderReview | None = None) -> Question | None:
     """The question about what was just saved, or None where there is nothing to ask.
 
     A proposal is shown below what it would change: no words of its own can stand in for that.

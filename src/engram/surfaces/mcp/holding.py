@@ -44,7 +44,7 @@ class Held:
                     channel="elicitation",
                     environment=self._environment,
                 )
-                self._engram = opened.stay()
+                self._engram = opened.preloading_when_idle()
             return self._engram
 
     def close(self) -> None:

@@ -249,7 +249,7 @@ def _changed(answer: a.Changed, paper: Paper) -> Iterator[str]:
         yield paper.back(answer.event)
 
 
-def why_it_waits(candidate: a.Candidate) -> str:
+def why_it_waits(candidate: a.UnderReview) -> str:
     """Why a memory is held, as things are now: what it contradicted may be out of use since."""
     if candidate.memory.held_for == "conflict" and not candidate.conflicts:
         if candidate.replaces:
@@ -258,7 +258,7 @@ def why_it_waits(candidate: a.Candidate) -> str:
     return HELD[candidate.memory.held_for]
 
 
-def beside(candidate: a.Candidate) -> Iterator[tuple[str, Memory]]:
+def beside(candidate: a.UnderReview) -> Iterator[tuple[str, Memory]]:
     """What a reviewer must see beside a memory that waits: what becomes of it by an approval, and the memory."""
     known = {one.id for one in candidate.replaces}
     yield from (("It would replace", one) for one in candidate.replaces)

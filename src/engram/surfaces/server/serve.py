@@ -165,7 +165,7 @@ def _at_the_page(held: Held) -> "Callable[[], Engram]":
     from engram.wiring.places import seat_of  # noqa: PLC0415 - the same
 
     sight, seat = sight_from_here(), seat_of(held.engram())
-    return lambda: held.engram().for_person("web").looking_from(*sight).standing_in(seat)
+    return lambda: held.engram().for_person("web").in_working_tree(*sight).standing_in(seat)
 
 
 def _serve_team(asked: "Asked", *, json: bool) -> int:

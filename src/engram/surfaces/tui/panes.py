@@ -13,7 +13,7 @@ from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
 from engram.errors import EngramError
-from engram.model.answers import Candidate, Chronicle, Recollection
+from engram.model.answers import Chronicle, Recollection, UnderReview
 from engram.model.answers_look import Found
 from engram.model.event import Edit, Event
 from engram.model.memory import Memory
@@ -180,7 +180,7 @@ class Inbox(Pane):
 
     def __init__(self) -> None:
         super().__init__(id="inbox")
-        self._waiting: dict[str, Candidate] = {}
+        self._waiting: dict[str, UnderReview] = {}
         self._skipped: set[str] = set()
 
     def reload(self) -> None:
@@ -295,7 +295,7 @@ class Search(Pane):
     def _ask(self, question: str) -> None:
         """Ask beside the screen: the first question loads the model."""
         try:
-            answer = self.engram.looking().search(question, everywhere=True, limit=20)
+            answer = self.engram.not_counting_use().search(question, everywhere=True, limit=20)
         except EngramError as error:
             self.app.call_from_thread(self.twin.refused, error)
             return

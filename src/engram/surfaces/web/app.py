@@ -47,12 +47,12 @@ class Cookie(NamedTuple):
     name: str  # servers on one machine share a host, and must not share a cookie
     secure: bool = False  # whether it goes over TLS only
 
-    def welcome(self, visit: Visit, path: str = "/") -> Response:
+    def welcome(self, visit: Visit) -> Response:
         """Give somebody their cookie, and let them go on.
 
         A browser that was led here from elsewhere sends no strict cookie along a redirect; from a page it does.
         """
-        answer = onward(f"{BASE}{path}")
+        answer = onward(f"{BASE}/")
         answer.set_cookie(self.name, visit.key, path=BASE, secure=self.secure, httponly=True, samesite="strict")
         return answer
 

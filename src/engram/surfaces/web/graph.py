@@ -29,7 +29,7 @@ def show(asked: Asked) -> Response:
     where = {"scope": scope, "everywhere": not scope} if question == "file" else {}
     try:
         if question != "file" or subject:
-            found = asked.engram.looking().ask("graph", question, subject, limit=max(limit, 1), **where)
+            found = asked.engram.not_counting_use().ask("graph", question, subject, limit=max(limit, 1), **where)
     except EngramError as refused:
         error = refused
     drawn = drawing.graph(found, scope) if found and found.nodes else ""

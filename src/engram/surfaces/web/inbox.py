@@ -7,7 +7,7 @@ from typing import NamedTuple
 from starlette.responses import HTMLResponse, Response
 
 from engram.errors import Conflict, EngramError, Invalid, NotFound, Unconfirmed
-from engram.model.answers import Candidate, Changed
+from engram.model.answers import Changed, UnderReview
 from engram.model.memory import CURATED, Citation, Memory
 from engram.model.session import Session
 from engram.service import Engram
@@ -35,7 +35,7 @@ class Group(NamedTuple):
     """What came from one session, or from none."""
 
     session: str
-    candidates: list[Candidate]
+    candidates: list[UnderReview]
     known: Session | None = None
 
 
@@ -63,9 +63,9 @@ def show(asked: Asked) -> Response:
     )
 
 
-def grouped(engram: Engram, candidates: Sequence[Candidate]) -> list[Group]:
+def grouped(engram: Engram, candidates: Sequence[UnderReview]) -> list[Group]:
     """Candidates by session, in the order in which a session first appears."""
-    groups: dict[str, list[Candidate]] = {}
+    groups: dict[str, list[UnderReview]] = {}
     for each in candidates:
         groups.setdefault(each.memory.session, []).append(each)
     known = sessions_of(engram, groups)
@@ -87,7 +87,7 @@ def card(asked: Asked) -> Response:
     return _card(asked, _candidate(asked), mode)
 
 
-def _card(asked: Asked, candidate: Candidate, mode: str, error: EngramError | None = None) -> Response:
+def _card(asked: Asked, candidate: UnderReview, mode: str, error: EngramError | None = None) -> Response:
     """A card, alone on a page where there are no scripts, with what went wrong in it."""
     others, into = _others(candidate), asked.said("into").partition("@")[0]
     return asked.show(
@@ -133,7 +133,7 @@ def evidence(asked: Asked) -> Response:
     return asked.show("inbox_evidence.html", candidate=_candidate(asked))
 
 
-def _candidate(asked: Asked) -> Candidate:
+def _candidate(asked: Asked) -> UnderReview:
     """The one the address is about.
 
     Raises:
@@ -145,7 +145,7 @@ def _candidate(asked: Asked) -> Candidate:
     return found[0]
 
 
-def _others(candidate: Candidate) -> list[Memory]:
+def _others(candidate: UnderReview) -> list[Memory]:
     """What a merge is offered with, the likeliest first; what waits itself takes nothing in."""
     told = (candidate.amends, *(one for _, one in stands_beside(candidate)), *candidate.near)
     return [one for one in told if one and one.status == "promoted"]
@@ -210,7 +210,7 @@ def _decide(asked: Asked, ask: Callable[[], Changed], word: str) -> Response:
         return _again(asked, "confirm", error)
     except (Conflict, Invalid) as error:
         return _again(asked, asked.said("mode") if asked.said("mode") in MODES else "", error)
-    message = f"{word} {_told(done.memories)}."
+    message = f"{word} {_named(done.memories)}."
     if done.replaced:
         message += f" It replaces {', '.join(one.handle for one in done.replaced)}."
     return asked.done(_gone([asked.path["memory"]]), message, done.event, back="/inbox")
@@ -231,7 +231,7 @@ def _gone(ids: Sequence[str]) -> str:
     return gone(f"m-{each}" for each in ids)
 
 
-def _told(memories: Sequence[Memory]) -> str:
+def _named(memories: Sequence[Memory]) -> str:
     if len(memories) == 1:
         return f"{memories[0].handle}: {cut(memories[0].text, 60)}"
     return count(len(memories), "memory", "memories")
@@ -261,7 +261,7 @@ def preview(asked: Asked) -> Response:
     )
 
 
-def _fits(candidate: Candidate | None, ref: str) -> bool:
+def _fits(candidate: UnderReview | None, ref: str) -> bool:
     return candidate is not None and f"{candidate.memory.id}@{candidate.memory.revision}" == ref
 
 
@@ -275,7 +275,7 @@ def bulk(asked: Asked) -> Response:
     word = "Rejected" if asked.said("act") == "reject" else "Approved"
     closing = '<hx-partial hx-target="#preview" hx-swap="innerHTML"></hx-partial>'
     gone = _gone([ref.partition("@")[0] for ref in refs])
-    return asked.done(gone + closing, f"{word} {_told(done.memories)}.", done.event, back="/inbox")
+    return asked.done(gone + closing, f"{word} {_named(done.memories)}.", done.event, back="/inbox")
 
 
 PAGES = (

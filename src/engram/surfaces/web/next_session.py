@@ -25,12 +25,12 @@ class Line(NamedTuple):
 
 def show(asked: Asked) -> Response:
     """What a session would begin with."""
-    return asked.show("next.html", **_told(asked))
+    return asked.show("next.html", **_values(asked))
 
 
 def part(asked: Asked) -> Response:
     """The same without the frame, after something was changed."""
-    return asked.show("next_brief.html", **_told(asked))
+    return asked.show("next_brief.html", **_values(asked))
 
 
 def pin(asked: Asked) -> Response:
@@ -65,7 +65,7 @@ def _revised(asked: Asked, message: str, **changes: object) -> Response:
     return asked.done("", f"{message}: {done.memory.handle}.", done.event, back="/next", now=done.memory)
 
 
-def _told(asked: Asked) -> dict[str, Any]:
+def _values(asked: Asked) -> dict[str, Any]:
     scope, query = asked.project("scope"), asked.said("query").strip()
     budget = asked.number("budget") or 0
     values: dict[str, Any] = {
@@ -74,7 +74,7 @@ def _told(asked: Asked) -> dict[str, Any]:
         "said_here": {"scope": scope, "query": query, "budget": asked.said("budget")},
     }  # fmt: skip
     try:
-        engram = asked.engram.looking()
+        engram = asked.engram.not_counting_use()
         engram = engram.standing_in(scope) if scope else engram
         brief = engram.context(query=query, budget=budget)
     except EngramError as error:

@@ -37,7 +37,7 @@ FIELDS = (
 
 def show(asked: Asked) -> Response:
     """What fits what was said so far."""
-    engram = asked.engram.looking()
+    engram = asked.engram.not_counting_use()
     found, error = None, None
     try:
         found = engram.search(asked.said("q").strip(), **_filters(asked, engram.now))

@@ -3,7 +3,7 @@
 import pytest
 
 from engram.model.scope import Scope
-from engram.rules.candidates import clashing, is_brief, is_statement, suspicion, topic
+from engram.rules.suspicions import clashing, is_brief, is_statement, suspicion, topic
 from rules.world import memory as made
 
 

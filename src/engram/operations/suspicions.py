@@ -11,15 +11,15 @@ from engram.operations.base import Call
 from engram.operations.relations import pair_ref
 from engram.ports import Embedder
 from engram.recall.rivals import Gathering, rivals
-from engram.rules.candidates import Suspicion, is_statement
 from engram.rules.kinds import quiet
 from engram.rules.relations import pair_id
+from engram.rules.suspicions import Suspicion, is_statement
 
 MOST = 3
 """More questions than this nobody answers."""
 
 
-def with_candidates(call: Call, answer: Remembered) -> Remembered:
+def with_suspicions(call: Call, answer: Remembered) -> Remembered:
     """The answer to a save with what else is known about the same, and what to do about it.
 
     Whatever fails here fails nothing: the memory is saved, and there are no candidates.

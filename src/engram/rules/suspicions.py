@@ -88,7 +88,7 @@ def suspicion(new: Memory, other: Memory, near: float | None = None) -> Suspicio
     if not said.by_words and not said.other_word and together < NEAR:
         return None
     score = said.share if near is None else (said.share + near) / 2
-    why = said.changed or said.other_word or _told(said.common, new) or "near in meaning"
+    why = said.changed or said.other_word or _shared_words(said.common, new) or "near in meaning"
     return Suspicion(why, round(min(score, SURE), 2))
 
 
@@ -276,7 +276,7 @@ def _changed_value(old: str, new: str) -> str:
     return next((f"{a} → {b}" for a, b in zip(before, after, strict=True) if a != b), "")
 
 
-def _told(common: frozenset[str], new: Memory) -> str:
+def _shared_words(common: frozenset[str], new: Memory) -> str:
     """The common words as the new memory writes them; pairs of characters say nothing to a reader."""
     words = [word for word in _words().findall(_title(new)) if not cjk().match(word)]
     said = [word for word in dict.fromkeys(words) if not common.isdisjoint(query_terms(word))]
