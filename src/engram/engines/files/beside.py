@@ -12,7 +12,7 @@ from engram.engines.files.folder import AUDIT, DONE, LOG, QUEUE, REGISTRY, SNAPS
 from engram.engines.files.history import Line, State, Step
 from engram.engines.files.problem import Unreadable
 from engram.engines.files.registry import FENCE, SCHEMA, clean, read_registry
-from engram.errors import Invalid
+from engram.errors import Corrupt, Invalid
 from engram.model.items import Style, item_in, read_item, reason_in, record_of
 from engram.model.limits import EARLIEST, print_time
 from engram.model.memory import CURATED, Memory
@@ -253,9 +253,13 @@ def _enveloped(known: bytes | None, memory: Memory, handle: str, now: datetime) 
     return (json.dumps(told, ensure_ascii=False, indent=2) + "\n").encode()
 
 
-def reason_of(folder: Folder, handle: str) -> str:
-    """Why another program holds a memory, in its words; "" where it does not say."""
-    return reason_in(folder.read(QUEUE, f"{handle}.json") or b"") or ""
+def reason_of(folder: Folder, handle: str) -> str | None:
+    """Why another program holds a memory, in its words; "" where its file does not say, None where it has none."""
+    try:
+        content = folder.read(QUEUE, f"{handle}.json")
+    except Corrupt:  # a link: it is not followed, and `doctor` tells of it
+        return ""
+    return None if content is None else reason_in(content) or ""
 
 
 def filed_items(folder: Folder) -> str:
