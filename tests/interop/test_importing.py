@@ -633,6 +633,18 @@ def test_a_reason_of_another_queue_means_the_same_whether_its_store_is_opened_or
     assert {one.text: one.held_for for one in world.everything().values()}["My handle is alexr"] == held_for
 
 
+@pytest.mark.parametrize("odd", [{"fact": "half \ud800"}, {"id": ["mem-0001"]}, {"routing": {"reason": "\ud800"}}])
+def test_an_odd_file_of_a_queue_keeps_nothing_else_from_being_taken_in(world: World, tmp_path: Path, odd: Row):
+    folder = stores.memory_v1(tmp_path / "store", stores.items())
+    told = stores.items()[5] | {"id": "mem-0020", "fact": "My second passport is lost"} | odd
+    (folder / "queue" / "mem-0020.json").write_text(json.dumps(told), encoding="utf-8")
+    world.person.import_(str(folder), trust=True)
+
+    said = {one.text for one in world.everything().values()}
+    assert said >= {row["fact"] for row in stores.items()}
+    assert ("My second passport is lost" in said) == ("routing" in odd)
+
+
 @pytest.mark.parametrize("opened", [True, False], ids=["opened", "taken in"])
 def test_what_another_program_put_aside_for_a_person_never_goes_live_by_itself(
     world: World, tmp_path: Path, opened: bool

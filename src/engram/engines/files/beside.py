@@ -250,7 +250,8 @@ def _enveloped(known: bytes | None, memory: Memory, handle: str, now: datetime) 
     told, record = json.loads(known), _queued(memory, handle, now)
     inner = told.get("memory", told)
     inner |= {name: value for name, value in record.items() if name in inner}
-    return (json.dumps(told, ensure_ascii=False, indent=2) + "\n").encode()
+    # Half a pair of surrogates, which JSON can spell and UTF-8 cannot, is spelled again as it was.
+    return (json.dumps(told, ensure_ascii=False, indent=2) + "\n").encode(errors="backslashreplace")
 
 
 def reason_of(folder: Folder, handle: str) -> str | None:
