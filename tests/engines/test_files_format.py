@@ -19,7 +19,7 @@ from engines.samples import MINE, START, Story, change, everything, later, memor
 from engines.stores import open_files, wrong
 from engines.strategies import prose, whole_memories
 from engram.engines.files.registry import read_registry
-from engram.errors import Corrupt, Invalid
+from engram.errors import Conflict, Corrupt, Invalid
 from engram.model.filter import Filter
 from engram.model.items import TWELVE, Style, print_item, read_item, read_record
 from engram.model.memory import Citation, standing
@@ -490,6 +490,25 @@ def test_what_another_program_keeps_in_the_queue_alone_is_taken_in_when_its_stor
     again = open_files(folder, clock=lambda: NOW, cache=tmp_path / "another")
     assert len(everything(again)) == 5
     again.close()
+
+
+def test_what_is_in_use_is_said_again_although_the_queue_tells_that_the_same_words_were_rejected(tmp_path):
+    folder = tmp_path / "store"
+    (folder / "queue" / "_done").mkdir(parents=True)
+    told = {"id": "mem-0007", "fact": "I prefer pnpm over npm", "kind": "tooling", "status": "rejected"}
+    (folder / "queue" / "_done" / "mem-0007.json").write_text(json.dumps(told))
+    (folder / "memory.md").write_text(SEED)
+    for path in (folder, *folder.rglob("*")):
+        path.chmod(0o700 if path.is_dir() else 0o600)
+
+    with engram.open(f"files:{folder}") as memory:
+        memory.verify("mem-0001")
+        again = memory.remember("I prefer pnpm over npm", scope="global")
+        memory.forget("mem-0001")
+        with pytest.raises(Conflict, match=r"rejected before \(mem-0007\)"):
+            memory.remember("I prefer pnpm over npm", scope="global")
+
+    assert (again.outcome, again.memory.handle) == ("repeated", "mem-0001")
 
 
 @pytest.mark.parametrize("odd", [{"fact": "lone \ud800 half"}, {"id": ["mem-0001"]}, {"project": ["api"]}])

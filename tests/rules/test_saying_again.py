@@ -75,6 +75,32 @@ def test_rejected_text_stays_out_and_the_rejection_is_named():
             said(Known(twins=(memory(status="rejected", **fields),)))
 
 
+def test_a_rejection_of_the_words_of_what_is_live_keeps_nobody_from_saying_them_again():
+    refused = memory("no", status="rejected", apart=True)
+
+    for known in (Known(twins=(refused, memory())), Known(memory(key="deploy"), (refused, memory(key="deploy")))):
+        found = said(known, key="deploy" if known.keyed else "")
+        assert (found.memory.id, found.outcome, found.memory.seen) == ("memory-1", "repeated", 2)
+
+
+@pytest.mark.parametrize(
+    ("fields", "how"),
+    [
+        ({"forgotten_at": START}, {}),
+        ({"replaced_by": "memory-2"}, {}),
+        ({"valid_until": START}, {}),
+        ({"decay": "1h"}, {}),
+        ({"status": "pending"}, {}),
+        ({"key": "other"}, {"key": "deploy"}),
+        ({}, {"apart": True}),
+    ],
+)
+def test_a_rejection_stands_where_the_words_would_come_back_or_become_another_memory(fields, how):
+    refused = memory("no", status="rejected", apart=True)
+    with pytest.raises(Conflict, match="rejected before"):
+        said(Known(twins=(refused, memory(**fields))), **how)
+
+
 def test_another_kind_that_was_rejected_for_known_words_leaves_the_words():
     refused = memory("no", status="rejected", amends="memory-1")
 
