@@ -7,7 +7,7 @@ import pytest
 
 from engram.errors import Conflict, Forbidden
 from engram.model.caller import Caller
-from engram.model.memory import Citation, Context, Memory
+from engram.model.memory import Citation, Context, Memory, standing
 from engram.model.record import replace
 from engram.model.scope import Scope
 from engram.rules.admission import Admission, Known, admit, require_free_text, require_not_rejected, revise
@@ -145,14 +145,25 @@ def test_what_is_rejected_or_forgotten_is_not_revised_unless_it_is_said_anew():
 
 
 def test_other_words_under_the_key_of_what_is_forgotten_hold_when_they_say_and_not_when_the_old_ones_did():
-    held = {"key": "deploy", "valid_from": START, "valid_until": later(1)}
+    held = {"key": "deploy", "valid_from": START, "valid_until": later(2)}
     back = revised(memory(forgotten_at=START, **held), text=OTHER_TEXT, anew=True).memory
     until = revised(memory(forgotten_at=START, **held), text=OTHER_TEXT, anew=True, valid_until=later(9)).memory
     known = revised(memory(**held), text=OTHER_TEXT, anew=True).memory
 
     assert (back.valid_from, back.valid_until) == (None, None)
     assert (until.valid_from, until.valid_until) == (None, later(9))
-    assert (known.valid_from, known.valid_until) == (START, later(1))
+    assert (known.valid_from, known.valid_until) == (START, later(2))
+
+
+@pytest.mark.parametrize("caller", [AGENT, PERSON])
+def test_other_words_under_the_key_of_what_is_expired_are_live_and_hold_when_they_say(caller):
+    held = {"key": "freeze", "valid_from": START, "valid_until": NOW}
+    back = revised(memory(**held), text=OTHER_TEXT, anew=True, caller=caller).memory
+    until = revised(memory(**held), text=OTHER_TEXT, anew=True, caller=caller, valid_until=later(90)).memory
+
+    assert (back.valid_from, back.valid_until, standing(back, NOW)) == (None, None, "live")
+    assert (until.valid_from, until.valid_until, standing(until, NOW)) == (None, later(90), "live")
+    assert revised(memory(**held), text=OTHER_TEXT, caller=PERSON).memory.valid_until == NOW
 
 
 def test_a_memory_keeps_its_key_and_what_has_none_may_get_one_that_is_free():

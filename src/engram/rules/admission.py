@@ -121,7 +121,8 @@ def revise(
     _require_words(old, proposal, known, request)
     proposal = vouched(proposal, known.twins, known.doubted, request, old)
     new = replace(rewritten(old, proposal, policy, request), key=_key_of(old, proposal, known))
-    if anew and old.forgotten_at is not None:  # as in `_readmit`: when it held is not what is said now
+    over = old.forgotten_at is not None or (old.valid_until is not None and request.now >= old.valid_until)
+    if anew and over:  # as in `_readmit`: when it held is not what is said now
         new = replace(new, valid_from=proposal.valid_from, valid_until=proposal.valid_until)
     if not anew and not _differ((*CONTENT, "tier"), old, new):
         return _weighed(old, new, proposal, known, request)
