@@ -111,6 +111,9 @@ ALIASES = {"store_dir": "store"}
 _SECRETS = ("_KEY", "_SECRET", "_TOKEN")
 """How variables end that hold what no file may: they are no settings, and read where they are used."""
 
+NO_HOME = os.devnull
+"""What stands for the home of whoever has none: nothing lies below it, and nobody can put anything there."""
+
 _WORDS = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False}
 
 
@@ -150,13 +153,18 @@ def read(environment: Mapping[str, str], folder: str | os.PathLike[str]) -> Sett
     return Settings(values)
 
 
+def _home(environment: Mapping[str, str]) -> str:
+    """What is told of a home; no whole path where nothing is."""
+    return environment.get("HOME") or os.path.expanduser("~")
+
+
 def home_folder(environment: Mapping[str, str]) -> str:
     """A person's home: what HOME says, or the system knows.
 
     Raises:
         Invalid: when neither tells of one; what is kept would lie in whatever folder a command was run in.
     """
-    home = environment.get("HOME") or os.path.expanduser("~")
+    home = _home(environment)
     if not os.path.isabs(home):
         raise Invalid(
             "There is no home folder: HOME is not set to a whole path, and the system knows of none for this user.",
@@ -165,9 +173,13 @@ def home_folder(environment: Mapping[str, str]) -> str:
     return home
 
 
-def user_file(environment: Mapping[str, str]) -> str:
-    """The file with a person's own settings."""
-    return os.path.join(_base(environment, "XDG_CONFIG_HOME", ".config"), "engram", FILE)
+def user_file(environment: Mapping[str, str], *, needed: bool = True) -> str:
+    """The file with a person's own settings; unless it is needed, a path below `NO_HOME` where there is no home.
+
+    Raises:
+        Invalid: when it is needed, and there is no home.
+    """
+    return os.path.join(_base(environment, "XDG_CONFIG_HOME", ".config", needed=needed), "engram", FILE)
 
 
 def secret_of(environment: Mapping[str, str], remote: str) -> str:
@@ -176,7 +188,7 @@ def secret_of(environment: Mapping[str, str], remote: str) -> str:
     Raises:
         Invalid: when others may read the file, or it cannot be read.
     """
-    path = os.path.join(os.path.dirname(user_file(environment)), "remotes.toml")
+    path = os.path.join(os.path.dirname(user_file(environment, needed=False)), "remotes.toml")
     if not os.path.isfile(path):
         return ""
     if os.stat(path).st_mode & 0o077:
@@ -186,9 +198,13 @@ def secret_of(environment: Mapping[str, str], remote: str) -> str:
     return str(_toml(path).get(remote, ""))
 
 
-def data_folder(environment: Mapping[str, str]) -> str:
-    """Where the default store lies."""
-    return os.path.join(_base(environment, "XDG_DATA_HOME", ".local/share"), "engram")
+def data_folder(environment: Mapping[str, str], *, needed: bool = True) -> str:
+    """Where the default store lies; unless it is needed, a path below `NO_HOME` where there is no home.
+
+    Raises:
+        Invalid: when it is needed, and there is no home.
+    """
+    return os.path.join(_base(environment, "XDG_DATA_HOME", ".local/share", needed=needed), "engram")
 
 
 def default_store(environment: Mapping[str, str]) -> str:
@@ -200,8 +216,11 @@ def default_store(environment: Mapping[str, str]) -> str:
 
 
 def cache_folder(environment: Mapping[str, str]) -> str:
-    """Where what can be made again lies, such as the index of a store of plain files."""
-    return os.path.join(_base(environment, "XDG_CACHE_HOME", ".cache"), "engram")
+    """Where what can be made again lies, such as the index of a store of plain files.
+
+    Below `NO_HOME` where there is no home: each process does without what cannot be kept.
+    """
+    return os.path.join(_base(environment, "XDG_CACHE_HOME", ".cache", needed=False), "engram")
 
 
 def upwards(folder: str) -> Iterator[str]:
@@ -214,14 +233,17 @@ def upwards(folder: str) -> Iterator[str]:
         folder = above
 
 
-def _base(environment: Mapping[str, str], variable: str, below_home: str) -> str:
+def _base(environment: Mapping[str, str], variable: str, below_home: str, *, needed: bool) -> str:
     if (given := environment.get(variable, "")) and os.path.isabs(given):
         return given
-    return os.path.join(home_folder(environment), below_home)
+    home = _home(environment)
+    return os.path.join(
+        home if os.path.isabs(home) else home_folder(environment) if needed else NO_HOME, below_home
+    )
 
 
 def _files(environment: Mapping[str, str], folder: str) -> list[tuple[str, bool]]:
-    own = user_file(environment)
+    own = user_file(environment, needed=False)
     found = [(own, False)] if os.path.isfile(own) else []
     home = os.path.realpath(environment.get("HOME") or "/")
     for place in upwards(os.path.realpath(folder)):

@@ -19,7 +19,7 @@ from engines.samples import MINE, START, Story, change, everything, later, memor
 from engines.stores import open_files, wrong
 from engines.strategies import prose, whole_memories
 from engram.engines.files.registry import read_registry
-from engram.errors import Corrupt, Invalid
+from engram.errors import Conflict, Corrupt, Invalid
 from engram.model.filter import Filter
 from engram.model.items import TWELVE, Style, print_item, read_item, read_record
 from engram.model.memory import Citation, standing
@@ -490,6 +490,65 @@ def test_what_another_program_keeps_in_the_queue_alone_is_taken_in_when_its_stor
     again = open_files(folder, clock=lambda: NOW, cache=tmp_path / "another")
     assert len(everything(again)) == 5
     again.close()
+
+
+def test_what_is_in_use_is_said_again_although_the_queue_tells_that_the_same_words_were_rejected(tmp_path):
+    folder = tmp_path / "store"
+    (folder / "queue" / "_done").mkdir(parents=True)
+    told = {"id": "mem-0007", "fact": "I prefer pnpm over npm", "kind": "tooling", "status": "rejected"}
+    (folder / "queue" / "_done" / "mem-0007.json").write_text(json.dumps(told))
+    (folder / "memory.md").write_text(SEED)
+    for path in (folder, *folder.rglob("*")):
+        path.chmod(0o700 if path.is_dir() else 0o600)
+
+    with engram.open(f"files:{folder}") as memory:
+        memory.verify("mem-0001")
+        again = memory.remember("I prefer pnpm over npm", scope="global")
+        memory.forget("mem-0001")
+        with pytest.raises(Conflict, match=r"rejected before \(mem-0007\)"):
+            memory.remember("I prefer pnpm over npm", scope="global")
+
+    assert (again.outcome, again.memory.handle) == ("repeated", "mem-0001")
+
+
+@pytest.mark.parametrize("odd", [{"fact": "lone \ud800 half"}, {"id": ["mem-0001"]}, {"project": ["api"]}])
+@pytest.mark.parametrize("place", ["queue", "queue/_done"])
+def test_an_odd_file_of_the_queue_is_left_out_and_told_and_the_store_opens(tmp_path, place, odd):
+    folder, status = tmp_path / "store", "rejected" if place.endswith("_done") else "pending"
+    (folder / "queue" / "_done").mkdir(parents=True)
+    told = {"id": "mem-0007", "fact": "I live in Madrid", "kind": "project", "status": status} | odd
+    (folder / place / "mem-0007.json").write_text(json.dumps(told))
+    (folder / "queue" / "mem-0008.json").write_text(
+        json.dumps(told | {"id": "mem-0008", "fact": "Use uv", "status": "pending", "project": "api"})
+    )
+    for path in (folder, *folder.rglob("*")):
+        path.chmod(0o700 if path.is_dir() else 0o600)
+
+    engine = store_of(folder, SEED)
+
+    assert {each.handle for each in everything(engine)} == {"mem-0001", "mem-0002", "mem-0008"}
+    found = [each.message for each in engine.check() if "mem-0007" in each.message]
+    assert found == ([] if status == "rejected" else ["queue/mem-0007.json is there, and nothing waits under it."])
+    engine.check(repair=True)
+    assert wrong(engine.check()) == []
+    engine.close()
+
+
+def test_an_envelope_keeps_what_else_it_says_even_where_that_is_no_text(tmp_path):
+    folder = tmp_path / "store"
+    (folder / "queue").mkdir(parents=True)
+    told = {"id": "mem-0007", "fact": "I live in Madrid", "kind": "location", "status": "pending", "risk_tier": 3}
+    (folder / "queue" / "mem-0007.json").write_text(json.dumps(told | {"note": "half \ud800 of it"}))
+    for path in (folder, *folder.rglob("*")):
+        path.chmod(0o700 if path.is_dir() else 0o600)
+    engine = store_of(folder, SEED)
+    story = Story(engine)
+    waits = next(each for each in everything(engine) if each.handle == "mem-0007")
+    story.promote(story.read(waits.id))
+    done = json.loads((folder / "queue" / "_done" / "mem-0007.json").read_text())
+    engine.close()
+
+    assert (done["status"], done["note"]) == ("promoted", "half \ud800 of it")
 
 
 @pytest.mark.parametrize("put_back", [False, True])

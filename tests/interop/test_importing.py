@@ -11,7 +11,7 @@ import sys
 import textwrap
 import time
 import zipfile
-from contextlib import closing, suppress
+from contextlib import closing, nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
@@ -611,6 +611,8 @@ def test_what_waits_in_a_queue_waits_here_whatever_its_envelope_says(world: Worl
         ("untrusted_origin", "untrusted_origin"),
         ("low confidence", "review_all"),
         ("sensitive", "review_all"),
+        ("unmerged_branch", "review_all"),
+        ("", "review_all"),
     ],
 )
 @pytest.mark.parametrize("nested", [True, False])
@@ -629,6 +631,44 @@ def test_a_reason_of_another_queue_means_the_same_whether_its_store_is_opened_or
 
     assert opened["My handle is alexr"] == held_for
     assert {one.text: one.held_for for one in world.everything().values()}["My handle is alexr"] == held_for
+
+
+@pytest.mark.parametrize("odd", [{"fact": "half \ud800"}, {"id": ["mem-0001"]}, {"routing": {"reason": "\ud800"}}])
+def test_an_odd_file_of_a_queue_keeps_nothing_else_from_being_taken_in(world: World, tmp_path: Path, odd: Row):
+    folder = stores.memory_v1(tmp_path / "store", stores.items())
+    told = stores.items()[5] | {"id": "mem-0020", "fact": "My second passport is lost"} | odd
+    (folder / "queue" / "mem-0020.json").write_text(json.dumps(told), encoding="utf-8")
+    world.person.import_(str(folder), trust=True)
+
+    said = {one.text for one in world.everything().values()}
+    assert said >= {row["fact"] for row in stores.items()}
+    assert ("My second passport is lost" in said) == ("routing" in odd)
+
+
+@pytest.mark.parametrize("opened", [True, False], ids=["opened", "taken in"])
+def test_what_another_program_put_aside_for_a_person_never_goes_live_by_itself(
+    world: World, tmp_path: Path, opened: bool
+):
+    folder, row = stores.memory_v1(tmp_path / "store", []), stores.items()[7] | {"decay": "200y", "risk_tier": 2}
+    reasons: tuple[Row, ...] = ({}, {"routing": {"reason": "unmerged_branch"}}, {"routing": {"reason": "conflict"}})
+    for n, said in enumerate(reasons, 1):
+        told = row | {"id": f"mem-{n:04d}", "fact": f"Handle number {n} is alex{n}x"} | said
+        (folder / "queue" / f"mem-{n:04d}.json").write_text(json.dumps(told))
+    for each in [folder, *folder.rglob("*")]:
+        each.chmod(0o700 if each.is_dir() else 0o600)
+    with engram.open(f"files:{folder}") if opened else nullcontext(world.person) as memory:
+        if not opened:
+            memory.import_(str(folder), trust=True)
+        routes = memory.ask("sync", apply=True).routes
+        broken = [each for each in memory.doctor().findings if each.severity == "error"]
+
+    assert [each.reason for each in sorted(routes, key=lambda each: each.memory.text)] == [
+        "review_all",
+        "review_all",
+        "conflict",
+    ]
+    assert {each.action for each in routes} == {"queue"}
+    assert broken == []
 
 
 def test_a_chunk_cannot_name_a_file_elsewhere(world: World, tmp_path: Path):

@@ -443,3 +443,23 @@ def test_a_contradiction_is_seen_behind_the_same_said_of_other_things(world):
     told = world.agent.remember("Service 1 listens on port 9999")
 
     assert (told.outcome, told.why) == ("held", "number: 8001 → 9999")
+
+
+def test_other_words_under_the_key_of_what_is_expired_are_live_and_recalled(world):
+    freeze = world.agent.remember("The freeze is until Monday", key="freeze", valid_until="2d").memory.id
+    world.clock.pass_by(days=5)
+    told = world.agent.remember("The freeze is until Friday", key="freeze")
+
+    assert (told.outcome, told.memory.id, told.memory.valid_until) == ("revised", freeze, None)
+    assert world.stands(freeze) == "live"
+    assert texts([hit.memory for hit in world.agent.recall("freeze").hits]) == ["The freeze is until Friday"]
+
+
+def test_an_agents_words_under_the_key_of_a_persons_expired_memory_are_live_once_they_are_approved(world):
+    freeze = world.person.remember("The freeze is until Monday", key="freeze", valid_until="2d").memory.id
+    world.clock.pass_by(days=5)
+    told = world.agent.remember("The freeze is until Friday", key="freeze")
+    world.person.promote(told.memory.id)
+
+    assert told.outcome == "proposed"
+    assert (world.now(freeze).text, world.stands(freeze)) == ("The freeze is until Friday", "live")

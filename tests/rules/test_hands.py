@@ -111,8 +111,16 @@ def test_an_envelope_that_says_nothing_of_use_leaves_the_reason_as_it_was(reason
     assert HANDS.held(waits, reason) is waits
 
 
+@pytest.mark.parametrize("reason", ["", "unmerged_branch"])
+def test_what_has_an_envelope_without_a_reason_of_ours_waits_for_a_person_and_what_has_none_as_before(reason: str):
+    waits = memory(status="pending", tier=2)
+
+    assert HANDS.held(waits, reason).held_for == "review_all"
+    assert HANDS.held(waits, None) is waits
+
+
 def test_what_nobody_vouches_for_is_held_for_that_whatever_an_envelope_says():
-    for reason in ("conflict", ""):
+    for reason in ("conflict", "", None):
         assert HANDS.held(memory(status="pending", source="web:example.org"), reason).held_for == UNVOUCHED
 
 

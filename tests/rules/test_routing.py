@@ -157,6 +157,17 @@ def test_what_goes_first_counts_as_live_for_the_next():
     assert [each.other for each in routes] == [None, one, one]
 
 
+def test_what_was_held_for_a_conflict_elsewhere_waits_for_a_person_for_what_it_contradicts_may_not_be_here():
+    one = waiting(held_for="conflict")
+
+    assert {each: route(one, Beside(came_by=each))[1:3] for each in ("adopted", "import", "remember")} == {
+        "adopted": ("queue", "conflict"),
+        "import": ("queue", "conflict"),
+        "remember": ("append", "low_risk"),
+    }
+    assert route(waiting(), Beside(came_by="adopted")).action == "append"
+
+
 def test_scopes_do_not_stand_in_each_others_way():
     one = waiting(text=PORT)
     elsewhere = waiting("memory-2", "The api port is 9090", scope=one.scope.parse("project:api"))

@@ -7,7 +7,7 @@ import pytest
 
 from engram.errors import Conflict, Forbidden
 from engram.model.caller import Caller
-from engram.model.memory import Citation, Context, Memory
+from engram.model.memory import Citation, Context, Memory, standing
 from engram.model.record import replace
 from engram.model.scope import Scope
 from engram.rules.admission import Admission, Known, admit, require_free_text, require_not_rejected, revise
@@ -75,6 +75,32 @@ def test_rejected_text_stays_out_and_the_rejection_is_named():
             said(Known(twins=(memory(status="rejected", **fields),)))
 
 
+def test_a_rejection_of_the_words_of_what_is_live_keeps_nobody_from_saying_them_again():
+    refused = memory("no", status="rejected", apart=True)
+
+    for known in (Known(twins=(refused, memory())), Known(memory(key="deploy"), (refused, memory(key="deploy")))):
+        found = said(known, key="deploy" if known.keyed else "")
+        assert (found.memory.id, found.outcome, found.memory.seen) == ("memory-1", "repeated", 2)
+
+
+@pytest.mark.parametrize(
+    ("fields", "how"),
+    [
+        ({"forgotten_at": START}, {}),
+        ({"replaced_by": "memory-2"}, {}),
+        ({"valid_until": START}, {}),
+        ({"decay": "1h"}, {}),
+        ({"status": "pending"}, {}),
+        ({"key": "other"}, {"key": "deploy"}),
+        ({}, {"apart": True}),
+    ],
+)
+def test_a_rejection_stands_where_the_words_would_come_back_or_become_another_memory(fields, how):
+    refused = memory("no", status="rejected", apart=True)
+    with pytest.raises(Conflict, match="rejected before"):
+        said(Known(twins=(refused, memory(**fields))), **how)
+
+
 def test_another_kind_that_was_rejected_for_known_words_leaves_the_words():
     refused = memory("no", status="rejected", amends="memory-1")
 
@@ -119,14 +145,25 @@ def test_what_is_rejected_or_forgotten_is_not_revised_unless_it_is_said_anew():
 
 
 def test_other_words_under_the_key_of_what_is_forgotten_hold_when_they_say_and_not_when_the_old_ones_did():
-    held = {"key": "deploy", "valid_from": START, "valid_until": later(1)}
+    held = {"key": "deploy", "valid_from": START, "valid_until": later(2)}
     back = revised(memory(forgotten_at=START, **held), text=OTHER_TEXT, anew=True).memory
     until = revised(memory(forgotten_at=START, **held), text=OTHER_TEXT, anew=True, valid_until=later(9)).memory
     known = revised(memory(**held), text=OTHER_TEXT, anew=True).memory
 
     assert (back.valid_from, back.valid_until) == (None, None)
     assert (until.valid_from, until.valid_until) == (None, later(9))
-    assert (known.valid_from, known.valid_until) == (START, later(1))
+    assert (known.valid_from, known.valid_until) == (START, later(2))
+
+
+@pytest.mark.parametrize("caller", [AGENT, PERSON])
+def test_other_words_under_the_key_of_what_is_expired_are_live_and_hold_when_they_say(caller):
+    held = {"key": "freeze", "valid_from": START, "valid_until": NOW}
+    back = revised(memory(**held), text=OTHER_TEXT, anew=True, caller=caller).memory
+    until = revised(memory(**held), text=OTHER_TEXT, anew=True, caller=caller, valid_until=later(90)).memory
+
+    assert (back.valid_from, back.valid_until, standing(back, NOW)) == (None, None, "live")
+    assert (until.valid_from, until.valid_until, standing(until, NOW)) == (None, later(90), "live")
+    assert revised(memory(**held), text=OTHER_TEXT, caller=PERSON).memory.valid_until == NOW
 
 
 def test_a_memory_keeps_its_key_and_what_has_none_may_get_one_that_is_free():

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import pytest
 
+import engram
 from surfaces.driving import Driver
 
 
@@ -90,3 +91,32 @@ def test_a_home_of_any_name_is_enough(homeless: Driver, monkeypatch: pytest.Monk
     homeless.remember("We deploy on Fridays")
 
     assert "We deploy on Fridays" in homeless("recall", "when do we deploy?").out
+
+
+@pytest.mark.parametrize("store", ["{}/x.db", "sqlite:{}/x.db", "files:{}/plain"])
+def test_a_store_that_is_named_needs_no_home(homeless: Driver, monkeypatch: pytest.MonkeyPatch, store: str):
+    monkeypatch.setattr(pwd, "getpwuid", nobody)
+    homeless.set(ENGRAM_STORE=store.format(homeless.folder / "elsewhere"))
+    homeless.remember("We deploy on Fridays", "--cite", "src/api.py")
+
+    assert "We deploy on Fridays" in homeless("recall", "when do we deploy?").out
+    for words in (
+        ("stats",),
+        ("doctor",),
+        ("list", "--everywhere"),
+        ("history",),
+        ("context",),
+        ("sync", "--apply"),
+    ):
+        done = homeless(*words)
+        assert (done.code, done.err) == (0, ""), (words, done)
+    assert all(name.startswith("elsewhere/") for name in made(homeless.folder))
+    assert "There is no home folder" in homeless("setup", "claude-code", "--yes").err
+
+
+def test_what_is_remembered_in_this_process_needs_no_home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    monkeypatch.delenv("HOME", raising=False)
+    monkeypatch.setattr(pwd, "getpwuid", nobody)
+    with engram.open("ram:", environment={"ENGRAM_EMBEDDER": "none"}, folder=tmp_path) as memory:
+        memory.remember("We deploy on Fridays")
+        assert [hit.memory.text for hit in memory.recall("when do we deploy?").hits] == ["We deploy on Fridays"]

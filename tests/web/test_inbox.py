@@ -2,6 +2,7 @@
 
 import re
 import subprocess
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -343,8 +344,10 @@ def test_looking_for_what_is_alike_moves_nothing_on_the_page(here: Site):
     looking = card(page, handle).get_by_text("Looking for what says nearly the same")
     expect(looking).to_be_visible()
     there, said = button.bounding_box(), looking.bounding_box()
-    while not held:  # what is asked for is shown as such before the request comes by here
+    by = time.monotonic() + 60
+    while not held and time.monotonic() < by:  # it is shown as asked for before the request comes by here
         page.wait_for_timeout(10)
+    assert held, "the page never asked what is alike"
     held.pop().continue_()
     expect(looking).not_to_be_attached()
 

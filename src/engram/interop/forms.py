@@ -87,8 +87,8 @@ class Hands(Protocol):
         """The memory of an item with the status that stands there."""
         ...
 
-    def held(self, memory: Memory, reason: str) -> Memory:
-        """A memory that waits, held for the reason that its envelope gives."""
+    def held(self, memory: Memory, reason: str | None) -> Memory:
+        """A memory that waits, held for the reason that its envelope gives; None where it has none."""
         ...
 
 
@@ -98,7 +98,7 @@ class _AsItStands:
     def as_told(self, memory: Memory, _status: str, _now: datetime) -> Memory:
         return memory
 
-    def held(self, memory: Memory, _reason: str) -> Memory:
+    def held(self, memory: Memory, _reason: str | None) -> Memory:
         return memory
 
 

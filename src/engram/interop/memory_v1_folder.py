@@ -238,7 +238,8 @@ def _foreign(block: _Block, folder: str, named: dict[str, str], now: datetime, h
         if memory.status != "rejected" and not memory.replaced_by:
             memory = replace(memory, forgotten_at=memory.updated_at)
     if memory.status == "pending":
-        memory = hands.held(memory, reason or "")
+        memory = hands.held(memory, reason)
+        # What waited there without a file waits here too: that a store is taken in approves nothing of it.
         memory = replace(memory, held_for=memory.held_for or "review_all")
     changes: dict[str, Any] = {"id": _id_of(item.handle, memory, named=item.named)}
     if memory.replaced_by:
@@ -265,12 +266,12 @@ def _typed_keys(block: _Block) -> dict[str, Any]:
 
 
 def _reason(folder: str, handle: str) -> str | None:
-    """Why an item waits in the queue; None where it does not."""
+    """Why an item waits in the queue, "" where its file does not say; None where it has none there."""
     if handle_number("memory", handle) is None:
         return None
     try:
         with open(os.path.join(folder, "queue", f"{handle}.json"), "rb") as file:
-            return reason_in(file.read(LARGEST_ENVELOPE))
+            return reason_in(file.read(LARGEST_ENVELOPE)) or ""
     except OSError:
         return None
 

@@ -15,7 +15,7 @@ from engram.errors import EngramError, Invalid
 from engram.model.codec import Document, decode, encode
 from engram.model.event import BOOKKEEPING
 from engram.model.hashing import sha256
-from engram.model.limits import parse_decay, print_time
+from engram.model.limits import parse_decay, print_time, storable
 from engram.model.memory import CURATED, Memory, Standing, standing
 from engram.model.record import replace
 from engram.model.refs import handle_number
@@ -139,21 +139,23 @@ def reason_in(envelope: str | bytes) -> str | None:
         return None
     routing = outer.get("routing")
     reason = (routing if isinstance(routing, dict) else outer).get("reason")
-    return reason if isinstance(reason, str) else ""
+    return reason if isinstance(reason, str) and storable(reason) else ""
 
 
 def item_in(envelope: str | bytes, style: Style) -> str:
     """The memory that an envelope of the queue tells of, as an item to be read; "" where it tells of none.
 
-    Both forms are read: the record itself, and with the record inside.
+    Both forms are read: the record itself, and with the record inside. What has no id, says nothing, or cannot be
+    written down is no memory.
     """
     told = _told_in(envelope) or {}
     record = told.get("memory", told)
-    if not isinstance(record, dict) or "fact" not in record:
+    if not isinstance(record, dict) or not all(isinstance(record.get(name), str) for name in ("id", "fact")):
         return ""
     pad = f"{style.indent}  "
     lines = [f"{pad}{name}: {print_value(record[name])}\n" for name in (*TWELVE, *LATER) if name in record]
-    return f"{style.indent}- {''.join(lines)[len(pad) :]}"
+    block = f"{style.indent}- {''.join(lines)[len(pad) :]}"
+    return block if storable(block) else ""
 
 
 def _told_in(envelope: str | bytes) -> dict[str, Any] | None:
@@ -283,9 +285,12 @@ def _lines_of(block: str) -> list[str]:
 
 def _value(name: str, raw: list[str]) -> Any:  # noqa: ANN401 - as it stands there
     try:
-        return read_scalar(raw)
+        value = read_scalar(raw)
     except Invalid as error:
         raise Invalid(f"{name} cannot be read: {error.message}", error.hint, field=name) from None
+    if isinstance(value, str) and not storable(value):
+        raise Invalid(f"{name} cannot be {value!r}.", "Write it without what is no character.", field=name)
+    return value
 
 
 def _kept(name: str, raw: list[str], pad: str) -> list[str]:
@@ -296,7 +301,11 @@ def _kept(name: str, raw: list[str], pad: str) -> list[str]:
 
 
 def _later(fields: Fields) -> dict[str, Any]:
-    return {name: _value(name, raw) for name, raw in fields if name in LATER}
+    later = {name: _value(name, raw) for name, raw in fields if name in LATER}
+    for name in ("project", "superseded_by"):
+        if not isinstance(value := later.get(name), str | None):
+            raise Invalid(f"{name} cannot be {value!r}.", "Write a text, or leave it out.", field=name)
+    return later
 
 
 def _item(values: Mapping[str, Any], others: tuple[str, ...], later: Mapping[str, Any], now: datetime) -> Item:
@@ -510,7 +519,7 @@ _FORMS = {
     "risk_tier": "Write 1, 2 or 3.",
 }
 _READERS: dict[str, Any] = {
-    "id": lambda value: value,
+    "id": lambda value: None if value is None else _text(value),
     "fact": _fact,
     "kind": _text,
     "source": _text,

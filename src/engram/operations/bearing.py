@@ -177,7 +177,13 @@ def beside_of(call: Call, memory: Memory) -> Beside:
         rivals=tuple(rivals_of(call, memory)),
         superseded=tuple(each.before for each in steps if isinstance(each.before, Memory)),
         verdicts=tuple(verdicts),
+        came_by=_came_by(call, memory) if memory.held_for == "conflict" else "",
     )
+
+
+def _came_by(call: Call, memory: Memory) -> str:
+    """The action of the first event about a memory, or ""."""
+    return next((event.action for event in call.engine.events(subject=memory.id, limit=1)), "")
 
 
 def target_of(call: Call, memory: Memory) -> Memory | None:

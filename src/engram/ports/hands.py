@@ -18,10 +18,10 @@ class Hands(Protocol):
         """
         ...
 
-    def held(self, memory: Memory, reason: str) -> Memory:
+    def held(self, memory: Memory, reason: str | None) -> Memory:
         """A memory that waits, held for the reason that its envelope in the queue gives in another program's words.
 
-        As it was held before where there is no envelope, or it says nothing.
+        As it was held before where there is no envelope, which is a reason of None.
         """
         ...
 

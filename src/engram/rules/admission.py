@@ -53,7 +53,8 @@ def admit(proposal: Proposal, known: Known, policy: Policy, request: Request) ->
         Conflict: when a person rejected this text before.
         Forbidden: when the key is held by someone else's memory.
     """
-    require_not_rejected(known)
+    if not _is_live_already(proposal, known, request):
+        require_not_rejected(known)
     proposal = vouched(proposal, known.twins, known.doubted, request)._replace(worded=True)
     if not proposal.apart:
         if known.keyed is not None:
@@ -74,6 +75,17 @@ def repeated(proposal: Proposal, twins: Sequence[Memory]) -> Memory | None:
         if not (twin.apart or other or done):
             return twin
     return None
+
+
+def _is_live_already(proposal: Proposal, known: Known, request: Request) -> bool:
+    """Whether what would be repeated is live: then nothing comes back by it, whatever else was rejected.
+
+    Another program may have filed a rejection of what merely said it once more.
+    """
+    spoken_of = None if proposal.apart else known.keyed or repeated(proposal, known.twins)
+    if spoken_of is None or not same(spoken_of.text, proposal.text):
+        return False
+    return standing(spoken_of, request.now, request.caller.view) == "live"
 
 
 def require_not_rejected(known: Known) -> None:
@@ -109,7 +121,8 @@ def revise(
     _require_words(old, proposal, known, request)
     proposal = vouched(proposal, known.twins, known.doubted, request, old)
     new = replace(rewritten(old, proposal, policy, request), key=_key_of(old, proposal, known))
-    if anew and old.forgotten_at is not None:  # as in `_readmit`: when it held is not what is said now
+    over = old.forgotten_at is not None or (old.valid_until is not None and request.now >= old.valid_until)
+    if anew and over:  # as in `_readmit`: when it held is not what is said now
         new = replace(new, valid_from=proposal.valid_from, valid_until=proposal.valid_until)
     if not anew and not any_changed((*CONTENT, "tier"), old, new):
         return _weighed(old, new, proposal, known, request)

@@ -67,13 +67,16 @@ class Hands(NamedTuple):
         return _overdue(replace(back, status="promoted"), now)
 
     @staticmethod
-    def held(memory: Memory, reason: str) -> Memory:
+    def held(memory: Memory, reason: str | None) -> Memory:
         """A memory that waits, held for what its envelope says. What nobody here knows waits for a person too.
 
-        Where nobody vouches for the source, that is the reason, whatever is said: other programs do not know of it.
+        So does what has an envelope that gives no reason of ours: it was put there for a person. Where nobody
+        vouches for the source, that is the reason, whatever is said: other programs do not know of it.
         """
-        hold = UNVOUCHED if is_unvouched(memory.source) else _hold_of(reason)
-        return replace(memory, held_for=hold) if hold else memory
+        if is_unvouched(memory.source):
+            return replace(memory, held_for=UNVOUCHED)
+        hold = memory.held_for if reason is None else _hold_of(reason) or memory.held_for or "review_all"
+        return memory if hold == memory.held_for else replace(memory, held_for=hold)
 
     def added(self, memory: Memory, lacks: Collection[str], now: datetime) -> Memory:
         """A person's new item with what it does not say: care and decay by its kind, the rest as if said now."""

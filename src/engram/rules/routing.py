@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from engram.model.answers_work import Route
 from engram.model.change import Change, Request
+from engram.model.event import ADOPTED
 from engram.model.memory import CURATED, UNVOUCHED, HeldFor, Memory, is_unvouched
 from engram.model.outline import outline
 from engram.model.relation import Relation
@@ -70,9 +71,13 @@ class Beside(NamedTuple):
     rivals: tuple[Memory, ...] = ()  # live ones that may contradict it, and the one that replaced it
     superseded: tuple[Memory, ...] = ()  # what would go out of use with it, by a verdict
     verdicts: tuple[tuple[Relation, Memory], ...] = ()  # that it supersedes another, with the other
+    came_by: str = ""  # the action that brought it here, where it is held for a conflict
 
 
 ALONE = Beside()
+
+TAKEN_IN = (ADOPTED, "import")
+"""The actions that bring what another store held: what it contradicts there need not be here."""
 
 
 def held(memory: Memory, policy: Policy, now: datetime) -> Route | None:
@@ -182,6 +187,8 @@ def _judged(memory: Memory, beside: Beside, batch: _Batch) -> Route:
             continue
         if other.id == memory.replaced_by or contradiction(other.text, memory.text):
             return Route(memory, "queue", "conflict", other)
+    if memory.held_for == "conflict" and beside.came_by in TAKEN_IN:
+        return Route(memory, "queue", "conflict")
     return Route(memory, "append", "low_risk" if memory.tier == 1 else "no_conflict")
 
 

@@ -11,7 +11,6 @@ from typing import Literal
 from engram import config
 from engram.errors import Invalid
 from engram.inference.lazy import LazyExtractor, LazyJudge
-from engram.inference.shelf import Shelf
 from engram.interop.cursors import CursorFile
 from engram.model.caller import Caller
 from engram.model.memory import NOWHERE, Context, Visibility
@@ -38,7 +37,7 @@ from engram.rules.policy import Policy
 from engram.service import Engram
 from engram.usage import UsageFile
 from engram.wiring.clock import new_id, now
-from engram.wiring.embedders import embedder_of
+from engram.wiring.embedders import embedder_of, shelf_of
 from engram.wiring.places import holds, home_scope, working_folder
 from engram.wiring.stores import answering, beside, engine_of, indexed, place_of, sync_folder
 from engram.wiring.vault import StoreVault
@@ -72,7 +71,7 @@ def open(
     variables = os.environ if environment is None else environment
     place = os.path.abspath(folder) if folder else working_folder()
     settings = config.read(variables, place)
-    agent, policy, shelf = settings.get("agent") or agent, _policy(settings), Shelf(config.data_folder(variables))
+    agent, policy, shelf = settings.get("agent") or agent, _policy(settings), shelf_of(variables)
     embedder = embedder_of(settings, variables, shelf.folders)
     name = os.fspath(store) or settings.get("store")  # last: settings that are wrong leave no store behind
     used = "ram:" if apart else answering(name, variables, settings, given=bool(store), making=making != "never")
@@ -178,7 +177,7 @@ def _harvesting(settings: config.Settings, environment: Mapping[str, str]) -> Ha
     key, patience = environment.get("ENGRAM_EXTRACTOR_KEY", ""), max(settings.get("extractor_timeout"), 1)
     most = settings.get("extractor_budget")
     return Harvesting(
-        cursors=CursorFile(os.path.join(config.data_folder(environment), "harvest.jsonl")),
+        cursors=CursorFile(os.path.join(config.data_folder(environment, needed=False), "harvest.jsonl")),
         extractor=LazyExtractor(url, model, key, timeout=patience, most_tokens=most) if url and model else None,
         judge=LazyJudge(url, model, key, timeout=patience) if url and model else None,
         place=place,

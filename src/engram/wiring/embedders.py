@@ -47,13 +47,18 @@ def embedder_of(
     return LazyEmbedder(Space(model.id, model.dim), latin=model.latin, floor=model.floor, load=load, lean=lean)
 
 
+def shelf_of(environment: Mapping[str, str]) -> Shelf:
+    """The models of this machine; where there is no home, those that came with the program."""
+    return Shelf(config.data_folder(environment, needed=False))
+
+
 def way_to_model(environment: Mapping[str, str], folder: str) -> str:
     """The command that gets the configured model, where it is one of ours and not here; "" elsewhere."""
     model = MODELS.get(config.read(environment, folder).get("embedder"))
     if model is None:
         return ""
     try:
-        locate(model, Shelf(config.data_folder(environment)).folders)
+        locate(model, shelf_of(environment).folders)
     except Unavailable:
         return mend(model)
     return ""

@@ -38,7 +38,7 @@ def home_scope(
     Raises:
         Conflict: when the folder may be several projects, or takes the name of another.
     """
-    names = Names(config.data_folder(environment), taken)
+    names = Names(config.data_folder(environment, needed=False), taken)
     project = settings.get("project") or project_of(folder, environment.get("HOME") or "/", names)
     return Scope("project", project) if project else GLOBAL
 

@@ -327,7 +327,7 @@ def sync_folder(store: str, environment: Mapping[str, str]) -> tuple[str, Callab
     """Where a store keeps what it knows of others, "" for nowhere; a database's lies in the data folder."""
     if "://" in store:
         mark = sha256(store.encode()).hexdigest()[:16]
-        folder = os.path.join(config.data_folder(environment), "sync", mark)
+        folder = os.path.join(config.data_folder(environment, needed=False), "sync", mark)
     else:
         folder = "" if store == "ram:" else f"{store.removeprefix('files:')}.sync"
 

@@ -12,7 +12,7 @@ from engram.engines.files.folder import AUDIT, DONE, LOG, QUEUE, REGISTRY, SNAPS
 from engram.engines.files.history import Line, State, Step
 from engram.engines.files.problem import Unreadable
 from engram.engines.files.registry import FENCE, SCHEMA, clean, read_registry
-from engram.errors import Invalid
+from engram.errors import Corrupt, Invalid
 from engram.model.items import LOG_TITLE, Style, item_in, read_item, reason_in, record_of
 from engram.model.limits import EARLIEST, print_time
 from engram.model.memory import CURATED, Memory
@@ -249,12 +249,17 @@ def _enveloped(known: bytes | None, memory: Memory, handle: str, now: datetime) 
     told, record = json.loads(known), _queued(memory, handle, now)
     inner = told.get("memory", told)
     inner |= {name: value for name, value in record.items() if name in inner}
-    return (json.dumps(told, ensure_ascii=False, indent=2) + "\n").encode()
+    # Half a pair of surrogates, which JSON can spell and UTF-8 cannot, is spelled again as it was.
+    return (json.dumps(told, ensure_ascii=False, indent=2) + "\n").encode(errors="backslashreplace")
 
 
-def reason_of(folder: Folder, handle: str) -> str:
-    """Why another program holds a memory, in its words; "" where it does not say."""
-    return reason_in(folder.read(QUEUE, f"{handle}.json") or b"") or ""
+def reason_of(folder: Folder, handle: str) -> str | None:
+    """Why another program holds a memory, in its words; "" where its file does not say, None where it has none."""
+    try:
+        content = folder.read(QUEUE, f"{handle}.json")
+    except Corrupt:  # a link: it is not followed, and `doctor` tells of it
+        return ""
+    return None if content is None else reason_in(content) or ""
 
 
 def filed_items(folder: Folder) -> str:
