@@ -59,8 +59,8 @@ def measured(text: str) -> dict[str, Any]:
 
 
 def waiting(asks: Asks, saved: Remembered) -> str:
-    """What stands in the way of a memory that is not in use yet."""
-    if saved.memory.staged:
+    """What stands in the way of a memory that is not in use yet, and what the save took back of what waited."""
+    if saved.memory.staged or saved.taken_back:
         return saved.hint
     if not saved.memory.waiting:
         return ""
