@@ -280,6 +280,30 @@ def test_a_topic_of_one_scope_is_not_revised_from_another(memory, first, second)
     assert save(memory, "Salaries", "Mine is six thousand.", scope=first, **topic)["id"] == 1
 
 
+def test_a_deleted_personal_topic_is_not_shared_by_a_save_under_its_key_and_the_hint_can_be_followed(memory):
+    topic = {"topic_key": "salary/plan"}
+    save(memory, "Salaries", "Mine is five thousand.", scope="personal", **topic)
+    text_of(memory, "mem_delete", id=1)
+    said = {"title": "Salaries", "content": "They are in the handbook.", "scope": "global", **topic}
+    error = refusal(memory, "mem_save", **said)
+    assert "Memory #1, which was deleted, has the topic_key salary/plan, in scope personal." in error["message"]
+    assert "mem_update" not in error["hint"]
+    assert "engram purge mem-0001 --confirm" in error["hint"]
+
+    memory.for_person("test").purge("mem-0001", confirm=True)
+    assert call(memory, "mem_save", **said)["id"] == 2
+
+
+def test_a_deleted_global_topic_gives_its_key_to_a_personal_one(memory):
+    topic = {"topic_key": "salary/plan"}
+    save(memory, "Salaries", "They are in the handbook.", scope="global", **topic)
+    text_of(memory, "mem_delete", id=1)
+    anew = save(memory, "Salaries", "Mine is five thousand.", scope="personal", **topic)
+
+    kept = memory.get(f"mem-{anew['id']:04}").memories[0]
+    assert (kept.text, kept.visibility, kept.key) == ("Mine is five thousand.", "private", "salary/plan")
+
+
 @pytest.mark.parametrize("tool", ["mem_save", "mem_update"])
 def test_a_topic_key_that_is_too_long_is_called_by_its_name(memory, tool):
     save(memory, "Deploy day", "We deploy on Fridays.")

@@ -294,3 +294,32 @@ def test_no_tool_says_that_what_is_live_on_the_branch_waits_for_a_person(name: s
 
     assert "feature" in answer.text
     assert not re.search(r"waits|pending", told)
+
+
+PORT = "The port is 8080"
+SAYS_AGAIN: dict[str, tuple[str, dict[str, Any]]] = {
+    "native": ("remember", {"text": PORT}),
+    "observations": ("mem_save", {"title": "Port", "content": PORT, "scope": "global"}),
+    "records": (
+        "store_memory",
+        {"content": PORT, "scope": "global", "source": "agent-inferred", "category": "decision"},
+    ),
+    "memory-v1": ("remember", {"fact": PORT}),
+    "keyed": ("save", {"key": "port", "value": PORT, "pinned": True}),
+}
+"""Profile → a tool of it that says a memory's own words again."""
+
+
+@in_every_profile
+def test_an_agent_that_takes_its_proposal_back_is_told_so_by_every_tool_that_saves(name: str):
+    world = World()
+    mine = world.person.remember(PORT, key="port").memory
+    waits = world.agent.revise(mine.id, text="The port is 9090").memory
+    saves, said = SAYS_AGAIN[name]
+    answer = Talk(PROFILES[name], world.agent).answer(saves, **said)
+
+    assert world.stands(waits.id) == "forgotten"
+    told = (
+        f"Your proposal {waits.handle} to change it was taken back; bring it back: engram restore {waits.handle}."
+    )
+    assert told in answer.text

@@ -137,6 +137,53 @@ def test_an_agent_that_takes_back_its_words_still_proposes_what_else_it_said(wor
     assert (now.text, now.kind, now.tags, now.pinned) == ("The limit is 100", "decision", ("api",), True)
 
 
+@pytest.mark.parametrize("session", ["s-monday", "s-tuesday"])
+def test_a_summary_that_repeats_what_a_memory_says_takes_no_proposal_to_change_it_back(world, session):
+    world.person.remember("The limit of the gateway is 100 requests", key="limit")
+    monday = world.as_(AGENT._replace(session="s-monday"))
+    waits = monday.remember("The limit of the gateway is 200 requests", key="limit").memory
+    later = world.as_(AGENT._replace(session=session))
+    captured = later.capture("## Key Learnings\n\n- The limit of the gateway is 100 requests")
+
+    assert captured.repeated == 1
+    assert world.stands(waits.id) == "pending"
+    assert [one.memory.id for one in world.person.review().candidates] == [waits.id]
+
+
+def test_an_agent_that_takes_its_proposal_back_is_told_so_and_how_it_comes_back(world):
+    mine = world.person.remember("The limit is 100", key="limit").memory
+    waits = world.agent.remember("The limit is 200", key="limit").memory
+    once = "once"
+    again = world.agent.remember("The limit is 100", token=once)
+
+    assert (again.outcome, again.memory.id, again.taken_back) == ("repeated", mine.id, ("mem-0002",))
+    assert again.hint == (
+        "Your proposal mem-0002 to change it was taken back; bring it back: engram restore mem-0002."
+    )
+    assert world.events()[-1].note["taken_back"] == [waits.id]
+    replayed = world.agent.remember("The limit is 100", token=once)
+    assert (replayed.replayed, replayed.taken_back, replayed.hint) == (True, again.taken_back, again.hint)
+
+    world.agent.restore("mem-0002")
+    assert world.stands(waits.id) == "pending"
+    assert world.agent.remember("The limit is 90", key="limit").taken_back == ()
+
+
+@pytest.mark.parametrize("more", [{"importance": 9}, {"tag": ["api"]}])
+def test_an_agent_that_takes_back_the_words_alone_is_told_what_of_its_proposal_still_waits(world, more):
+    mine = world.person.remember("The limit is 100", key="limit").memory
+    waits = world.agent.revise(mine.id, text="The limit is 200", kind="decision").memory
+    again = world.agent.revise(mine.id, text="The limit is 100", **more)
+
+    assert again.taken_back == (waits.handle,)
+    assert (
+        "The other words that mem-0002 proposed were taken back, and what else it proposes still waits;"
+        f" a person may bring them back: engram undo {again.event}."
+    ) in again.hint
+    world.person.undo(str(again.event))
+    assert world.now(waits.id).text == "The limit is 200"
+
+
 def test_taking_its_words_back_an_agent_is_told_of_no_change_to_the_memory_that_it_repeats(world):
     mine = world.person.remember("The limit is 100", key="limit", summary="How many may wait").memory
     waits = world.agent.revise(mine.id, text="The limit is 200", tag=["api"]).memory

@@ -387,6 +387,43 @@ def test_names_that_some_memory_has_and_loud_questions_are_not_told_of(arctic: E
     assert (len(answer.hits), "so this may" in answer.hint) == (1, False)
 
 
+@pytest.mark.parametrize(
+    "question",
+    [
+        *(
+            f"{word} which port does the API listen on?"
+            for word in ("OK", "FYI", "ASAP", "TODO", "PS", "BTW", "LOL")
+        ),
+        *(f"{word}, which port does the API listen on?" for word in ("IMO", "AFAIK", "WTF", "HELP", "IMPORTANT")),
+        *(f"which port does the API listen on, {word}" for word in ("EOD", "ETA", "Q&A", "PLEASE", "at 5 PM")),
+        "which port does the API LISTEN on, and why EXACTLY that, QUICKLY?",
+    ],
+)
+def test_what_is_only_said_aloud_is_no_name(arctic: Embedder, question: str):
+    world = World(embedder=arctic)
+    world.person.remember("The API listens on port 8080")
+    answer = world.person.recall(question)
+
+    assert (len(answer.hits), "so this may" in answer.hint) == (1, False)
+
+
+def test_here_is_where_the_question_looks_and_not_what_is_forgotten_or_of_another_project():
+    world = World(home=Scope("project", "api"))
+    world.person.remember("The password is reset at the desk")
+    gone = world.person.remember("The VPN was bought in spring").memory
+    world.person.remember("VPN tunnels end in Zanzibar", scope="project:web")
+    told = "No memory here says VPN, so this may be about something else."
+    question = "how do I reset the VPN password"
+
+    assert told not in world.person.recall(question).hint
+    world.person.forget(gone.id)
+    assert told in world.person.recall(question).hint
+    assert told not in world.person.recall(question, everywhere=True).hint
+    assert told in world.person.recall(question, kind=["fact"]).hint
+    world.person.remember("The VPM is a machine that packs boxes")  # a short name is not misspelt
+    assert told in world.person.recall(question).hint
+
+
 def test_of_an_earlier_moment_nothing_is_said_about_names(arctic: Embedder):
     world = World(embedder=arctic)
     memory = world.person.remember("The VPN password is reset at the desk").memory

@@ -54,7 +54,17 @@ def test_a_prompt_stands_apart_and_so_does_what_is_asked_to():
         ({"source": "www.example.org"}, False),
         ({"source": "url:example.org"}, False),
         ({"source": "webpage:example.org"}, False),
-        ({"source": "tool:fetch http://example.org"}, True),
+        ({"source": "tool:fetch http://example.org"}, False),
+        ({"source": "view-source:https://example.org/x"}, False),
+        ({"source": "feed:https://example.org/x"}, False),
+        ({"source": "page: HTTPS://example.org/x"}, False),
+        ({"source": "see https://example.org/x"}, False),
+        ({"source": "//example.org/x"}, False),
+        ({"source": " \u200b//example.org"}, False),
+        ({"source": "// see https://example.org"}, False),
+        ({"source": "tool:fetch"}, True),
+        ({"source": "src//api.py"}, True),
+        ({"source": "// a comment"}, True),
         ({"source": "://"}, True),
         ({"source": "\ufeffweb:example.org"}, False),
         ({"source": "w\u200beb:example.org"}, False),
@@ -149,7 +159,7 @@ def test_no_part_of_a_scope_is_a_secret(scope: Scope):
         prepared(scope=scope)
 
 
-@pytest.mark.parametrize("source", ["WEB:https://example.org", "  Output:curl", "Transcript:codex"])
+@pytest.mark.parametrize("source", ["WEB:example.org", "  Output:curl", "Transcript:codex"])
 def test_where_a_text_is_from_counts_in_any_letters(source: str):
     assert not prepared(source=source).trusted
     assert prepared(source=f"tool:{source}").trusted

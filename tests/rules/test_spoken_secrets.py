@@ -71,6 +71,16 @@ TOLD = [
     ("(credentials are admin / Passw0rd!)", "Passw0rd!"),
     ("login as admin / Passw0rd1", "Passw0rd1"),
     ("log in as qa@example.com / test1234, then open the board", "test1234"),
+    ("The staging login page password Hunter2x9", "Hunter2x9"),
+    ("login form password Tr0ub4dor&3", "Tr0ub4dor&3"),
+    ("login form password Tr0ub4dor&3 works again", "Tr0ub4dor&3"),
+    ("Jenkins login screen password Tr0ub4dor&3.", "Tr0ub4dor&3"),
+    ("login session password S3cretPw99", "S3cretPw99"),
+    ("the login page password p@ssw0rd", "p@ssw0rd"),
+    ("login admin password manager1", "manager1"),
+    ("login admin password manager1 still", "manager1"),
+    ("db login scott password policy12", "policy12"),
+    ("user bob pass checkpoint2", "checkpoint2"),
 ]
 
 NOT_TOLD = [
@@ -190,6 +200,8 @@ NOT_TOLD = [
     "log in as admin / viewer2 / editor2",
     "login as root / sudo",
     "login takes 2 steps / 30 seconds",
+    "the user must pass limit=50",
+    "the user should pass bob@example2.com",
     "the login page / oauth2 flow is slow",
 ]  # fmt: skip
 

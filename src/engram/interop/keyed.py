@@ -119,7 +119,10 @@ def save(
     if answer.outcome == "repeated":
         shown = row(answer.memory, categories)
         if rest := _unlike(shown, said, (category or "").strip(), cited):
-            answer = made.ask("revise", answer.memory.id, text=value, source=source, **rest)
+            more = made.ask("revise", answer.memory.id, text=value, source=source, **rest)
+            told = [one.hint for one in (answer, more) if one.taken_back and one.hint]
+            back = (*answer.taken_back, *more.taken_back)
+            answer = more._replace(taken_back=back, hint=" ".join(told)) if back else more
     return _saved(asks, answer)
 
 
@@ -381,7 +384,7 @@ def _saved(asks: Asks, answer: Remembered) -> Answer:
     if answer.memory.amends:  # a proposal claims no key: what it would change has it
         shown["key"] = asks.ask("get", answer.memory.amends).memories[0].key
     said: dict[str, Any] = {"memory": shown, "outcome": outcome}
-    if answer.memory.staged:
+    if answer.memory.staged or answer.taken_back:
         said["hint"] = answer.hint
     elif answer.memory.waiting:
         why = answer.memory.held_for or "review"

@@ -59,8 +59,8 @@ def measured(text: str) -> dict[str, Any]:
 
 
 def waiting(asks: Asks, saved: Remembered) -> str:
-    """What stands in the way of a memory that is not in use yet."""
-    if saved.memory.staged:
+    """What stands in the way of a memory that is not in use yet, and what the save took back of what waited."""
+    if saved.memory.staged or saved.taken_back:
         return saved.hint
     if not saved.memory.waiting:
         return ""
@@ -143,17 +143,28 @@ def _topic(said: str) -> str:
 def _check_topic(asks: Asks, place: words.Place, scope: str, key: str) -> None:
     """Check that a topic stays in its scope: what is personal is not shared by the next save under its key.
 
-    Both scopes are the same place here, where one owner has a key once.
+    Both scopes are the same place here, where one owner has a key once. What was deleted gives its key up to a
+    personal memory; what was personal would come back for everybody, with all it had said.
     """
     kept_in, visibility = words.home_of(place, scope)
     if not key or kept_in.level != "global":
         return
     held = asks.ask("list", scope=str(kept_in), key=key, standing=("all",)).memories
     own = [one for one in held if one.owner == asks.caller.owner and one.status != "rejected" and not one.apart]
-    if other := [one for one in own if one.visibility != visibility]:
+    if not (other := [one for one in own if one.visibility != visibility]):
+        return
+    one = other[0]
+    name, scope_of = f"Memory #{words.number_of(one)}", words.scope_of(one)
+    if one.forgotten_at is None:
         raise Refused(
-            f"Memory #{words.number_of(other[0])} has the topic_key {key}, in scope {words.scope_of(other[0])}.",
+            f"{name} has the topic_key {key}, in scope {scope_of}.",
             "Choose another topic_key. mem_update with scope changes who reads that one.",
+        )
+    if visibility != "private":
+        raise Refused(
+            f"{name}, which was deleted, has the topic_key {key}, in scope {scope_of}.",
+            "Choose another topic_key."
+            f" It is free when that one is erased; ask the person to run: engram purge {one.called} --confirm",
         )
 
 

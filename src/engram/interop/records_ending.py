@@ -34,7 +34,8 @@ def delete_all(asks: Asks, *, scope: Annotated[str, "The scope to empty of your 
     found = listed(asks, place, mine(asks, place), limit=EVERYTHING, standing=["all"]).memories
     there = [memory.id for memory in found if memory.forgotten_at is None and memory.status != "rejected"]
     gone = sum(_forgotten(asks, there[at : at + AT_ONCE]) for at in range(0, len(there), AT_ONCE))
-    waiting = sum(memory.id in there and memory.held_for == UNVOUCHED for memory in found)
+    unvouched = {memory.id for memory in found if memory.held_for == UNVOUCHED}
+    waiting = sum(id in unvouched for id in there)
     spared = len(there) - gone - waiting
     left = f" {spared} approved by a person stay: only a person takes them away." if spared else ""
     left += f" {waiting} that nobody vouches for stay until a person has decided." if waiting else ""

@@ -251,6 +251,8 @@ def _stored(asks: Asks, answer: Remembered, done: str = "Stored") -> Answer:
         notes.append(asks.says(f"It waits for a person ({memory.held_for or 'review'}): engram review."))
     if answer.redacted:
         notes.append(f"Taken out before it was stored: {', '.join(dict.fromkeys(answer.redacted))}.")
+    if answer.taken_back:
+        notes.append(answer.hint)
     return Answer(" ".join(note for note in notes if note), _named(memory))
 
 

@@ -63,6 +63,7 @@ class Remembered(Answer):
     hint: str = ""
     candidates: tuple[Rival, ...] = ()  # what it may conflict with or supersede; nobody has judged that yet
     changed: tuple[str, ...] = ()  # the fields of a known memory that saying it again has changed
+    taken_back: tuple[str, ...] = ()  # proposals of the caller's own to change it whose words it took back
 
 
 class Recollection(Answer):

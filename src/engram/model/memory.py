@@ -57,7 +57,7 @@ CURATED = 3
 """The tier of what becomes live by a person's confirmed word only."""
 
 UNTRUSTED = ("web:", "webpage:", "url:", "www.", "output:", "transcript:")
-"""Beginnings of a source whose text nobody vouches for; a bare address (SCHEME://…) is a page as well."""
+"""Beginnings of a source whose text nobody vouches for; what names an address (SCHEME://… or //…) is a page too."""
 
 UNVOUCHED: HeldFor = "untrusted_origin"
 """What a memory is held for that nobody vouches for."""
@@ -66,8 +66,8 @@ UNVOUCHED: HeldFor = "untrusted_origin"
 def is_unvouched(source: str) -> bool:
     """Whether a source says that nobody vouches for its text, in whatever letters."""
     said = seen(source).lstrip().lower()
-    scheme, address, _ = said.partition("://")
-    return said.startswith(UNTRUSTED) or bool(address and scheme and not {":", " "} & {*scheme})
+    behind = said.split("://")[1:] + [said[2:]] * said.startswith("//")
+    return said.startswith(UNTRUSTED) or any(page[:1].strip() for page in behind)
 
 
 @functools.cache

@@ -113,6 +113,7 @@ def remember(
         valid_until=valid_until,
         context=cited.made_in(call.context),
         apart=dedupe == "create",
+        worded=True,
     )
     admitted = admit(call, proposal, confirm=confirm, replaces=tuple(each(replaces)))
     return _noted(with_suspicions(call, admitted), (*cited.warnings, *_not_in_use(call, admitted.memory)))
@@ -194,7 +195,8 @@ def _settled(call: Call, prepared: Proposal, decide: Callable[[], tuple[Change |
     changed = {edit.field for edit in repeated if edit.id == decision.memory.id} & RESAID
     if "status" in changed:
         hint = "It was waiting, and is live now."
-    return Remembered(
+    back = _taken_back(call, commit.event)
+    answer = Remembered(
         at=call.now,
         memory=decision.memory.known_as(handle),
         outcome=decision.outcome,
@@ -204,7 +206,26 @@ def _settled(call: Call, prepared: Proposal, decide: Callable[[], tuple[Change |
         redacted=prepared.redacted,
         hint=hint,
         changed=tuple(sorted(changed)),
+        taken_back=tuple(one.called for one in back),
     )
+    return _noted(answer, _told_back(back, commit.event))
+
+
+def _taken_back(call: Call, event: Event) -> tuple[Memory, ...]:
+    """The caller's own proposals whose words an event took back."""
+    return memories_by_id(call, event.note.get("taken_back", ()))
+
+
+def _told_back(back: Sequence[Memory], event: Event) -> list[str]:
+    """What became of each proposal that an event took back, or took the words of, and how it is undone."""
+    forgotten = {edit.id for edit in event.edits if edit.field == "forgotten_at"}
+    return [
+        f"Your proposal {one.called} to change it was taken back; bring it back: engram restore {one.called}."
+        if one.id in forgotten
+        else f"The other words that {one.called} proposed were taken back, and what else it proposes still waits;"
+        f" a person may bring them back: engram undo {event.seq}."
+        for one in back
+    ]
 
 
 @operation("GET /v1/memories/{memory}", "engram get mem-0001", "engram get mem-0001 --around 3")
@@ -473,8 +494,8 @@ def remembered_before(call: Call, event: Event) -> Remembered:
     memories = memories_by_id(call, event.subjects[:1])
     if not memories:
         raise no_longer_there()
-    note = event.note
-    return Remembered(
+    note, back = event.note, _taken_back(call, event)
+    answer = Remembered(
         at=call.now,
         memory=memories[0],
         outcome=str(note.get("outcome", "repeated")),
@@ -484,7 +505,9 @@ def remembered_before(call: Call, event: Event) -> Remembered:
         redacted=tuple(note.get("redacted", ())),
         replayed=True,
         hint=_next_step(call, memories[0], memories[0].handle, None),
+        taken_back=tuple(one.called for one in back),
     )
+    return _noted(answer, _told_back(back, event))
 
 
 def _next_step(call: Call, memory: Memory, handle: str, kind: str | None) -> str:

@@ -53,6 +53,15 @@ _MONTHS = "January February March April May June July August September October N
 _DAYS = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday"
 _CALENDAR = frozenset(f"{_MONTHS} {_DAYS}".split())
 
+_SAID_ALOUD = """
+    AFAICT AFAIK AGAIN AKA ALL ALSO ALWAYS AM ANY ASAP ATTENTION BTW CC COB EG EOD EOM EOW ETA ETC EVER EVERY
+    FWIW FYI HELLO HELP HEY HI IDK IE IIRC IMHO IMO IMPORTANT IRL JUST LMAO LOL LOUD MUST NB NEED NEVER NO NOTE NOW
+    OK OKAY OMG ONLY PLEASE PLS PLZ PM PPS PS QUICK RE REALLY ROFL RSVP RTFM SO SOON SORRY SOS STILL STOP TBA TBC
+    TBD TBH THANKS THX TLDR TODO TY URGENT VERY VS WAIT WARNING WIP WTF WTH YES YET
+"""
+_ALOUD = frozenset(_SAID_ALOUD.split())
+"""What people write in capitals that is neither a name nor an abbreviation of what they ask for."""
+
 _QUOTES = (('"', '"'), ("\u201c", "\u201d"), ("\u201e", "\u201c"), ("\u00ab", "\u00bb"), ("\u300c", "\u300d"))
 _BEGINNINGS = frozenset(begin for begin, _ in _QUOTES)
 
@@ -70,7 +79,7 @@ class Words(NamedTuple):
     strange: str = ""  # the name the question begins with, where no memory carries it, however spelt
     guessed: tuple[str, ...] = ()  # the words as they were typed, where none is known but by another spelling
     apart: bool = False  # no memory can carry all the terms, since one of them is carried by none
-    unsaid: tuple[str, ...] = ()  # the names and abbreviations in it that no memory carries, however spelt
+    named: Mapping[str, tuple[str, ...]] = NO_VARIANTS  # its names and abbreviations: the terms that carry each
 
 
 def read(engine: Engine, question: str, access: Access) -> Words:
@@ -99,9 +108,13 @@ def read(engine: Engine, question: str, access: Access) -> Words:
     known = [term for term in asked if term in variants or term not in unknown]
     guessed = _typed(question, known) if all(_is_guessed(term, variants.get(term, ())) for term in known) else ()
     apart = any(term not in variants for term in unknown)
-    named = (*names(question), *abbreviations(question))
-    unsaid = tuple(word for word in dict.fromkeys(named) if lost.issuperset(query_terms(word)))
-    return Words(tuple(asked), variants, phrases, required, strange, guessed, apart, unsaid)
+    named = {word: query_terms(word) for word in (*names(question), *abbreviations(question))}
+    carried = {
+        word: tuple(form for term in own if term not in lost for form in (term, *variants.get(term, ())))
+        for word, own in named.items()
+        if census.carriers.keys() >= {*own}
+    }
+    return Words(tuple(asked), variants, phrases, required, strange, guessed, apart, carried)
 
 
 def quoted(question: str) -> tuple[str, ...]:
@@ -132,11 +145,14 @@ def names(question: str) -> list[str]:
 
 
 def abbreviations(question: str) -> list[str]:
-    """What is written in capitals, digits and all (VPN, S3), in a question that is not written so throughout."""
+    """What is written in capitals, digits and all (VPN, S3), in a question that is not written so throughout.
+
+    What is only said aloud (OK, FYI, PLEASE) abbreviates nothing that is asked for.
+    """
     words = _bare_words(question)
     if not any(map(str.islower, words)):
         return []
-    return [word for word in words if len(word) > 1 and word.isupper()]
+    return [word for word in words if len(word) > 1 and word.isupper() and word not in _ALOUD]
 
 
 def _bare_words(question: str) -> list[str]:

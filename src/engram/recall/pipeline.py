@@ -44,6 +44,9 @@ NEAR_BEST, FAINT = 0.5, 0.05
 ALIKE = 0.9
 """Texts that share this much of their terms say the same, if no number is among what they do not share."""
 
+SHOUTED = 4
+"""A word in capitals of so many letters may be a word said aloud; shorter ones are abbreviations that it knows."""
+
 MOST_COUNTED = 100
 MOST_EVENTS = 1000
 """How many events of a memory are read at a time."""
@@ -94,8 +97,6 @@ def recall(engine: Engine, ask: Question) -> Recalled:
     asking = Asking(ask.question, ask.now, time, bool(words.strange), words.phrases)
     awaited = _Awaited(meaning, asking, ask.limit)
     pool = _gather(engine, ask, words, awaited)
-    if ask.moment or ask.weak:  # it may have been said then, and of what is weak nothing else is expected
-        words = words._replace(unsaid=())
     if words.strange and ask.moment and _knew(pool, words.strange):
         words, asking = words._replace(strange=""), asking._replace(strange=False)
     if words.guessed and ask.embedder and all(map(ask.embedder.knows, words.guessed)):
@@ -108,6 +109,9 @@ def recall(engine: Engine, ask: Question) -> Recalled:
     kept, collapsed = _collapse(_verified(clear, ask) if cited else clear, ask.limit)
     weak = len(pool) if declined else 0
     unsure = bool(kept) and all(hit.relevance < CLEAR for hit, _ in kept)
+    sure = bool(kept) and not unsure
+    # It may have been said at an earlier moment, and of what is weak nothing else is expected.
+    unsaid = [] if ask.moment or ask.weak or not sure else list(_unsaid(engine, ask, words, kept))
     if not kept and not held_back and ask.moment is None:
         held_back = _answers_out_of_use(engine, ask, words, awaited._replace(asking=asking))
     return Recalled(
@@ -123,7 +127,13 @@ def recall(engine: Engine, ask: Question) -> Recalled:
         time=time.said,
         unsure=unsure,
         hint=_hint(
-            words, meaning, weak, found=bool(kept), unsure=unsure and not ask.weak, narrowed=_is_narrowed(ask)
+            words,
+            meaning,
+            weak,
+            unsaid,
+            found=bool(kept),
+            unsure=unsure and not ask.weak,
+            narrowed=_is_narrowed(ask),
         ),
     )
 
@@ -371,6 +381,22 @@ def _carries(memory: Memory, said: frozenset[str], words: Words) -> bool:
     return not any(held.isdisjoint(group) for group in lost)
 
 
+def _unsaid(engine: Engine, ask: Question, words: Words, kept: Sequence[Said]) -> Iterator[str]:
+    """The names and abbreviations of a question that nothing it may find carries.
+
+    Of what no hit carries, the store is asked again; a word in capitals that the model knows is only said aloud.
+    """
+    where = ask.where._replace(standings=ask.standings, now=ask.now)
+    for word, forms in words.named.items():
+        if any(not said.isdisjoint(forms) for _, said in kept):
+            continue
+        if len(word) >= SHOUTED and word.isupper() and ask.embedder and ask.embedder.knows(word):
+            continue
+        carriers = Query(forms, every=False, where=where, limit=1, ranked=False)
+        if not (forms and engine.search(carriers, ask.access)):
+            yield word
+
+
 def _said(text: str) -> frozenset[str]:
     """The terms of a text, or of what stands beside it: of most memories that is their kind alone."""
     return _said_lately(text) if len(text) <= SHORT else _said_at_length(text)
@@ -437,15 +463,17 @@ def _is_narrowed(ask: Question) -> bool:
     return bool(ask.where.scopes or ask.where.within)
 
 
-def _hint(words: Words, meaning: Meaning, weak: int, *, found: bool, unsure: bool, narrowed: bool) -> str:
+def _hint(
+    words: Words, meaning: Meaning, weak: int, unsaid: Sequence[str], *, found: bool, unsure: bool, narrowed: bool
+) -> str:
     """Why nothing was found, or nothing that is sure, and below it what else there is to say."""
     said: list[str] = []
     if not found:
         said.append(_why_nothing(words, meaning, weak, narrowed=narrowed))
     elif unsure:
         said.append("No memory clearly answers that: these only come near.")
-    elif words.unsaid:
-        said.append(f"No memory here says {' or '.join(words.unsaid)}, so this may be about something else.")
+    elif unsaid:
+        said.append(f"No memory here says {' or '.join(unsaid)}, so this may be about something else.")
     said.append(meaning.why)
     if meaning.behind:
         have = "memory has" if meaning.behind == 1 else "memories have"

@@ -55,7 +55,7 @@ def admit(proposal: Proposal, known: Known, policy: Policy, request: Request) ->
     """
     if not _is_live_already(proposal, known, request):
         require_not_rejected(known)
-    proposal = vouched(proposal, known.twins, known.doubted, request)._replace(worded=True)
+    proposal = vouched(proposal, known.twins, known.doubted, request)
     if not proposal.apart:
         if known.keyed is not None:
             require_owner(request.caller, known.keyed)
@@ -197,9 +197,10 @@ def _in_place(asked: _Revision, proposal: Proposal, known: Known, request: Reque
     )
     part = {"status": "promoted", "held_for": "", "amends": old.id, "replaced_by": old.id}
     steps = [Step(old, after), *_replacing(after, rivals, request)]
-    steps += [*(step(each, request, **part) for each in waited), *_taken_back(old, proposal, known, request)]
+    steps += [step(each, request, **part) for each in waited]
+    back = _taken_back(old, proposal, known, request)
     outcome: Outcome = "revised" if live or after.branch else "held"
-    return _admitted("revise", outcome, steps, proposal, request, rivals=rivals)
+    return _admitted("revise", outcome, steps, proposal, request, rivals=rivals, back=back)
 
 
 def _beside(asked: _Revision, proposal: Proposal, known: Known, policy: Policy, request: Request) -> Admission:
@@ -256,6 +257,7 @@ def _proposed_anew(
     """
     old, new = asked.old, asked.new
     counts = as_applied(waiting, _base_of(waiting, old, known), old)
+    again = _is_said_again(old, proposal) and not same(counts.text, old.text)
     if _is_said_again(old, proposal):
         counts = replace(counts, text=old.text, summary=old.summary)
     said = proposed(new, old, counts)
@@ -264,9 +266,9 @@ def _proposed_anew(
     said = {name: getattr(counts, name) for name in AMENDED} | said | {"held_for": new.held_for}
     if not differ(tuple(said), waiting, said):  # it says the same of what is another now
         said["seen"] = waiting.seen + 1
-    return _admitted(
-        "propose", "proposed", [step(waiting, request, **said)], proposal, request, rivals=asked.rivals
-    )
+    anew = step(waiting, request, **said)
+    back = [anew] if again else []
+    return _admitted("propose", "proposed", [anew], proposal, request, rivals=asked.rivals, back=back)
 
 
 def _is_said_again(old: Memory, proposal: Proposal) -> bool:
@@ -274,7 +276,10 @@ def _is_said_again(old: Memory, proposal: Proposal) -> bool:
 
 
 def _taken_back(old: Memory, proposal: Proposal, known: Known, request: Request) -> list[Step]:
-    """Who says again what a memory says takes back its other words for it; what else it proposed still waits."""
+    """Who says again what a memory says takes back its other words for it; what else it proposed still waits.
+
+    Only who says it of its own accord: what a summary or a talk repeats is no change of mind.
+    """
     steps = []
     for waiting in known.proposals if proposal.trusted and _is_said_again(old, proposal) else ():
         base = _base_of(waiting, old, known)
@@ -299,10 +304,16 @@ def _admitted(
     request: Request,
     *,
     rivals: tuple[Memory, ...] = (),
+    back: Sequence[Step] = (),
 ) -> Admission:
-    """The decision that takes these steps, of which the first is about the memory itself."""
+    """The decision that takes these steps, of which the first is about the memory itself.
+
+    Those of `back` take back what the caller proposed before: history and the answer tell of them.
+    """
     memory = memory_after(steps[0])
-    change = compose(action, request, steps, note=_note(proposal, outcome, rivals))
+    taken = [memory_after(each).id for each in back]
+    note = _note(proposal, outcome, rivals) | {"taken_back": taken}
+    change = compose(action, request, [*steps, *(each for each in back if each not in steps)], note=note)
     return Admission(change, memory, outcome, tuple(each.id for each in rivals), _why(proposal.text, rivals))
 
 
@@ -310,8 +321,8 @@ def _weighed(old: Memory, new: Memory, proposal: Proposal, known: Known, request
     """Only weight, reach or validity moved: the words are neither approved nor verified by it, nor held for it."""
     _require_harmless(old, new, request)
     outcome: Outcome = "revised" if old.status == "promoted" or old.staged else "held"
-    steps = [Step(old, new), *_taken_back(old, proposal, known, request)]
-    return _admitted("revise", outcome, steps, proposal, request)
+    back = _taken_back(old, proposal, known, request)
+    return _admitted("revise", outcome, [Step(old, new)], proposal, request, back=back)
 
 
 def _key_of(old: Memory, proposal: Proposal, known: Known) -> str:
@@ -427,8 +438,8 @@ def _again(old: Memory, proposal: Proposal, known: Known, policy: Policy, reques
         changes |= _judged_again(old, proposal, known, policy, request)
     elif stands == "stale" and proposal.trusted and (old.tier != CURATED or is_confirmed(request)):
         changes["verified_at"] = request.now  # said again: fresh evidence, unlike a mere reading
-    steps = [step(old, request, **changes), *_taken_back(old, proposal, known, request)]
-    return _admitted("repeat", "repeated", steps, proposal, request)
+    back = _taken_back(old, proposal, known, request)
+    return _admitted("repeat", "repeated", [step(old, request, **changes)], proposal, request, back=back)
 
 
 def _judged_again(

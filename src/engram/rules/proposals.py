@@ -68,7 +68,7 @@ class Proposal(NamedTuple):
     valid_until: datetime | None = None
     branch: str = ""
     apart: bool = False
-    worded: bool = False  # a revision gives the text itself, be it the one that stands
+    worded: bool = False  # the text itself is said of the caller's own accord, be it the one that stands
     kind_if_new: bool = False  # the kind is meant for a new memory, and leaves a known one as it is
     trusted: bool = True
     redacted: tuple[str, ...] = ()

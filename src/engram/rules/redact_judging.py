@@ -40,9 +40,16 @@ _KNOWN_NUMBERED = (
     r"|(?:alpine|debian|django|fedora|java|mariadb|mysql|node|postgres(?:ql)?|python|rails|redis|ubuntu|windows"
     r"|bcrypt|scrypt|cluster|cost|host|prod|server|vault|item|level|line|page|part|phase|section|sprint|stage|step|team|tier"
     r"|ticket|version|week|year)v?\d+"
-    r"|(?:auth|check(?:point)?|column|error|field|filter|form|hash(?:er)?|input|label|manager|option|policy|queue|reset"
+)
+
+# Parts of a program with their number, where nobody is named whose password such a word might be.
+_PART_NUMBERED = (
+    r"(?:auth|check(?:point)?|column|error|field|filter|form|hash(?:er)?|input|label|manager|option|policy|queue|reset"
     r"|rule|screen|validat(?:or|ion))s?\d{1,2}"
 )
+
+# What a program is given, and no password: `limit=50`, an address of mail.
+_ARGUMENT = r"-{0,2}[A-Za-z_][\w.-]*=[\w.-]*|[\w.+-]+@[\w-]+(?:\.[\w-]+)+"
 
 
 def _stands_in(value: str) -> bool:
@@ -102,13 +109,34 @@ def is_spoken_password(value: str) -> bool:
     """For `the password is …`, which is mostly prose: letters with a digit or a sign among them, and no words."""
     if len(value) < 5 or _stands_in(value) or _spoken_of(value):
         return False
-    signed = compiled(r"[A-Za-z0-9][!@#$%^&*+=?][!-~]").search(value)
-    return bool(compiled(r"[A-Za-z]").search(value) and (compiled(r"[0-9]").search(value) or signed))
+    return bool(compiled(r"[A-Za-z]").search(value) and (compiled(r"[0-9]").search(value) or _signed(value)))
+
+
+def _signed(value: str) -> bool:
+    """Whether a sign stands within the value that no word has there."""
+    return bool(compiled(r"[A-Za-z0-9][!@#$%^&*+=?][!-~]").search(value))
 
 
 def is_listed_password(value: str) -> bool:
-    """For `login bob password …`, which prose writes too: `reset2` is a part of something, and no password."""
-    return is_spoken_password(value) and not compiled(_KNOWN_NUMBERED).fullmatch(value.lower().rstrip(".,:;!?)"))
+    """For `login bob password …`, which prose writes too: `step2` is a part of something, and no password."""
+    return is_spoken_password(value) and not compiled(_KNOWN_NUMBERED).fullmatch(_bare(value))
+
+
+def is_listed_with(value: str) -> bool:
+    """For `login with password …`, where nobody is named: `reset2` is a part of something as well."""
+    return is_listed_password(value) and not compiled(_PART_NUMBERED).fullmatch(_bare(value))
+
+
+def is_unmistakable_password(value: str) -> bool:
+    """For `login page password …`, which speaks of a part: both cases and a digit, or a sign, and no argument."""
+    if not is_listed_with(value) or compiled(_ARGUMENT).fullmatch(value):
+        return False
+    return all(compiled(one).search(value) for one in ("[a-z]", "[A-Z]", "[0-9]")) or _signed(value)
+
+
+def _bare(value: str) -> str:
+    """A value as a word of a sentence: in small letters, without the signs behind it."""
+    return value.lower().rstrip(".,:;!?)")
 
 
 def is_secret_word(value: str) -> bool:
@@ -130,6 +158,11 @@ def is_told_password(value: str) -> bool:
     if compiled(_LONG_WORD).fullmatch(value):
         return is_secret_word(value)
     return is_spoken_password(value) and not compiled(_KNOWN_NUMBERED).fullmatch(value.lower())
+
+
+def is_told_with(value: str) -> bool:
+    """For `user with pass …`, where nobody is named: `reset2` is a part of something as well."""
+    return is_told_password(value) and not compiled(_PART_NUMBERED).fullmatch(_bare(value))
 
 
 def is_aws_secret(value: str) -> bool:

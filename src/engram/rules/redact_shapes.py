@@ -14,6 +14,7 @@ from engram.rules.redact_judging import (
     is_credential,
     is_header_value,
     is_listed_password,
+    is_listed_with,
     is_named_password,
     is_not_kebab,
     is_password,
@@ -28,6 +29,8 @@ from engram.rules.redact_judging import (
     is_spoken_in_pieces,
     is_spoken_password,
     is_told_password,
+    is_told_with,
+    is_unmistakable_password,
     is_url_password,
     is_value,
     is_vault_token,
@@ -281,13 +284,19 @@ _ENV_NAME = (
 _SET = r"(?:[ ](?:is|was|to)(?: now)?:?[ ]|[ ]{1,3})"  # behind such a name: "MY_TOKEN is …", "set MY_TOKEN to …"
 
 # What stands behind "user" or "login" where nobody is named: "the user must pass step2", "the login page password".
-# A user may well be called test or system, so of what may be a name only the plural is none.
+# A user may well be called test or system, so of what may be a name only the plural is none. A password may follow
+# all the same: only what can be nothing else is one there.
 _NO_NAME = (
     r"(?:(?:wo|ca)n't|will|would|shall|should|can|cannot|could|may|might|must|to|do|does|did|not|never|always|also|only"
     r"|now|then|who|that|which|and|or|the|an?|forgot"
     r"|(?:account|attempt|dialog|endpoint|error|field|flow|form|handler|header|id|input|link|menu|message|method|model"
     r"|module|page|profile|prompt|request|response|row|screen|session|story|table|token|type|widget)s?"
     r"|data|stories|(?:call|check|doc|event|group|job|object|record|role|route|script|service|stage|step|system|test)s)"
+)
+# What says how a password is used, or may be a part of a program as well as a name: a password may well follow.
+_WITH = (
+    r"(?:with|without|using|uses?|via|by|plus|has|have|had|needs?|requires?|wants?|lacks?|gets?|sets?|enters?"
+    r"|call|check|doc|event|group|job|object|record|role|route|script|service|stage|step|system|test)"
 )
 
 # Anchors of shapes that need neither `=` nor `:` in the text.
@@ -443,15 +452,19 @@ CONTEXTS = (
         _END,
         "/",
     ),
-    Shape(
-        "password",
-        (" pass ", " password "),
-        _L
-        + rf"(?:user(?:name)?|login)[ ](?!{_NO_NAME}[ ])[\w.@+-]{{1,64}},?[ ]pass(?:word)?[ ]"
-        + _VALUE
-        + _CLAUSE_ENDS,
-        is_told_password,
-        _END,
+    *(
+        Shape(
+            "password",
+            (" pass ", " password "),
+            _L + rf"(?:user(?:name)?|login)[ ]{who},?[ ]pass(?:word)?[ ]" + _VALUE + _CLAUSE_ENDS,
+            judge,
+            _END,
+        )
+        for who, judge in (
+            (rf"(?!(?:{_NO_NAME}|{_WITH})[ ])[\w.@+-]{{1,64}}", is_told_password),
+            (_WITH, is_told_with),
+            (_NO_NAME, is_unmistakable_password),
+        )
     ),
     Shape("password", _SAID_ANCHORS, _OF_ONES_OWN + _SAID + r"([a-z]{4,64})" + _CLAUSE_ENDS, is_secret_word),
     Shape(
@@ -478,11 +491,18 @@ CONTEXTS = (
     Shape("password", _WORD_ANCHORS, r"(?<!/)" + _WORD + _SUFFIX + _GIVEN, is_named_password, then="\"'"),
     Shape("password", _WORD_ANCHORS, _WORD + _SUFFIX + _BELOW, is_spoken_password, then=SIGNS),
     Shape("credential", _KEY_ANCHORS, _KEY_LABEL + _SUFFIX + _GIVEN, is_credential, then="\"'"),
-    Shape(
-        "password",
-        ("password",),
-        rf"login\s{{1,3}}(?!{_NO_NAME}\s)\S{{1,64}}\s{{1,3}}password\s{{1,3}}([^\s\"'`<>$]{{4,128}})",
-        is_listed_password,
+    *(
+        Shape(
+            "password",
+            ("password",),
+            rf"login\s{{1,3}}{who}\s{{1,3}}password\s{{1,3}}([^\s\"'`<>$]{{4,128}}{ends})",
+            judge,
+        )
+        for who, ends, judge in (
+            (rf"(?!(?:{_NO_NAME}|{_WITH})\s)\S{{1,64}}", "", is_listed_password),
+            (_WITH, "", is_listed_with),
+            (_NO_NAME, r"(?<![.,:;)?])", is_unmistakable_password),
+        )
     ),
     Shape(
         "password",
