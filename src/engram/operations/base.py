@@ -1,4 +1,4 @@
-"""What every operation stands on: the call it is part of, and the mark that makes a function an operation."""
+"""What every operation is built on: the Call it gets, and the decorator that makes a function an operation."""
 
 import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping

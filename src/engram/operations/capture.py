@@ -1,4 +1,4 @@
-"""Taking up what a text says was learned, and naming a topic that goes on."""
+"""Saving the items a text lists as learned, and suggesting a key for a continuing topic."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""What may not hold together: pairs that wait for a verdict, listed, looked for, asked about and set aside."""
+"""Pairs that may contradict each other: listed, looked for, asked about and set aside until somebody judges."""
 
 from engram.errors import Invalid
 from engram.model.answers_work import Conflicts

@@ -1,4 +1,4 @@
-"""How things hang together, one question at a time: what replaced what, what conflicts, who cites a file."""
+"""How memories are connected, one question at a time: what replaced what, what conflicts, who cites a file."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable

@@ -1,4 +1,4 @@
-"""Taking up what was said in transcripts of agents."""
+"""Proposing what was said in agents' transcripts."""
 
 from engram.errors import Invalid
 from engram.model.answers_work import Harvested

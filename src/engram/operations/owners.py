@@ -1,4 +1,4 @@
-"""Owners and workspaces for what has none: looked at first, then assigned, by the operator of the store alone."""
+"""Owners and workspaces for records without one: shown first, then assigned, only by the operator of the store."""
 
 from collections import Counter
 

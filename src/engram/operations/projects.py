@@ -1,4 +1,4 @@
-"""The projects there are, and bringing together what belongs together: list, merge, rename."""
+"""The projects there are: list, merge, rename."""
 
 from collections.abc import Iterator
 from typing import cast

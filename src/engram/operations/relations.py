@@ -1,4 +1,4 @@
-"""What memories have to do with one another: relate, judge, related."""
+"""How memories are related: relate, judge, related."""
 
 from collections.abc import Iterator
 from typing import cast

@@ -1,4 +1,4 @@
-"""Routing what waits: sync takes what may go live by itself, queue shows what a person has to decide."""
+"""Where waiting memories go: sync makes live what needs no review, queue shows what a person has to decide."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence

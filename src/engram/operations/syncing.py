@@ -1,4 +1,4 @@
-"""Exchanging memories with other stores through a repository, and deciding whose word counts."""
+"""Exchanging memories with other stores through a repository, and accepting or dropping stores."""
 
 import os
 from shlex import quote

@@ -1,4 +1,4 @@
-"""Where records rest: what every engine does, what only some can do besides, and what opens their copies."""
+"""Where records are kept: what every engine does, what only some can do, and what opens their copies."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
