@@ -89,8 +89,8 @@ def replicas(call: Call) -> ReplicaList:
 def replicas_accept(call: Call, replica: p.ReplicaRef, *, confirm: p.Confirm = False) -> ReplicaList:
     """Accept another store: what it decides counts here too.
 
-    What had to wait for this takes effect. Compare the fingerprint with the one that `engram replicas` shows on
-    the other machine.
+    What waited for this takes effect with the next exchange. Compare the fingerprint with the one that `engram
+    replicas` shows on the other machine.
     """
     from engram.operations.accepting import ACCEPTED, decided  # noqa: PLC0415 - start-up
 
