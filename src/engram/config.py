@@ -30,12 +30,16 @@ SETTINGS: tuple[Setting, ...] = (
         "",
         "Where memories rest: FILE.db, a FOLDER of plain files, sqlite:PATH, files:PATH, postgres://…, or ram:.",
     ),
-    Setting("org", "default", "Whose part of a database it is; nobody sees another's."),
-    Setting("index", "", "What finds candidates beside the store: qdrant://HOST, qdrants://HOST, qdrant:FOLDER."),
+    Setting("org", "default", "The org whose part of a database this is; no org sees another's."),
+    Setting(
+        "index",
+        "",
+        "An index beside the store that finds candidates: qdrant://HOST, qdrants://HOST, qdrant:FOLDER.",
+    ),
     Setting("snapshots", 20, "How many snapshots a store of plain files keeps in .bak."),
     Setting("autopromote", default=True, about="Whether tier 1 and 2 memories go live by themselves.", shared=True),
     Setting("review_all", default=False, about="Whether every memory waits for a person.", shared=True),
-    Setting("project", "", "The project's name, where the repository does not tell."),
+    Setting("project", "", "The project's name, if the repository does not tell."),
     Setting(
         "visibility", "private", "Who sees new memories of a project: private or shared. Sync sends shared ones."
     ),
@@ -50,7 +54,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         "staging", default=True, about="Whether what is learned on an unmerged branch stays there until a merge."
     ),
-    Setting("default_branch", "", "The branch that work is merged into, where the repository does not tell."),
+    Setting("default_branch", "", "The branch that work is merged into, if the repository does not tell."),
     Setting("keep_prompts", default=False, about="Whether hooks keep your prompts, as memories of kind prompt."),
     Setting(
         "embedder",
@@ -60,24 +64,28 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("embedder_url", "", "An OpenAI-compatible endpoint: https://host/v1. Its key: ENGRAM_EMBEDDER_KEY."),
     Setting("embedder_model", "", "The endpoint's name of its model."),
     Setting("embedder_dim", 0, "How many numbers a vector of the endpoint has."),
-    Setting("embedder_query", "", "What the endpoint wants before a question."),
-    Setting("embedder_document", "", "What the endpoint wants before a text."),
+    Setting("embedder_query", "", "Text the endpoint expects before a question."),
+    Setting("embedder_document", "", "Text the endpoint expects before a text."),
     Setting("extractor_url", "", "An OpenAI-compatible endpoint for harvests. Its key: ENGRAM_EXTRACTOR_KEY."),
     Setting("extractor_model", "", "The endpoint's name of the model that a harvest asks."),
-    Setting("extractor_budget", 1_000_000, "How many tokens one harvest may take of the endpoint."),
-    Setting("extractor_timeout", 60, "How many seconds an answer of the endpoint is waited for."),
+    Setting("extractor_budget", 1_000_000, "The most tokens one harvest may use at the endpoint."),
+    Setting("extractor_timeout", 60, "How many seconds to wait for an answer of the endpoint."),
     Setting("network_store", default=False, about="Allow a store on a network file system, from one machine only."),
     Setting("insights", default=True, about="Whether what is noticed about how you work may be kept."),
     Setting("slow_seconds", 30, "How long a server waits for the next bytes of a request before it gives up."),
     Setting("asset_bytes", 25 * 1024 * 1024, "How many bytes an attachment may have."),
     Setting(
-        "asset_types", [], "The types an attachment may have, in place of ours; see docs/guides/attachments.md."
+        "asset_types",
+        [],
+        "The types an attachment may have, instead of the built-in ones; see docs/guides/attachments.md.",
     ),
-    Setting("asset_days", 7, "How many days the bytes of what was detached are kept, so that undo brings it back."),
+    Setting("asset_days", 7, "How many days detached bytes are kept, so that undo can bring them back."),
     Setting("oidc_issuer", "", "A team's server: the OpenID provider whose tokens say who speaks."),
     Setting("oidc_audience", "", "What a token must be meant for, beside this server's own address."),
     Setting(
-        "oidc_client", "engram", "How the provider knows the page. Its secret, if it has one: ENGRAM_OIDC_SECRET."
+        "oidc_client",
+        "engram",
+        "The page's client name at the provider. Its secret, if it has one: ENGRAM_OIDC_SECRET.",
     ),
     Setting("public_url", "", "The address by which others reach this server: https://memory.example.org."),
     Setting(
@@ -85,7 +93,11 @@ SETTINGS: tuple[Setting, ...] = (
     ),
     Setting("groups_claim", "groups", "The claim that names a caller's groups, for grants."),
     Setting("workspaces_claim", "", "The claim that names a caller's workspaces; workspaces are off without one."),
-    Setting("person_claim", "", "A claim that only people's tokens have; without one, how a token was got tells."),
+    Setting(
+        "person_claim",
+        "",
+        "A claim that only people's tokens have; without one, the way a token was obtained decides.",
+    ),
     Setting("required_scope", "", "A scope that every token must have."),
     Setting("requests_per_minute", 600, "How many requests one caller may make a minute; 0 for any number."),
     Setting(
@@ -97,7 +109,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         "kinds",
         {},
-        "Kinds of your own, or in place of ours: [kinds.NAME] with tier, decay, recall, about.",
+        "Kinds of your own, added to ours or replacing them: [kinds.NAME] with tier, decay, recall, about.",
         example='{"runbook": {"tier": 1, "decay": "90d", "recall": "always", "about": "How to mend something."}}',
     ),
 )

@@ -4,9 +4,9 @@ EngramError
 ├── Invalid          a bad argument: wrong syntax, too long, no citation
 ├── NotFound         absent, or not readable by this caller (the two are never told apart)
 ├── Forbidden        readable, but not this caller's to change
-├── Conflict         the state moved, is the wrong one, or a name means two things
-├── Unconfirmed      a curated write that no person has confirmed
-├── Unavailable      the engine or a model cannot be reached, or the store is locked
+├── Conflict         the state changed, is the wrong one, or a name is ambiguous
+├── Unconfirmed      a curated write or an erasure that no person has confirmed
+├── Unavailable      the store, a model or a server cannot be reached or written right now
 ├── Corrupt          an unknown schema, an unreadable store, loose file modes
 ├── Unauthenticated  no token, or a bad one
 └── Throttled        more requests than one caller may make
@@ -33,53 +33,53 @@ class EngramError(Exception):
 
 
 class Invalid(EngramError):
-    """What was asked cannot be asked in this form."""
+    """The request is malformed: a bad argument, a value too long, a missing citation."""
 
     code, exit_code, http_status = "invalid", 2, 422
 
     def __init__(self, message: str, hint: str = "", field: str = "") -> None:
         super().__init__(message, hint)
-        self.field = field  # what of it, where one thing alone is wrong; for our own code, and no part of an answer
+        self.field = field  # the one field at fault, if only one; internal, never part of an answer
 
 
 class TooLarge(Invalid):
-    """More bytes than are taken here."""
+    """The request has more bytes than are accepted."""
 
     http_status = 413
 
 
 class Slow(Invalid):
-    """A request that did not come in time."""
+    """The request did not arrive in time."""
 
     http_status = 408
 
 
 class Unsupported(Invalid):
-    """Bytes of a type that is not taken here, or that are not what they are said to be."""
+    """The bytes are of a type that is not accepted, or not of the type they claim."""
 
     http_status = 415
 
 
 class NotFound(EngramError):
-    """Nothing readable goes by that name."""
+    """There is no such record, or none this caller may read."""
 
     code, exit_code, http_status = "not_found", 3, 404
 
 
 class Forbidden(EngramError):
-    """The caller may see it and may not do this to it."""
+    """The caller may read it but not do this to it."""
 
     code, exit_code, http_status = "forbidden", 4, 403
 
 
 class Conflict(EngramError):
-    """Something else holds the place, or the state has moved on."""
+    """The request does not fit the current state: it changed, is the wrong one, or a name is ambiguous."""
 
     code, exit_code, http_status = "conflict", 5, 409
 
 
 class Ambiguous(Conflict):
-    """A name, or a place, means several things; `choices` are what it may mean."""
+    """A name or a place is ambiguous; `choices` are what it may mean."""
 
     def __init__(self, message: str, hint: str = "", choices: tuple[str, ...] = ()) -> None:
         super().__init__(message, hint)
@@ -87,23 +87,23 @@ class Ambiguous(Conflict):
 
 
 class Moved(Conflict):
-    """A commit came too late: what it built on is no longer so. Reading again and deciding again may succeed."""
+    """A commit came too late: what it was based on has changed. Reading and deciding again may succeed."""
 
 
 class Unconfirmed(EngramError):
-    """A curated memory becomes live by a person's confirmed word only."""
+    """A person must confirm this first: a curated memory going live or changing, or an erasure."""
 
     code, exit_code, http_status = "unconfirmed", 6, 428
 
 
 class Unavailable(EngramError):
-    """Try again: nothing was written, and nothing is lost."""
+    """The store, a model or a server cannot be used right now. The message says whether anything was written."""
 
     code, exit_code, http_status = "unavailable", 7, 503
 
 
 class Corrupt(EngramError):
-    """The store cannot be trusted as it is; it is left untouched."""
+    """The store or a file is damaged, too new, or readable by others; it is left untouched."""
 
     code, exit_code, http_status = "corrupt", 8, 500
 
@@ -115,7 +115,7 @@ class Unauthenticated(EngramError):
 
 
 class Throttled(EngramError):
-    """Too much at once: nothing was done."""
+    """Too many requests at once: nothing was done."""
 
     code, exit_code, http_status = "throttled", 10, 429
 

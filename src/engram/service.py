@@ -80,11 +80,11 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 LONG_AGO = datetime.min.replace(tzinfo=UTC)
-"""When nobody asks: each call has a moment of its own."""
+"""Placeholder time of the template call; `call()` sets the real one."""
 
 
 class _Bound(Generic[P, R]):
-    """An operation as a method: the call is made when it is asked, the signature stays the operation's."""
+    """Descriptor exposing an operation as a method: a fresh Call per invocation, the operation's own signature."""
 
     def __init__(self, function: Callable[Concatenate[Call, P], R]) -> None:
         self._function = function
@@ -133,7 +133,7 @@ class Engram:
         self.folder = folder  # in which it was opened; "" for clients elsewhere
         self._clock, self._view = clock, view
         self._follower = Follower(engine, embedder)
-        self._asking = Call(  # every call is one like this, by who asks then, and at what time
+        self._asking = Call(  # the template of every call; `call()` sets caller, access and time
             engine=engine,
             caller=caller,
             access=access_of(caller),
@@ -273,7 +273,9 @@ class Engram:
         return caller._replace(agent=redact(caller.agent).text) if caller.agent else caller
 
     def call(self) -> Call:
-        """One asking: this caller, now.
+        """The context for one operation: this caller at the current time.
+
+        Operations receive it as their first argument.
 
         Raises:
             Unavailable: after close().

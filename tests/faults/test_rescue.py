@@ -116,7 +116,7 @@ def test_an_empty_file_gives_an_export_without_memories_and_a_missing_one_too(tm
 
 
 def test_a_store_that_is_kept_nowhere_has_nothing_to_rescue(tmp_path):
-    with opened("ram:", tmp_path) as memory, pytest.raises(EngramError, match="kept nowhere"):
+    with opened("ram:", tmp_path) as memory, pytest.raises(EngramError, match="in memory only"):
         memory.rescue(str(tmp_path / "rescued.jsonl"))
 
 

@@ -143,7 +143,7 @@ def test_the_past_is_searched_in_its_own_words(memory: Engram):
     assert texts(memory.search("port", as_of=then)) == ["The port is 5432"]
     with pytest.raises(Invalid, match="still to come"):
         memory.search("port", as_of=memory.now + timedelta(days=1))
-    with pytest.raises(Invalid, match="question is empty"):
+    with pytest.raises(Invalid, match="needs a question"):
         memory.search(as_of=then)
 
 

@@ -1004,7 +1004,7 @@ class TestHelp:
 
     def test_help_tells_what_a_number_is_unless_it_is_said(self, engram: Driver):
         assert "--limit N           How many at most. Default: 5.\n" in engram("recall", "--help").out
-        assert "Most tokens it may take; 0 takes the configured budget.\n" in engram("context", "--help").out
+        assert "The most tokens it may take; 0 means the configured budget.\n" in engram("context", "--help").out
 
     def test_every_operation_stands_in_one_section_of_help(self):
         told = [each.name for _, operations in sections() for each in operations]

@@ -90,7 +90,7 @@ def test_what_was_written_by_hand_waits_for_that_reason_and_says_what_puts_it_in
     for shown in (listed := engram("review", "--list"), engram("get", "mem-0003")):
         said = " ".join(shown.out.split())
         assert "written by hand or saved with autopromote off, and not put in force yet" in said
-    assert "Put in force what needs nobody: engram sync --apply" in listed.out
+    assert "Make live what needs no review: engram sync --apply" in listed.out
     engram("sync", "--apply")
     assert "Deploys need two approvals" in engram("list").out
 

@@ -17,7 +17,7 @@ def moved() -> Moved:
 
 def taken() -> Moved:
     """What is raised where another memory holds a claim."""
-    return Moved("Another memory holds this place.", _RETRY)
+    return Moved("Another memory already has this key or this text.", _RETRY)
 
 
 class Chain(NamedTuple):

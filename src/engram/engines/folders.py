@@ -1,4 +1,4 @@
-"""Folders that last and are private: what was made in them outlives a loss of power, and nobody else may look."""
+"""Durable, private folders: what is made in them survives a power loss, and nobody else may read it."""
 
 import os
 import stat

@@ -1,4 +1,4 @@
-"""The groups of terms that a question asks for, and which are rare enough to be looked for alone."""
+"""The groups of terms that a question asks for, and which are rare enough to search for alone."""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple

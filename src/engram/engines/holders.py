@@ -1,4 +1,4 @@
-"""Who else has a file open, as far as the system tells: whoever waits for a lock in vain wants to know."""
+"""Who else has a file open, as far as the system tells: for whoever waits for a lock in vain."""
 
 import os
 from contextlib import suppress

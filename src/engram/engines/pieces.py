@@ -1,4 +1,4 @@
-"""What is looked for in raw files after an erasure: pieces of what a record said, long enough to be telling."""
+"""What is searched for in raw files after an erasure: pieces of a record's text, long enough to identify it."""
 
 import json
 from collections.abc import Iterable

@@ -201,7 +201,9 @@ class Database:
         except PoolTimeout:
             raise self._why_none_is_free() from None
         except pg.LockNotAvailable:
-            raise Unavailable("Others are writing for too long. Nothing was written.", "Try again soon.") from None
+            raise Unavailable(
+                "Timed out waiting for other writers. Nothing was written.", "Try again soon."
+            ) from None
         except (pg.DiskFull, pg.ReadOnlySqlTransaction) as error:
             raise Unavailable(f"The database cannot be written: {said(error)}.", "Ask whoever runs it.") from None
         except (pg.DataCorrupted, pg.IndexCorrupted) as error:

@@ -1,4 +1,4 @@
-"""What a user of the database lacks the right to, told with the SQL that gives it."""
+"""Which rights a database user lacks, with the SQL that grants them."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,4 +1,4 @@
-"""The word index in PostgreSQL asked: who carries which terms, how common each is, and what finds by them."""
+"""Queries to the word index in PostgreSQL: who has which terms, how common each is, and what finds by them."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple

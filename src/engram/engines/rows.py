@@ -1,4 +1,4 @@
-"""What a SQL engine kept, as records and events again; once for every SQL engine."""
+"""Rows of a SQL engine back into records and events; once for every SQL engine."""
 
 import functools
 import json

@@ -1,4 +1,4 @@
-"""What damaged stores are read by: the signs of a record, and records as what is left of history tells them."""
+"""How damaged stores are read: the signs of a record, and records rebuilt from what is left of history."""
 
 import json
 from collections.abc import Iterable, Iterator

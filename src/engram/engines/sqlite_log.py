@@ -1,8 +1,9 @@
 """The log beside a SQLite file, and the index of the log: whether they are still those of whoever has it open.
 
-Who has the file open goes on with a log that has lost its name, and who opens it then begins another one: what the
-one writes, the other never sees. So whoever has it open looks at the names before each use, saves what such a log
-holds, and opens the file anew; and nobody opens a file that others have open and that lacks either.
+If the -wal file is deleted, processes that have the store open keep writing to the deleted file while new ones
+start another, and neither sees the other's writes. So before each use we check that the names still point to our
+files; if not, we checkpoint what the old log holds and reopen. A file that others have open is not opened while its
+log or the index of it is missing.
 """
 
 import os

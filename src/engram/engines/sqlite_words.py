@@ -1,4 +1,4 @@
-"""The word index asked: which memories carry these terms, and how common a term is."""
+"""Queries to the word index: which memories have these terms, and how common a term is."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence

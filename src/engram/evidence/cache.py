@@ -1,4 +1,4 @@
-"""What was found out about files before: a small private file that may be lost, cut or deleted at any time."""
+"""What was found out about files earlier: a small private file that may be lost, cut or deleted at any time."""
 
 import json
 import os

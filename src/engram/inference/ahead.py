@@ -1,4 +1,4 @@
-"""Something computed on a second core, while whoever needs it later goes on with what can be done before."""
+"""A computation started on a second core, while the caller does what it can before it needs the result."""
 
 import os
 from _thread import LockType, allocate_lock, start_new_thread

@@ -1,4 +1,4 @@
-"""How far off a model puts a question from a text: what the one-bit scan takes away before it compares the two.
+"""A model's constant offset between questions and texts, of which the one-bit scan subtracts a part.
 
 Models with an instruction before questions lay them all to one side. The cosine does not mind; a code, which only
 knows on which side of the centre a vector lies, does: without this the shortlist of 100,000 vectors misses one in

@@ -81,7 +81,10 @@ _BEGINS_AS_JSON = re.compile(rb"(?:\xef\xbb\xbf)?\s*(?:\{|\[\s*[{\"])")
 
 
 class Hands(Protocol):
-    """What a form asks of the rules about items that a person may have edited; see `ports.Hands`."""
+    """How to read an item that a person may have edited.
+
+    The read-only subset of `ports.Hands`, which interop may not import.
+    """
 
     def as_told(self, memory: Memory, status: str, now: datetime) -> Memory:
         """The memory of an item with the status that stands there."""

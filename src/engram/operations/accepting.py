@@ -1,4 +1,4 @@
-"""Deciding whose word counts: what another store said is made anew by it. Loaded only where somebody asks."""
+"""Accepting or dropping another store: what it said is applied anew by that. Loaded only where somebody asks."""
 
 from engram.errors import Conflict, NotFound, Unconfirmed
 from engram.model.answers_sync import ReplicaList, ReplicaRow

@@ -43,8 +43,8 @@ def attach(
 ) -> Attached:
     """Attach a file to a memory.
 
-    Whoever may read the memory may fetch it. What it is, its bytes say: a name or a type that says otherwise is
-    refused, and so is what a program would run.
+    Whoever may read the memory may fetch it. The type is detected from the bytes. A file whose name or declared
+    type disagrees is refused, and so is one that could be run, such as a program or a script.
     """
     del token
     if (event := call.replayed()) is not None:
@@ -78,7 +78,7 @@ def fetch(
 ) -> Fetched:
     """Write an attachment of a memory to a file.
 
-    Its bytes are checked on the way.
+    Its bytes are verified as they are written.
     """
     one = call.memory(memory)
     found = rules.found(one, asset)
@@ -102,9 +102,9 @@ def detach(
     confirm: p.Confirm = False,
     token: p.Token = "",
 ) -> Attached:
-    """Take an attachment from a memory.
+    """Remove an attachment from a memory.
 
-    `undo` brings it back for some days; then its bytes go.
+    `undo` brings it back for some days; after that, its bytes are deleted.
     """
     del token
     if (event := call.replayed()) is not None:

@@ -26,7 +26,7 @@ from engram.ports import ASSETS, Copies, CopiesBytes, Vault, able
 def backup_create(call: Call, path: p.BackupOut = "", *, overwrite: p.Overwrite = False) -> BackedUp:
     """Write a copy of the whole store to one file.
 
-    It is the store as it is at this moment; others may go on writing.
+    The copy shows the store at one moment; others may keep writing meanwhile.
     """
     from engram.interop import backup_file as files  # noqa: PLC0415 - start-up
 
@@ -51,7 +51,7 @@ def backup_create(call: Call, path: p.BackupOut = "", *, overwrite: p.Overwrite 
 def backup_verify(call: Call, path: p.BackupIn) -> BackupReport:
     """Check that a backup is whole.
 
-    Every hash is compared, and the store in it opened and checked.
+    Every hash is compared, and the store inside is opened and checked.
     """
     from tempfile import TemporaryDirectory  # noqa: PLC0415 - start-up
 
@@ -89,7 +89,7 @@ def backup_verify(call: Call, path: p.BackupIn) -> BackupReport:
 def backup_restore(call: Call, path: p.BackupIn, *, overwrite: p.Replace = False) -> BackupRestored:
     """Put the store back from a backup.
 
-    A store that holds something gives way only with --overwrite, and is kept aside.
+    A store that is not empty is replaced only with --overwrite, and is then kept aside.
     """
     from engram.interop import backup_file as files  # noqa: PLC0415 - start-up
 
@@ -115,8 +115,7 @@ def backup_restore(call: Call, path: p.BackupIn, *, overwrite: p.Replace = False
 def rescue(call: Call, path: p.OutPath, *, overwrite: p.Overwrite = False) -> Exported:
     """Write what can be read of a damaged store as an export.
 
-    Every record that is whole; the store is only read. Attachments are not in it: their files stay beside the
-    store.
+    Every intact record; the store is only read. Attachments are not included: their files stay beside the store.
     """
     from engram.interop import jsonl  # noqa: PLC0415 - start-up
 

@@ -1,4 +1,4 @@
-"""What every operation stands on: the call it is part of, and the mark that makes a function an operation."""
+"""What every operation is built on: the Call it gets, and the decorator that makes a function an operation."""
 
 import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -148,7 +148,7 @@ class Call(NamedTuple):
             Forbidden: when an agent would confirm: only a person can.
         """
         if confirm and not self.caller.human:
-            raise Forbidden("Only a person may confirm.", "Leave it out: a person decides in engram review.")
+            raise Forbidden("Only a person may confirm.", "Leave --confirm out: a person decides in engram review.")
         return Request(
             caller=self.caller,
             now=self.now,
@@ -262,9 +262,9 @@ def last_event(call: Call) -> int:
 
 
 def remains(call: Call, id: str) -> Mapping[str, Any] | None:
-    """What history tells of a record of the caller's that is gone, as it last was; empty where even that is erased.
+    """The last known fields of a record of the caller's that no longer exists, from history.
 
-    None for what is there, and for what was another's or in another workspace: it is nothing to this caller.
+    Empty if that history was purged. None if the record still exists, or was another's or in another workspace.
     """
     for event in newest(call, id):
         if event.action == PURGED or event.payload is None:
@@ -324,7 +324,7 @@ def sifted(
     limit: int,
     oldest: bool = False,
 ) -> Page:
-    """A page of the readable records that match and that are kept: it is full, however many are passed over."""
+    """A page of readable records that match `where` and satisfy `keep`; scans on until the page is full."""
     found: list[Record] = []
     access, step = call.access_to(type), max(limit, LEAST_SIFTED)
     while len(found) < limit:
@@ -384,9 +384,9 @@ def operation(
 ) -> Callable[[Callable[Concatenate[Call, P], R]], Callable[Concatenate[Call, P], R]]:
     """Mark a function as an operation. Its signature and these flags are the whole interface, for every surface.
 
-    What a terminal alone does beside stands in one table there: `MANNERS` in `surfaces/cli.py`.
+    Terminal-only behaviour is in `MANNERS` in `surfaces/cli.py`.
 
-    It `writes` always, or by the parameters named alone: without them, whoever may only read may ask it too.
+    `writes` is True, or the parameters that make it write; without them, read-only callers may call it.
     A `token` parameter makes the operation idempotent: the function sees it as `call.token`.
     """
 
@@ -459,10 +459,10 @@ def require_between(name: str, value: int, least: int, most: int) -> None:
 
 @contextmanager
 def writing(path: str) -> Iterator[None]:
-    """A file is written within; where that fails, it is said what could not be written.
+    """Turn an OSError raised in the block into Unavailable naming `path`.
 
     Raises:
-        Unavailable: when it fails.
+        Unavailable: when the block raises one.
     """
     try:
         yield

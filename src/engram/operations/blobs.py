@@ -1,4 +1,4 @@
-"""The bytes behind attachments: which are still needed, which may go, and that none goes that somebody attaches.
+"""The bytes behind attachments: which are still needed, which may be deleted, never one being attached.
 
 Bytes and records are not kept by one commit. So bytes are kept before the record that names them is committed, and
 go in two steps: they are hidden, the records are looked at again, and only then are they erased. Whoever attaches

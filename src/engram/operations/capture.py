@@ -1,4 +1,4 @@
-"""Taking up what a text says was learned, and naming a topic that goes on."""
+"""Saving the items a text lists as learned, and suggesting a key for a continuing topic."""
 
 from collections.abc import Sequence
 
@@ -29,10 +29,10 @@ def capture(
     source: p.Source = None,
     token: p.Token = "",
 ) -> Captured:
-    """Remember what a text lists as learned.
+    """Save the items a text lists as learned.
 
-    Each item under its heading `## Key learnings` becomes a memory; what is known already is counted. What Engram
-    itself put into the text, between its marks, is left out.
+    Each item under the heading `## Key learnings` becomes a memory; one that is already known is counted. What
+    Engram itself put into the text, between its marks, is left out.
     """
     del token
     check_text("text", text, limit=MOST_READ, lines=True)
@@ -89,9 +89,9 @@ def suggest_key(
     kind: p.KindName = None,
     scope: p.ScopeName = "",
 ) -> Suggested:
-    """Suggest a stable key for a topic that goes on.
+    """Suggest a stable key for a continuing topic.
 
-    What is said about it later under the same key revises the same memory.
+    Whatever is saved later under the same key revises the same memory.
     """
     if not (summary.strip() or text.strip()):
         raise Invalid("There is nothing to name.", 'Give a summary or a text: --summary "JWT auth middleware".')

@@ -1,4 +1,4 @@
-"""What of a store goes to a place of exchange, and what was told there already.
+"""What of a store goes to a place of exchange, and what was already sent there.
 
 Loaded only where somebody syncs. The rules of carrying decide; `exchanging` does what follows.
 """

@@ -1,4 +1,4 @@
-"""One look for conflicts: through a store page by page; what is suspected is proposed, and a model may be asked."""
+"""One scan for conflicts, page by page: suspected pairs are proposed, and a model may be asked."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import TypeVar, cast

@@ -1,4 +1,4 @@
-"""What may not hold together: pairs that wait for a verdict, listed, looked for, asked about and set aside."""
+"""Pairs that may contradict each other: listed, looked for, asked about and set aside until somebody judges."""
 
 from engram.errors import Invalid
 from engram.model.answers_work import Conflicts
@@ -35,13 +35,13 @@ def conflicts(
     limit: p.Limit = 20,
     after: p.After = None,
 ) -> Conflicts:
-    """List pairs of memories that may not both hold.
+    """List pairs of memories that may contradict each other.
 
     They are suspected, proposed, waiting for review, or judged to conflict.
 
-    A scan compares every memory with its nearest and keeps what it suspects as proposals; a pair that was judged,
-    asked about or set aside is never proposed again. A model's verdicts are proposals too: they do nothing by
-    themselves.
+    A scan compares every memory with its nearest neighbours and keeps suspected pairs as proposals; a pair that was
+    judged, asked about or set aside is never proposed again. A model's verdicts are proposals too: they do nothing
+    by themselves.
     """
     require_between("limit", limit, 1, MOST_LISTED)
     require_between("budget", budget, 1, MOST_TOKENS)

@@ -38,8 +38,8 @@ def evidence(
 ) -> Evidenced:
     """Check whether what memories cite is still there.
 
-    Those of this project, against the working tree, as recall does, but for all of them and of every kind. Nothing
-    is changed by it.
+    Compares what this project's live and stale memories cite with the working tree, as recall does, but for all of
+    them and every kind. Changes nothing.
     """
     unwanted = _verdicts(fail_on)
     where = Filter(**in_view(call, scope), standings=("live", "stale"), now=call.now, view=call.caller.view)
@@ -73,8 +73,8 @@ def evidence(
 def cited(call: Call, file: p.FilePlace, *, scope: p.InScope = "", everywhere: p.Everywhere = False) -> Cited:
     """Show which memories cite a file, a session or a message.
 
-    Of a file, all of it or some lines. Those that come on demand too. What cites a file under the name it had
-    before git renamed it is shown as well.
+    Takes a whole file or some of its lines, and includes on-demand kinds. Memories that cite the file under the
+    name it had before git renamed it are shown too.
     """
     place = in_view(call, scope, everywhere=everywhere)
     where = Filter(**place, standings=("live", "stale"), now=call.now, view=call.caller.view)
@@ -101,9 +101,8 @@ def _marked(call: Call, answer: Cited) -> Cited:
 def settle(call: Call, *, dry_run: p.DryRun = False) -> Settled:
     """Bring in what was learned on branches that are merged now.
 
-    What was made on a branch is live there only, until a commit of the branch, or the text that it cites, is in the
-    default branch. Where the branch was deleted without that, a person decides. Nothing that reads does this by
-    itself.
+    A memory made on a branch is live only there, until a commit of the branch, or the text the memory cites, is in
+    the default branch. If the branch was deleted before that, a person decides. Reading never settles anything.
     """
     return settled(call, dry_run=dry_run)
 

@@ -45,10 +45,10 @@ def export(
     standing: p.Exported = ("all",),
     overwrite: p.Overwrite = False,
 ) -> Exported:
-    """Write memories to a file, in our form or another system's.
+    """Write memories to a file, in our format or another system's.
 
-    Our own is JSON Lines with a checksum. Everything you may read is written, unless it is narrowed. What a form
-    has no place for is named.
+    Our own is JSON Lines with a checksum. Everything you may read is written, unless you narrow it. The answer
+    names what a format has no place for.
     """
     from engram.interop.writing import Folder, Tally, writer  # noqa: PLC0415 - start-up
 
@@ -157,7 +157,7 @@ def _require_folder(path: str, *, overwrite: bool) -> str:
     """The folder to be filled: a new or empty one, unless others' files may stand in it."""
     target = os.path.realpath(os.path.expanduser(path))
     if path == "-" or os.path.isfile(target):
-        raise Invalid(f"This form is a folder, and {path} is none.", "Give the path of a folder.")
+        raise Invalid(f"This format is written to a folder, and {path} is not one.", "Give the path of a folder.")
     with writing(path):
         if not overwrite and os.path.isdir(target) and os.listdir(target):
             raise Conflict(f"{path} is not empty.", "Choose another folder, or add --overwrite.")

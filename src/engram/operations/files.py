@@ -22,7 +22,7 @@ def files(
 ) -> CitedFiles:
     """Show which files memories cite, and how fresh that is.
 
-    It looks through the newest memories first; where there are more, `next` goes on.
+    It looks through the newest memories first; if there are more, `next` continues.
     """
     place = in_view(call, scope, everywhere=everywhere)
     own = own_lists(call.policy.kinds)

@@ -1,4 +1,4 @@
-"""How things hang together, one question at a time: what replaced what, what conflicts, who cites a file."""
+"""How memories are connected, one question at a time: what replaced what, what conflicts, who cites a file."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable
@@ -40,10 +40,10 @@ def graph(
     everywhere: p.CitedEverywhere = False,
     limit: p.Limit = 40,
 ) -> Graph:
-    """Show how memories hang together.
+    """Show how memories are connected.
 
-    The answer to one question: which memory replaced which, which may not both hold, which cite a file, and what a
-    project is about.
+    It answers one question: which memory replaced which, which may contradict each other, which cite a file, or
+    what a project is about.
     """
     require_between("limit", limit, 1, MOST_NODES)
     draw = _Drawing(call, limit)

@@ -1,4 +1,4 @@
-"""Taking up what was said in transcripts of agents."""
+"""Proposing what was said in agents' transcripts."""
 
 from engram.errors import Invalid
 from engram.model.answers_work import Harvested
@@ -31,8 +31,8 @@ def harvest(
 ) -> Harvested:
     """Propose what was said in agents' transcripts.
 
-    Everything waits for review, and one `undo` takes it all back. What is new since the last time is read, and of
-    it only the words of the person and the agent. Secrets are taken out first.
+    Everything waits for review, and one `undo` takes it all back. Only what is new since the last harvest is read,
+    and of that only the words of the person and the agent. Secrets are taken out first.
     """
     from engram.operations.harvesting import HARNESSES, Run  # noqa: PLC0415 - start-up
 

@@ -62,7 +62,7 @@ def history(
 ) -> Chronicle:
     """Show what was done, newest first.
 
-    To one memory, or to everything you may read.
+    Of one memory, or of everything you may read.
     """
     require_between("limit", limit, 1, MOST_STEPS)
     if before is not None:
@@ -177,8 +177,8 @@ def undo(
 ) -> Undone:
     """Take back what was done last, or any one event.
 
-    The last action, the last few, or any event that nothing later stands on. Naming the event of an undo does what
-    was undone again.
+    The last action, the last few, or any event that no later change depends on. Undoing an undo redoes what it took
+    back.
     """
     del token
     if (earlier := call.replayed()) is not None:

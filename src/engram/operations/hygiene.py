@@ -16,8 +16,8 @@ from engram.operations.base import Call, operation
 def hygiene(call: Call, path: p.HygienePath = "") -> Hygiene:
     """Say how clean the memory is.
 
-    Secrets, repeats, recalled blocks, and what is stale or says nothing. A path is looked at as it is, whichever
-    system wrote it: nothing is taken in, and nothing is written.
+    Secrets, repeats, recalled blocks, and what is stale or says nothing. A path is read as it is, whichever system
+    wrote it: nothing is imported, and nothing is written.
     """
     from engram.operations import examining  # noqa: PLC0415 - start-up
 
@@ -36,8 +36,8 @@ def hygiene(call: Call, path: p.HygienePath = "") -> Hygiene:
 def scrub(call: Call, *, confirm: p.Confirm = False, dry_run: p.DryRun = False) -> Scrubbed:
     """Take secrets out of all you have stored. No undo.
 
-    Credentials and private spans, in memories, sessions and relations and in their history. A clean copy takes the
-    place of each that holds one, now or in earlier words; the one that held it is erased as by `purge`.
+    Credentials and private spans, in memories, sessions, relations and their history. Each record that holds one,
+    now or in an earlier wording, is replaced by a clean copy and then erased, as by `purge`.
     """
     from engram.operations import scrubbing  # noqa: PLC0415 - start-up
 

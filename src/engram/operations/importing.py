@@ -34,9 +34,9 @@ def import_memories(
 ) -> Imported:
     """Take in what another store or memory system holds.
 
-    A file or a folder, whose form is recognised by looking at it; one `undo` takes it all back. What comes from
-    outside waits for review. With --trust it keeps the status it had, and what has none and contradicts nothing
-    goes live: for what is your own. Running it again goes on where it was stopped.
+    A file or a folder, whose format is detected; one `undo` takes it all back. What comes from outside waits for
+    review. With --trust, for data of your own, memories keep the status they had, and those without one go live
+    unless they contradict something. An interrupted import resumes when you run it again.
     """
     from engram.interop.forms import recognise  # noqa: PLC0415 - start-up
     from engram.operations.intake import Taking, called  # noqa: PLC0415 - start-up

@@ -72,14 +72,14 @@ def insights_list(
 ) -> Insights:
     """Show what was noticed about how you work.
 
-    The newest first, or what fits a question.
+    Newest first, or what matches a question.
     """
     require_between("limit", limit, 1, MOST)
     where = _own(call, category)._replace(standings=("live",), now=call.now, view=call.caller.view)
     hint = "" if call.policy.insights else OFF
     if question.strip():
         if after:
-            raise Invalid("What fits a question comes at once.", "Leave the cursor out.")
+            raise Invalid("The answer to a question is a single page.", "Leave the cursor out.")
         asked = Question(
             question,
             where._replace(standings=(), now=None),
@@ -116,7 +116,7 @@ def insights_purge(
         return Receipt(at=call.now, erased=event.subjects, event=event.seq, event_id=event.id, traces=None)
     where = _own(call, category)
     if not any(True for _ in every(call, where)):
-        raise NotFound("Nothing was noticed that fits.", "See what there is: engram insights list.")
+        raise NotFound("There is no such insight to erase.", "See what there is: engram insights list.")
     return erase(call, call.request(confirm=confirm), lambda: list(every(call, where)))
 
 

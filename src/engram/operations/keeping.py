@@ -265,7 +265,7 @@ def _opened(call: Call, scope: str, *, private: bool) -> Iterator[Kept]:
 def _kept(call: Call, scope: str, *, private: bool) -> Kept:
     """What is kept of a scope, or of the caller's own private part of it."""
     if not call.syncing.folder:
-        raise Unavailable("A store that is kept nowhere keeps no chunks.", "Serve a store on disk.")
+        raise Unavailable("An in-memory store cannot serve sync.", "Serve a store on disk.")
     reach = Reach(Scope.parse(scope), private, shared=not private)
     apart = f"{scope}\x1f{call.caller.owner}" if private else scope
     mark = sha256(apart.encode()).hexdigest()[:32]

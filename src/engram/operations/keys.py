@@ -43,8 +43,8 @@ def keys_create(
 ) -> Minted:
     """Make a key for a program.
 
-    It is shown once, and kept as a hash. It speaks for you, as an agent: it reads what you read and, if it can
-    write, writes as you; it decides nothing that is a person's to decide, and cannot make keys.
+    It is shown once, and stored as a hash. Whoever has it acts for you, as an agent: it reads what you read and, if
+    it may write, writes as you. It cannot do what only a person may do, and cannot make keys.
     """
     secret = sha256("".join(call.new_id() for _ in range(4)).encode()).hexdigest()
     abilities = tuple(each(can))
@@ -73,7 +73,7 @@ def keys_create(
 def keys_list(call: Call, *, owner: p.KeyOwner = "") -> Keys:
     """Show your keys, the newest first.
 
-    Never the keys themselves. Whoever looks after keys is shown everybody's.
+    Never the keys themselves. Whoever manages keys sees everybody's.
     """
     access = rules.reached(owner, call.caller)
     found = call.engine.scan("apikey", ANYTHING, access, limit=MOST_LISTED).records
@@ -82,9 +82,9 @@ def keys_list(call: Call, *, owner: p.KeyOwner = "") -> Keys:
 
 @operation("POST /v1/apikeys/{key}/revoke", "engram keys revoke key-0001", writes=True, human=True)
 def keys_revoke(call: Call, key: p.KeyRef, *, owner: p.KeyOwner = "") -> Keys:
-    """End a key, at once and for good.
+    """End a key, immediately and for good.
 
-    One that has ended stays as it is.
+    A key that has already ended stays as it is.
     """
 
     def decide() -> tuple[Change, None]:

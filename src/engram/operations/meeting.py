@@ -252,7 +252,7 @@ def _meetings(call: Call, name: str, remote: Mapping[str, Any]) -> list[Meeting]
 
 def _meeting(call: Call, name: str, remote: Mapping[str, Any], scope: str, *, private: bool) -> Meeting:
     if not call.syncing.folder:
-        raise Unavailable("A store that is kept nowhere has no remote.", "Use a store on disk.")
+        raise Unavailable("An in-memory store cannot have a remote.", "Use a store on disk.")
     way = f"{scope} private" if private else scope
     mirror = _mirror(call, name, way)
     os.makedirs(mirror, mode=0o700, exist_ok=True)

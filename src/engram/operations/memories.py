@@ -412,8 +412,8 @@ def verify(
 ) -> Changed:
     """Confirm that memories still hold.
 
-    They stay fresh for another decay period; reading alone never does that. Where what one cites has moved or
-    changed, the difference is shown and nothing is done, unless it is to be pinned anew.
+    They stay fresh for another decay period; reading alone never does that. If cited text has moved or changed, the
+    difference is shown and nothing is done, unless you ask for the citations to be updated.
     """
     del token
     asked = tuple(call.memory(at_revision(ref)[0]) for ref in each(memory))

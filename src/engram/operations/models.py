@@ -15,7 +15,7 @@ EVERY = 1 << 40
 def models(call: Call, action: p.ModelAction = "list", name: p.Model = "") -> Models:
     """Show the embedding models, or install one.
 
-    Which one is in use, and how far the store's vectors are.
+    Shows which one is in use, and how many vectors are still missing.
     """
     if call.shelf is None:
         raise Unavailable("This memory keeps no models.", "Open it with engram.open().")
@@ -45,9 +45,9 @@ def models(call: Call, action: p.ModelAction = "list", name: p.Model = "") -> Mo
 def reembed(call: Call) -> Reembedded:
     """Make the vectors that memories lack.
 
-    With the configured model; it goes on where it was stopped. A model other than the store's takes over once all
-    its vectors are there. Until then words are found as ever, and whoever is still configured for the old model
-    goes on with its vectors.
+    With the configured model; an interrupted run resumes. A model other than the store's takes over once all its
+    vectors exist. Until then search by words works as usual, and whoever is still configured for the old model
+    keeps using its vectors.
     """
     require_keeper(call.caller, "make vectors for all")
     embedder = _required(call)
@@ -69,8 +69,8 @@ def reembed(call: Call) -> Reembedded:
 def reindex(call: Call, *, fresh: p.Fresh = False) -> Reindexed:
     """Bring the index beside the store up to date.
 
-    It goes on where it was stopped. The index follows by itself. This is for one that is new, was unreachable or is
-    far behind.
+    An interrupted run resumes. The index normally follows by itself; this is for one that is new, was unreachable
+    or is far behind.
     """
     require_keeper(call.caller, "bring the index up to date")
     if fresh:

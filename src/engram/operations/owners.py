@@ -1,4 +1,4 @@
-"""Owners and workspaces for what has none: looked at first, then assigned, by the operator of the store alone."""
+"""Owners and workspaces for records without one: shown first, then assigned, only by the operator of the store."""
 
 from collections import Counter
 
@@ -31,8 +31,8 @@ def owners_assign(
 ) -> Assigned:
     """Give an owner to records that have none.
 
-    Then somebody can read them. It is shown first, and done with --apply; only whoever runs the store may. Memories
-    that the owner has already, by key or text, stay as they are.
+    Then somebody can read them. Without --apply it only shows what would move. Only whoever runs the store may do
+    this. Memories that the owner already has, by key or text, stay as they are.
     """
     rules.require_operator(call.request(), to)
     access = Access("", unowned=True) if source == "nobody" else Access("", frozenset())
@@ -75,9 +75,9 @@ def workspaces_assign(
 ) -> Placed:
     """Move what somebody owns into a workspace.
 
-    Then it is seen where workspaces are on. It is shown first, and done with --apply; only whoever runs the store
-    may. What lies in no workspace moves, or what lies in the one named by --source. Memories that are there
-    already, by key or text, stay as they are. Their words are not shown.
+    There it can be read when workspaces are on. Without --apply it only shows what would move, and never the texts.
+    Only whoever runs the store may do this. It moves what is in no workspace, or in the one named by --source.
+    Memories that the workspace already has, by key or text, stay as they are.
     """
     rules.require_workspace(call.request(), workspace, owner)
     place = Scope.parse(scope).place if scope else ""

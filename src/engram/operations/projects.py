@@ -1,4 +1,4 @@
-"""The projects there are, and bringing together what belongs together: list, merge, rename."""
+"""The projects there are: list, merge, rename."""
 
 from collections.abc import Iterator
 from typing import cast
@@ -52,8 +52,8 @@ def projects_merge(
 ) -> Merged:
     """Move everything of yours from some projects into another.
 
-    In one step that `undo` takes back. Nothing is lost: a text that both hold is told once, and of two texts under
-    one key the last word stays in use.
+    In one step that `undo` takes back. Nothing is lost: a text that both have is kept once, and of two texts under
+    one key the latest stays in use.
     """
     del token
     if (event := call.replayed()) is not None:
@@ -87,8 +87,8 @@ def projects_rename(
 ) -> Merged:
     """Give a project another name.
 
-    In one step that `undo` takes back. What a folder is called is told by its git remote or its
-    .engram/config.json; renaming moves what is remembered.
+    In one step that `undo` takes back. A folder's project comes from its git remote or its .engram/config.json;
+    renaming only moves what is remembered.
     """
     del token
     if (event := call.replayed()) is not None:

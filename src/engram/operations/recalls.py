@@ -55,9 +55,9 @@ def recall(
 ) -> Recalled:
     """Find what is known about something, by words and by meaning.
 
-    Live memories only, best first, with reasons; where nothing is relevant the answer says so.
+    Live memories only, best first, with reasons; if nothing is relevant, the answer says so.
 
-    Kinds that come on demand only (map, finding, prompt) are found when they are asked for by name.
+    On-demand kinds (map, finding, prompt) are found only when asked for by name.
     """
     require_between("limit", limit, 1, MOST_HITS)
     stop_timer = call.usage.begin()
@@ -117,10 +117,10 @@ def context(
     words: p.WordsAlone = False,
     with_drifted: p.WithDrifted = False,
 ) -> Brief:
-    """What a session should start with, within a token budget.
+    """Show what a session should start with, within a token budget.
 
-    Pinned memories, rules, the last summaries, and what the query calls for; it says what it left out. What cites
-    something that has changed since, or is gone, stays out.
+    Pinned memories, rules, the last summaries, and what the query calls for; it says what it left out. Memories
+    whose citations have changed or are gone are left out.
     """
     allowance = budget or call.budget
     require_between("budget", allowance, 50, 100_000)

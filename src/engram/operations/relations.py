@@ -1,4 +1,4 @@
-"""What memories have to do with one another: relate, judge, related."""
+"""How memories are related: relate, judge, related."""
 
 from collections.abc import Iterator
 from typing import cast
@@ -57,8 +57,8 @@ def relate(
 ) -> Related:
     """Say how one memory bears on another.
 
-    Saying it again, in either direction, changes the verdict. What an agent says against a curated memory, or to
-    put out of use what a person wrote or approved, is proposed, and does nothing until a person says the same.
+    A new verdict, in either direction, replaces the earlier one. An agent's verdict against a curated memory, or
+    one that would take a person's word out of use, is only proposed: it does nothing until a person says the same.
     """
     del token
     if (event := call.replayed()) is not None:
@@ -95,10 +95,10 @@ def judge(
 
 @operation("GET /v1/memories/{memory}/related", "engram related mem-0007")
 def related(call: Call, memory: p.Ref, *, limit: p.Limit = 8, judged: p.OnlyJudged = False) -> Relatives:
-    """Show what has to do with a memory, and by which edge.
+    """Show the memories related to one, and how.
 
-    What it replaced or replaced it, verdicts, what cites the same, shared tags, what was remembered just before and
-    after it, and what is about the same.
+    What it replaced or was replaced by, verdicts, the same citations or tags, what was saved just before and after
+    it, and what is about the same subject.
     """
     require_between("limit", limit, 1, MOST_RELATIVES)
     focus = call.memory(memory)

@@ -23,10 +23,10 @@ from engram.rules.proposals import require_public, require_public_name
 def remote_add(call: Call, name: p.RemoteName, url: p.RemoteUrl) -> RemoteList:
     """Name a server that keeps chunks for several machines.
 
-    Where it answers, its token is tried.
+    If the server is reachable, its token is tested.
 
-    The token is never said on the command line: it is read from ENGRAM_REMOTE_TOKEN_NAME, or from the private file
-    remotes.toml beside your settings, as NAME = "token"; else engram login has it, where you signed in there.
+    The token is never given on the command line: it is read from ENGRAM_REMOTE_TOKEN_NAME, or from the private file
+    remotes.toml beside your settings, as NAME = "token", or is the one `engram login` got when you signed in there.
     """
     from engram.operations.meeting import greeted  # noqa: PLC0415 - start-up
 
@@ -67,8 +67,8 @@ def remote_enrol(
 ) -> RemoteList:
     """Exchange the memories of a scope with a server from now on.
 
-    Its shared memories; with --private, all of them. A server knows whole names alone: a short name is told in full
-    here, and with --exact it is a whole name itself.
+    Its shared memories; with --private, all of them. A server knows only full names: a short name is expanded here,
+    unless --exact says that it is a full name itself.
     """
     meant = Scope.parse(scope) if exact else scope_named(call, scope)
     require_public(meant)
@@ -129,7 +129,7 @@ def remote_remove(call: Call, name: p.RemoteName) -> RemoteList:
 def remote_push(call: Call, name: p.RemoteName) -> Synced:
     """Send what is new here to a server.
 
-    What was broken off goes on with the next push.
+    An interrupted push resumes with the next one.
     """
     from engram.operations.meeting import push  # noqa: PLC0415 - start-up
 

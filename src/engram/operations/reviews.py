@@ -53,8 +53,8 @@ def review(
 ) -> Waiting:
     """Show what waits for a person, beside what it would change.
 
-    Oldest first, with what it contradicts and would replace. On a terminal it walks through them one by one:
-    approve, edit, reject, merge, skip, undo.
+    Oldest first, with what it contradicts and would replace. In a terminal you go through them one by one: approve,
+    edit, reject, merge, skip, undo.
     """
     require_between("limit", limit, 1, MOST_LISTED)
     where = Filter(
@@ -98,8 +98,8 @@ def promote(
 ) -> Changed:
     """Approve memories that wait; curated ones need --confirm.
 
-    A proposal is applied to the memory it amends. What a promoted memory contradicts is replaced by it, unless both
-    are kept, which judges them compatible.
+    A proposal is applied to the memory it amends. A promoted memory replaces what it contradicts, unless you keep
+    both, which judges them compatible.
     """
     del token
 

@@ -1,4 +1,4 @@
-"""Routing what waits: sync takes what may go live by itself, queue shows what a person has to decide."""
+"""Where waiting memories go: sync makes live what needs no review, queue shows what a person has to decide."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -26,11 +26,11 @@ from engram.rules.routing import Beside, carry, held, plan
 
 @operation("POST /v1/sync", "engram sync", "engram sync --apply", writes=True, human=True)
 def sync(call: Call, *, scope: p.OnlyScope = "", apply: p.Apply = False) -> Routed:
-    """Route what waits: live, on to a person, or left alone.
+    """Decide where waiting memories go: live, to a person, or nowhere yet.
 
-    Each with its reason. Needed where autopromote is off, or something has changed since a memory was held. What is
+    Each with its reason. Needed if autopromote is off, or if something has changed since a memory was held. What is
     curated, comes from outside or contradicts something live always waits for a person. Pages made from memories
-    are brought up to date as well; without --apply it is shown what would change.
+    are brought up to date too. Without --apply it only shows what would change.
     """
     if apply:
         done, drift = _carried_out(call, scope), _drift(call, write=True)

@@ -1,4 +1,4 @@
-"""Which scopes a question looks at; and hints, which places were left out, and which kinds do not exist."""
+"""Which scopes a question covers; and hints about scopes that were left out and kinds that do not exist."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress

@@ -60,8 +60,8 @@ def search(
 ) -> Found:
     """Look through memories in any standing, with every filter.
 
-    `recall` answers an agent with what is live; this shows a person what there is, with reasons, and counts as no
-    use of it.
+    `recall` answers an agent with what is live; this shows a person everything there is, with reasons, and does not
+    count as use.
     """
     require_between("limit", limit, 1, MOST_FOUND)
     kinds, table = tuple(each(kind, MOST_KINDS)), call.policy.kinds
@@ -83,8 +83,8 @@ def search(
     asked = standings(standing)
     if not question.strip() and as_of is not None:
         raise Invalid(
-            "The question is empty, and what was known at a moment is asked for by words.",
-            "Say what it is about, beside the moment.",
+            "as_of needs a question.",
+            "Say what to look for as well.",
         )
     if question.strip():
         asking = asked_by(call, question, limit=limit, as_of=as_of, words=words, weak=weak)

@@ -48,9 +48,9 @@ def session_begin(
     commit: p.CommitId = "",
     token: p.Token = "",
 ) -> Began:
-    """Begin a session, or take one up again.
+    """Begin a session, or resume one.
 
-    Memories may name the session they were made in; none has to.
+    A memory may name the session it was made in, but need not.
     """
     del token
     if (event := call.replayed()) is not None:
@@ -115,8 +115,8 @@ def session_end(
 ) -> Ended:
     """End a session, keeping what is said about it.
 
-    Unless one is named, it is the latest that this agent began here and has under way. Where none is under way,
-    what is said is kept all the same.
+    By default the latest one that this agent began here and has not ended. If there is none, the summary is kept
+    all the same.
     """
     del token
     if (event := call.replayed()) is not None:
@@ -243,7 +243,7 @@ def session_list(
 def timeline(call: Call, memory: p.Ref, *, before: p.Before = 5, after: p.Afterwards = 5) -> Timeline:
     """Show what was remembered just before and after a memory.
 
-    In its session, or in its scope where it has none.
+    In its session, or in its scope if it has none.
     """
     for name, value in (("before", before), ("after", after)):
         require_between(name, value, 0, MOST_AROUND)

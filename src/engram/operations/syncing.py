@@ -1,4 +1,4 @@
-"""Exchanging memories with other stores through a repository, and deciding whose word counts."""
+"""Exchanging memories with other stores through a repository, and accepting or dropping stores."""
 
 import os
 from shlex import quote
@@ -33,10 +33,10 @@ def sync_git(
 ) -> Synced:
     """Exchange memories with others through a repository.
 
-    What is new here is left in .engram/, and what others left there is taken in.
+    It writes what is new here to .engram/, and reads what others left there.
 
-    Shared memories of the repository's project travel, with their sessions and verdicts; private and global ones
-    stay home unless asked for. It touches nothing but .engram/sync: committing, pulling and pushing are yours.
+    Shared memories of the repository's project are exchanged, with their sessions and verdicts; private and global
+    ones only if you ask for it. It touches nothing but .engram/sync: committing, pulling and pushing are up to you.
     """
     from engram.operations.exchanging import exchange_in  # noqa: PLC0415 - start-up
 
@@ -70,9 +70,9 @@ def _next_step(done: Synced, here: str) -> str:
 
 @operation("GET /v1/replicas", "engram replicas", local=True)
 def replicas(call: Call) -> ReplicaList:
-    """Show the stores that were met, and whose word counts.
+    """Show the stores that were met, and which are accepted.
 
-    Each by the fingerprint of its key.
+    Each with the fingerprint of its key.
     """
     from engram.operations.accepting import listed  # noqa: PLC0415 - start-up
 
@@ -87,10 +87,10 @@ def replicas(call: Call) -> ReplicaList:
     local=True,
 )
 def replicas_accept(call: Call, replica: p.ReplicaRef, *, confirm: p.Confirm = False) -> ReplicaList:
-    """Let the word of another store count like this one's.
+    """Accept another store: what it decides counts here too.
 
-    What it said and had to wait is taken in. Compare the fingerprint with the one that `engram replicas` shows on
-    the other machine.
+    What waited for this takes effect with the next exchange. Compare the fingerprint with the one that `engram
+    replicas` shows on the other machine.
     """
     from engram.operations.accepting import ACCEPTED, decided  # noqa: PLC0415 - start-up
 
@@ -105,9 +105,9 @@ def replicas_accept(call: Call, replica: p.ReplicaRef, *, confirm: p.Confirm = F
     local=True,
 )
 def replicas_drop(call: Call, replica: p.ReplicaRef, *, confirm: p.Confirm = False) -> ReplicaList:
-    """Stop counting the word of another store.
+    """Stop accepting another store: what it decides waits again.
 
-    What it said until now stays.
+    What it sent until now stays.
     """
     from engram.operations.accepting import DROPPED, decided  # noqa: PLC0415 - start-up
 

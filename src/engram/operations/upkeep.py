@@ -58,8 +58,8 @@ def stats(call: Call) -> Stats:
 def doctor(call: Call, *, fix: p.Fix = False) -> Report:
     """Check the store from the disk up, and say what to do.
 
-    Files, records, index and history, and all of them whole. Memories that only others may read are counted, not
-    looked at.
+    It checks files, records, index and history completely. Memories that only others may read are counted but not
+    examined.
     """
     require_keeper(call.caller, "check the store")
     if fix:

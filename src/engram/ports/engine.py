@@ -1,4 +1,4 @@
-"""Where records rest: what every engine does, what only some can do besides, and what opens their copies."""
+"""Where records are kept: what every engine does, what only some can do, and what opens their copies."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
@@ -91,11 +91,11 @@ class Engine(Protocol):
     def put_vectors(self, space: Space, rows: Sequence[tuple[str, str, bytes]]) -> int:
         """Keep (memory id, imprint, vectors) in a space; rows whose imprint has moved are dropped.
 
-        `vectors` holds one or more of the space's length, as little-endian float32 of unit length. The first
-        space a store meets is the active one at once. No rows at all say that this space is the wanted one: it
-        begins, and takes over when no memory lacks a vector in it; or, being the active one, it is rid of another
-        that was coming. Rows of a space that is neither are dropped. Leaves no event. Returns how many memories
-        got theirs.
+        `vectors` holds one or more of the space's length, as little-endian float32 of unit length. The first space
+        a store meets is the active one at once. Empty `rows` declares `space` the wanted one. A new space starts
+        filling and becomes active once every memory has a vector in it; if it is already active, any other space
+        being filled is dropped. Rows of a space that is neither active nor being filled are dropped. Leaves no
+        event. Returns how many memories got theirs.
 
         Raises:
             Invalid: when the bytes are no such vectors. Nothing was written.
@@ -120,7 +120,10 @@ class Engine(Protocol):
         newest: bool = False,
         limit: int = 100,
     ) -> list[Event]:
-        """History in commit order (or newest first), after a local seq (or before it).
+        """Events with `seq > after`, in commit order.
+
+        With `newest`: newest first, with `seq < after`, or from the end if `after` is 0. With `token`: only the
+        event of that request, if there is one.
 
         Raises:
             Conflict: when `token` is known with another request.
@@ -155,9 +158,9 @@ class Engine(Protocol):
 
 
 def able(one: object, ability: Callable[..., A]) -> A | None:
-    """An engine, or what it stands on, as something that can do more; None where it cannot.
+    """Return `one`, typed as the protocol `ability`, if it has all of that protocol's members; else None.
 
-    The abilities are the protocols below: what not every engine has, asked for where it is of use.
+    For optional abilities (the protocols below), which not every engine has.
     """
     names = (name for name in (*vars(ability), *ability.__annotations__) if not name.startswith("_"))
     return cast("A", one) if all(hasattr(one, name) for name in names) else None
@@ -220,7 +223,7 @@ class ManyOrgs(Protocol):
         ...
 
     def unbound(self) -> str:
-        """The user of the database, where its own walls between orgs do not hold that one; "" where they do."""
+        """The database user's name if row-level security does not apply to it, else ""."""
         ...
 
 
@@ -276,7 +279,7 @@ class Vault(Protocol):
         """Every record that can still be read where the store lies, damaged or not; nothing there is written.
 
         Raises:
-            Invalid: when it is kept nowhere.
+            Invalid: when the store is in memory only.
             Unavailable: when it cannot be read at all.
         """
         ...

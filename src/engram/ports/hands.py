@@ -1,4 +1,4 @@
-"""What an engine asks when a person edited its text: it tells what stands there, and a rule what becomes of it."""
+"""Rules an engine calls to interpret a person's edit of a plain-text store."""
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
@@ -9,7 +9,7 @@ from engram.model.memory import Memory
 
 
 class Hands(Protocol):
-    """What a person's hand means for a memory. Pure: the moment is given, and nothing is kept."""
+    """Rules an engine calls to interpret a person's edit. Pure: the time is passed in, nothing is kept."""
 
     def as_told(self, memory: Memory, status: str, now: datetime) -> Memory:
         """The memory of an item with the status that stands there, which a person may have set by hand.

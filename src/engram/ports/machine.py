@@ -35,10 +35,10 @@ class Shelf(Protocol):
 
 
 class Usage(Protocol):
-    """What was recalled on this machine, and how long it took: counts beside the store, that may be lost."""
+    """What was recalled on this machine, and how long it took: counts beside the store, which may be lost."""
 
     def begin(self) -> Callable[[Sequence[str], datetime], None]:
-        """Start the clock; what comes back stops it, and takes down which memories were recalled when."""
+        """Start timing a recall; call the result with the recalled ids and the time, to record all three."""
         ...
 
     def note(self, ids: Sequence[str], at: datetime) -> None:
@@ -83,7 +83,7 @@ class Cursors(Protocol):
 
 
 class Forgetful:
-    """Cursors that are kept nowhere: everything is read each time."""
+    """Cursors that are not kept: everything is read each time."""
 
     def get(self, name: str) -> None:
         """Nothing is known."""

@@ -1,4 +1,4 @@
-"""The memories that a new one may be at odds with, gathered by key, by words and, with a model, by meaning."""
+"""The memories that a new one may contradict, gathered by key, by words and, with a model, by meaning."""
 
 from collections.abc import Iterable, Mapping
 from contextlib import suppress

@@ -1,4 +1,4 @@
-"""How much a candidate counts: by its words, its meaning, its company and its record; every part is told.
+"""How much a candidate counts: by its words, its meaning, its company and its record; every part is named.
 
 The weights were chosen on one half of LoCoMo and checked on the other and on two sets of developers' memories;
 docs/benchmarks.md says what each is worth. A part that did not pay is not here.

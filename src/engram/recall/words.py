@@ -1,4 +1,4 @@
-"""Who says these words: all that have each of them, in some form or inside a longer word; nothing is weighed."""
+"""Memories that contain all of these words, in some form or inside a longer word; nothing is weighed."""
 
 import functools
 from collections.abc import Iterator

@@ -56,7 +56,7 @@ def require_writing(caller: Caller) -> None:
         Forbidden: for a caller that has no others.
     """
     if not caller.writes:
-        raise Forbidden("These credentials are for reading only.", "Use some that may write.")
+        raise Forbidden("These credentials are for reading only.", "Use credentials that may write.")
 
 
 def require_reader(caller: Caller, scope: Scope) -> None:

@@ -33,7 +33,7 @@ class Known(NamedTuple):
     rivals: tuple[Memory, ...] = ()  # live, with the same outline
     proposals: tuple[Memory, ...] = ()  # wait to change the memory that is spoken of, the newest first
     doubted: tuple[Memory, ...] = ()  # waits because nobody vouches for it, in any place that the caller reads
-    bases: Mapping[str, Memory | None] = NONE  # by proposal: what the memory said when it was made, if it is known
+    bases: Mapping[str, Memory | None] = NONE  # proposal id -> the memory as it was when proposed, if known
 
 
 class Admission(NamedTuple):
@@ -204,10 +204,11 @@ def _in_place(asked: _Revision, proposal: Proposal, known: Known, request: Reque
 
 
 def _beside(asked: _Revision, proposal: Proposal, known: Known, policy: Policy, request: Request) -> Admission:
-    """The content waits beside the memory, which stays as it is.
+    """Keep the live memory unchanged and hold the new content as a proposal.
 
-    The same proposal again is counted, and an agent that changes its mind has one proposal, of its newest words.
-    Said under its key, a text that waits by itself is counted; who names the memory means that one.
+    An identical proposal is counted; an agent's own earlier proposal is updated instead of adding a second. If an
+    agent saves under the key (rather than revising), an unkeyed memory with this text that waits already is
+    counted.
     """
     for twin in known.twins:
         before = _is_waiting_for(asked.old, twin) and as_applied(twin, _base_of(twin, asked.old, known), asked.old)
@@ -253,7 +254,7 @@ def _proposed_anew(
 ) -> Admission:
     """Update the agent's waiting proposal: new text replaces its old text; other changes are added.
 
-    It is made anew: what it changes is what it says otherwise than the memory does now.
+    It is recomputed: the proposal holds only the fields in which it differs from the memory as it is now.
     """
     old, new = asked.old, asked.new
     counts = as_applied(waiting, _base_of(waiting, old, known), old)
@@ -276,9 +277,9 @@ def _is_said_again(old: Memory, proposal: Proposal) -> bool:
 
 
 def _taken_back(old: Memory, proposal: Proposal, known: Known, request: Request) -> list[Step]:
-    """Who says again what a memory says takes back its other words for it; what else it proposed still waits.
+    """Steps that withdraw an agent's proposed text when it says the memory's own again; its other changes stay.
 
-    Only who says it of its own accord: what a summary or a talk repeats is no change of mind.
+    Only `remember` and `revise` withdraw one: what a summary or a talk repeats is no change of mind.
     """
     steps = []
     for waiting in known.proposals if proposal.trusted and _is_said_again(old, proposal) else ():
@@ -373,9 +374,9 @@ def _takes_away(old: Memory, new: Memory) -> bool:
 
 
 def _require_harmless(old: Memory, new: Memory, request: Request) -> None:
-    """An agent may weigh what stands firm, but neither hide nor share it: not by its validity, nor by its decay.
+    """An agent may change the weight of a firm memory, but not its visibility, validity or decay.
 
-    Nor does it reword what a person wrote that waits; nothing can amend that yet.
+    Nor may it reword a person's memory that is waiting; nothing can amend that yet.
     """
     if not (old.in_use or (old.status == "pending" and is_a_persons(old))):
         return

@@ -1,4 +1,4 @@
-"""The one way a rule turns before and after into a Change, so that what must always hold is checked once."""
+"""How every rule turns before and after into a Change, so that what must always hold is checked in one place."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""What nobody vouches for is a person's to decide about: no agent says it in other words and is believed.
+"""What nobody vouches for, a person decides about: an agent cannot get it in by saying it in other words.
 
     rewords     whether a text says most of what another says
     sayings     everything in which something is said: an agent reads a summary as it reads a text

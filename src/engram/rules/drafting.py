@@ -1,4 +1,4 @@
-"""The record that a proposal makes: a new memory, a known one in other words, or one with more beside it.
+"""The record a proposal makes: a new memory, a known one reworded, or a known one with more tags or citations.
 
 Whether it goes live, waits or amends another is decided in `rules.admission`.
 """

@@ -1,4 +1,4 @@
-"""What a person's edit of a text means: which memory it approves, makes, forgets or parts from another."""
+"""What a person's edit of a plain-text store means: which memory it approves, creates, forgets or splits off."""
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta

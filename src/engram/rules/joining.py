@@ -1,4 +1,4 @@
-"""Taking in what other stores did: events become records again, the same ones whatever their order.
+"""Taking in what other stores did: events become records again, the same ones in whatever order they arrive.
 
 A record is what all known events say of it together (`rules.merge`). Where that leaves two memories in one place,
 a ring of memories that hide one another, two that contradict each other, or words that nobody approved, the store

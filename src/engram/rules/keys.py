@@ -47,7 +47,10 @@ def mint(
     if not (whose := caller.owner or owner):
         raise Invalid("A key needs an owner.", "Name the subject it speaks for: --owner SUBJECT.")
     if not 1 <= days <= LONGEST_DAYS:
-        raise Invalid(f"A key lasts from 1 to {LONGEST_DAYS} days, not {days}.", "Make a new one in time.")
+        raise Invalid(
+            f"A key lasts from 1 to {LONGEST_DAYS} days, not {days}.",
+            "Choose a number in between, and make a new key before it ends.",
+        )
     made = ApiKey(
         id=request.fresh,
         name=name,

@@ -68,11 +68,14 @@ def promote(
 ) -> tuple[Change, Memory]:
     """Approve what waits; answers with the memory that is live afterwards.
 
-    `before` is the record as it is stored, where the reviewer has reworded it. A proposal is applied to the
-    memory it amends (`amended`), as far as it says otherwise than that one did when it was made (`base`). Live
-    memories that contradict the promoted one, and those that had replaced it one after the other, are replaced by
-    it, and so is what a verdict says it supersedes (`superseded`). Unless both are to be kept: then each such pair
-    is judged compatible, among the `relations` of what is live afterwards, so that nobody is asked again.
+    - `before`: the record as stored, if the reviewer has reworded it.
+    - `amended`: the memory that a proposal amends, and that gets its changes.
+    - `base`: that memory as it was when proposed; only fields that differ from it are changed.
+    - `rivals`: live memories that may contradict it, and those that had replaced it, link by link. It replaces the
+      latter, and the former where they do contradict it.
+    - `superseded`: steps for what a verdict says it supersedes.
+    - `keep`: replace nothing; judge each such pair compatible instead, so that nobody is asked again.
+    - `relations`: the relations of what is live afterwards, among which those verdicts are found or added.
 
     Raises:
         Conflict: when it does not wait, or what it amends is gone.
@@ -282,10 +285,10 @@ def require_revision(memory: Memory, revision: int | None) -> None:
 
 
 def proposed(proposal: Memory, base: Memory | None, amended: Memory) -> dict[str, Any]:
-    """The fields that a proposal changes in the memory it `amended`: what it says otherwise than that did (`base`).
+    """The fields a proposal changes in the memory it `amended`.
 
-    What it does not speak of is none of its business: it may have changed since it was made. Without a base, all it
-    says.
+    They are those that differ from `base`, the memory as it was when proposed; other fields keep their current
+    value. Without a base, all fields.
     """
     names = (*CONTENT, *CARRIED)
     spoken = _otherwise(proposal, base, "text")
@@ -308,8 +311,8 @@ def as_applied(proposal: Memory, base: Memory | None, amended: Memory) -> Memory
 def list_after(name: str, proposal: Memory, base: Memory, amended: Memory) -> tuple[Any, ...]:
     """A list of a memory after a proposal: it adds and takes away what it did, and the rest stays as it is now.
 
-    So two proposals that each add a tag leave both, in whichever order they are approved. Of two words about one
-    place or one file, that of the proposal counts: somebody approves it now.
+    So two proposals that each add a tag leave both, in whichever order they are approved. Where both have an entry
+    for the same citation or file, the proposal's wins.
     """
     before, meant, now = (getattr(each, name) for each in (base, proposal, amended))
     kept = [one for one in now if one not in before or one in meant]

@@ -1,4 +1,4 @@
-"""Taking back what was done: any event on which nothing later stands, several steps at once."""
+"""Taking back what was done: any event that no later change depends on, several steps at once."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any

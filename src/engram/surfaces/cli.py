@@ -187,14 +187,16 @@ BY_FLAG = {("sync", "--git"): "sync_git", ("doctor", "--hygiene"): "hygiene"}
 class Manner(NamedTuple):
     """What the terminal does for one operation beside asking it and showing its answer."""
 
-    alone: bool = False  # it works where the store does not, or needs none: another's is looked at
-    alone_with: str = ""  # the parameter with which it does
-    mends: bool = False  # it opens what others may read, and what the store has to say is in its report
+    alone: bool = False  # runs without opening the configured store
+    alone_with: str = ""  # …when this parameter is given
+    mends: bool = False  # opens a store with loose modes; its report already contains the notices
     reads: str = "text"  # the parameter whose `-` is standard input
     writes: str = ""  # the parameter whose `-` is standard output: nothing else is shown there
     walks: "Callable[[Engram, dict[str, Any]], int] | None" = None  # what a person at a terminal gets instead
     completes: "Callable[[Engram, Any], Any] | None" = None  # what is added to the answer
-    goes_on: "Callable[[Engram, str, dict[str, Any], Any], Any] | None" = None  # asks on: another answer, or None
+    goes_on: "Callable[[Engram, str, dict[str, Any], Any], Any] | None" = (
+        None  # may ask a follow-up question; returns a new answer or None
+    )
 
 
 def _walk(engram: "Engram", asked: dict[str, Any]) -> int:

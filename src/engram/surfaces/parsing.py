@@ -1,4 +1,4 @@
-"""Command lines read by signature: required parameters stand alone, the others are options."""
+"""Command lines parsed by signature: required parameters are positional, the others are options."""
 
 import argparse
 import types

@@ -1,4 +1,4 @@
-"""What other programs call a command or an option, for whoever types it here."""
+"""What other programs call a command or an option, for people who type that here."""
 
 from collections.abc import Mapping
 

@@ -59,11 +59,11 @@ def open(
 ) -> Engram:
     """Open a memory: the configured store, or the one given.
 
-    A store is a path, `sqlite:PATH`, `files:PATH`, `postgres://…` or `ram:`. `folder` tells the current project;
-    unless given, the working directory. `home` is where memories land when no folder shall tell it. `lenient` opens
-    what others may read, to mend it; `apart` opens none. A store that is not there is made now, later (when there
-    is something to keep) or never (see `stores.answering`), as `making` says. `agent` is who speaks where no
-    setting names one, else a person. `clock` is the wall clock unless given.
+    A store is a path, `sqlite:PATH`, `files:PATH`, `postgres://…` or `ram:`. `folder` (default: the working
+    directory) decides the project. `home` is the default scope for new memories, instead of that project. `lenient`
+    opens a store whose file modes are too open, so that it can be repaired; `apart` opens an empty in-memory store
+    instead. `making`: a missing store is made now, later (with the first thing to keep) or never. `agent` speaks if
+    no setting names one; default: a person. `clock` defaults to the wall clock.
 
     Raises:
         Invalid, Corrupt, Unavailable: when the settings or the store cannot be used.
@@ -152,7 +152,7 @@ def sight_from_here() -> tuple[Callable[[], Evidence], Callable[[], str]]:
 
 
 def visibility_of(settings: config.Settings) -> Visibility:
-    """Who may see a new memory of a project, unless said.
+    """Who may see a new memory of a project by default.
 
     Raises:
         Invalid: when it is neither private nor shared.

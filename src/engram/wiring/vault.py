@@ -76,7 +76,7 @@ class StoreVault:
 
                 yield from postgres_rescue.salvage(self._path, self._settings.get("org"))
             else:
-                raise Invalid("This store is kept nowhere: it ends with its process.", "Use engram export.")
+                raise Invalid("This store is in memory only and ends with its process.", "Use engram export.")
         except OSError as error:
             raise Unavailable(f"{self.shown} cannot be read: {error.strerror}.", "Check its permissions.") from None
 

@@ -1,4 +1,4 @@
-"""Looking for what does not fit together: history, queue, log, trail, duplicates and copies; and mending it."""
+"""Looking for what does not fit together: history, queue, log, trail, duplicates and copies; and repairing it."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""The registry's text as it is to be written: the items that one commit touches spliced in, or all made new."""
+"""The registry's text to write: the items that one commit touches spliced in, or all items written anew."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""What history has lost: known by the trail and by the chain, and told until somebody acknowledges it."""
+"""What history has lost: known from the trail and the chain, and reported until somebody acknowledges it."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence

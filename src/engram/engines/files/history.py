@@ -1,4 +1,4 @@
-"""The text of events.jsonl: one line for each commit, from which every record can be told again.
+"""The text of events.jsonl: one line for each commit, from which every record can be rebuilt.
 
 A line has the event (its envelope, and the payload that a purge takes away) and what followed from it: the records
 as far as the payload does not tell them, their numbers and claims, and the token that asked for it.

@@ -1,4 +1,4 @@
-"""Who looks after the files: tells what does not fit, takes in what merges and sync tools left, and mends it."""
+"""Checking and repairing the files: reports what does not fit, and takes in what merges and sync tools left."""
 
 import os
 from collections.abc import Callable, Sequence

@@ -1,4 +1,4 @@
-"""What is erased, and what is left of it: told by its handles and by pieces of its texts, in the raw files."""
+"""What is erased, and what is left of it in the raw files: found by handles and by pieces of its texts."""
 
 import json
 import os

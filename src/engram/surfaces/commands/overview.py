@@ -58,7 +58,8 @@ def overview(extra: Mapping[str, str], width: int) -> Iterator[str]:
     codes = ", ".join(f"{code} {name}" for code, name in CODES.items())
     yield ""
     yield from folded(
-        "Every command takes --help (with examples) and, but for tui, --json; those about memories --store PATH.",
+        "Every command takes --help (with examples). All but tui take --json; commands about memories also take"
+        " --store PATH.",
         width,
     )
     yield from folded(f"Exit codes: {codes}.", width)

@@ -285,7 +285,7 @@ def _waiting(answer: a.Waiting, paper: Paper) -> Iterator[str]:
         for word, other in beside(each):
             yield f"  {word} {paper.bold(other.handle)}: {cut(other.text, max(paper.width - len(word) - 14, 20))}"
     if any(not each.memory.held_for for each in answer.candidates):
-        yield paper.way("Put in force what needs nobody: engram sync --apply")
+        yield paper.way("Make live what needs no review: engram sync --apply")
     if answer.next:
         yield paper.way(f"There is more: add --after {answer.next}")
 

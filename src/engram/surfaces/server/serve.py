@@ -63,8 +63,8 @@ def run(words: list[str], *, json: bool = False) -> int:
       Logs and counters have no word of a memory.
 
     Where it listens:
-      --host HOST      127.0.0.1 unless said. Another address than this machine's needs --oidc-issuer and --url.
-      --port N         7437 unless said; 0 takes a free one.
+      --host HOST      Default: 127.0.0.1. Any address beyond this machine needs --oidc-issuer and --url.
+      --port N         Default: 7437; 0 takes a free one.
       --url URL        The address by which others reach it, where something stands before it.
 
     Who may ask:
@@ -74,8 +74,8 @@ def run(words: list[str], *, json: bool = False) -> int:
     What it serves:
       --store PATH     This store instead of the configured one.
       --migrate        First bring the database up to date, as `engram migrate` does, but make no index of vectors.
-      --project NAME   Where memories land and are looked for; all that holds everywhere (global) unless said, for a
-                       server has many clients and no folder of theirs.
+      --project NAME   The project memories are saved to and looked for in. Default: global, since a server has many
+                       clients and no folder of theirs.
       --profile NAME   Serve the tools of another system: observations, records, memory-v1, keyed; native adds ours.
 
     At the terminal:
