@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
@@ -245,6 +246,18 @@ def test_e8_what_a_forked_process_writes_is_kept_when_its_parent_has_closed_the_
     engine.close()
 
 
+def in_a_fork(work: Callable[[], object]) -> int:
+    """How a forked process ends that does one thing, and never goes on with ours."""
+    if pid := os.fork():
+        return os.waitpid(pid, 0)[1]
+    failed = 1
+    try:
+        work()
+        failed = 0
+    finally:
+        os._exit(failed)
+
+
 def test_e8_a_fork_beside_threads_that_read_and_write_loses_nothing(tmp_path):
     engine, stopped = open_store(tmp_path / "store.db"), threading.Event()
     story = Story(engine, name="thread")
@@ -259,12 +272,12 @@ def test_e8_a_fork_beside_threads_that_read_and_write_loses_nothing(tmp_path):
 
     with ThreadPoolExecutor() as pool:
         writing = pool.submit(writes)
-        for n in range(10):
-            if not (pid := os.fork()):
-                Story(engine, name=f"fork{n}").remember(f"fork says {n}")
-                os._exit(0)
-            assert os.waitpid(pid, 0)[1] == 0
-        stopped.set()
+        try:
+            for n in range(10):
+                forked = Story(engine, name=f"fork{n}")
+                assert in_a_fork(lambda forked=forked, n=n: forked.remember(f"fork says {n}")) == 0
+        finally:
+            stopped.set()
         kept = writing.result()
     assert kept | {f"fork says {n}" for n in range(10)} <= {record.text for record in everything(engine)}
     engine.close()
