@@ -11,7 +11,7 @@ from engram.errors import Conflict, Forbidden, Invalid, Moved, NotFound, Unavail
 from engram.model.caller import Caller
 from engram.model.change import Change, Commit, Request, Token
 from engram.model.codec import Record, RecordType
-from engram.model.event import PURGED, Event, canonical
+from engram.model.event import Event, canonical
 from engram.model.filter import Access, Filter
 from engram.model.hashing import sha256
 from engram.model.limits import AGO, AHEAD, at_moment, check_text
@@ -19,7 +19,7 @@ from engram.model.memory import NOWHERE, Context, Memory
 from engram.model.query import Page
 from engram.model.refs import cursor_of
 from engram.model.relation import Relation
-from engram.model.scope import GLOBAL, Scope
+from engram.model.scope import Scope
 from engram.model.session import Session
 from engram.operations.absent import Nowhere, Unwatched
 from engram.ports import (
@@ -259,34 +259,6 @@ def newest(call: Call, subject: str | None = None) -> Iterator[Event]:
 def last_event(call: Call) -> int:
     """The number of the last event in the store, whoever may read it; 0 before the first."""
     return next((event.seq for event in call.engine.events(newest=True, limit=1)), 0)
-
-
-def remains(call: Call, id: str) -> Mapping[str, Any] | None:
-    """The last known fields of a record of the caller's that no longer exists, from history.
-
-    Empty if that history was purged. None if the record still exists, or was another's or in another workspace.
-    """
-    for event in newest(call, id):
-        if event.action == PURGED or event.payload is None:
-            return {}
-        edits = [edit for edit in event.edits if edit.id == id]
-        if edits and not any(edit.field == "id" and edit.new is None for edit in edits):
-            return None
-        if edits:
-            last = {edit.field: edit.old for edit in edits}
-            return last if last.get("owner") == call.caller.owner and _was_here(call, edits[0].type, last) else None
-    return None
-
-
-def _was_here(call: Call, type: str, last: Mapping[str, Any]) -> bool:
-    """Whether a record that is gone was in the workspace the caller stands in; a relation is where its ends are."""
-    if type == "relation":
-        return not elsewhere(call, (str(last.get("from_id")), str(last.get("to_id"))))
-    try:
-        scope = Scope.parse(last.get("scope") or str(GLOBAL))
-    except Invalid:  # what another store said may be anything
-        return False
-    return call.access.workspace in (None, scope.workspace) or type not in PLACED
 
 
 def elsewhere(call: Call, ids: Iterable[str]) -> set[str]:

@@ -9,9 +9,10 @@ from engram.model.filter import Filter
 from engram.model.memory import Memory
 from engram.model.refs import SHORTEST_PREFIX
 from engram.operations import parameters as p
-from engram.operations.base import Call, each, every, newest, operation, remains
+from engram.operations.base import Call, each, every, newest, operation
 from engram.operations.bearing import relations_of, replaced_by
 from engram.operations.blobs import named_by, tidy
+from engram.operations.gone import remains
 from engram.rules import lifecycle
 
 MOST_EVENTS = 100_000
@@ -113,4 +114,4 @@ def _undone_id(call: Call, ref: str) -> str | None:
         return None
     events = (event for event in newest(call) if event.owner == call.caller.owner and event.payload is not None)
     ids = {id for event in events for id in event.subjects if id.startswith(ref)}
-    return ids.pop() if len(ids) == 1 and remains(call, min(ids)) else None
+    return ids.pop() if len(ids) == 1 and any(remains(call, ids).values()) else None

@@ -22,9 +22,9 @@ from engram.operations.base import (
     last_event,
     newest,
     operation,
-    remains,
     require_between,
 )
+from engram.operations.gone import remains
 from engram.recall import history as recorded
 from engram.rules.access import hears, is_keeper
 from engram.rules.undo import LASTING, reversed_by
@@ -459,13 +459,14 @@ def _readable(call: Call, events: Sequence[Event]) -> list[Event]:
         found = call.exactly(type, [id for id in subjects if id not in owners])
         known = _here(call, found) if type == "relation" else found
         owners |= {id: found[id].owner for id in known}
-    gone = functools.cache(lambda subject: remains(call, subject) is not None)
+    own = [event for event in events if event.owner == call.caller.owner and event.action != PURGED]
+    gone = remains(call, {id for event in own for id in event.subjects if id not in owners})
     told = []
     for event in events:
         absent = [id for id in event.subjects if id not in owners]
         if event.owner != call.caller.owner:
             heard = hears(call.caller, event, [owners.get(id) for id in event.subjects])
             told += [] if absent else [event if heard else event._replace(payload=Payload())]
-        elif event.action == PURGED or all(map(gone, absent)):
+        elif event.action == PURGED or gone.keys() >= {*absent}:
             told.append(event)
     return told
