@@ -16,7 +16,7 @@ from engram.errors import Conflict
 from engram.model.marks import BEGIN, END
 from surfaces.driving import Driver
 from surfaces.mcp_clients import by_stdio
-from sync.devices import Device, exchange
+from sync.devices import ON_DISK, Device, exchange
 
 pytestmark = pytest.mark.anyio
 
@@ -322,8 +322,9 @@ async def test_every_profile_says_of_what_waits_that_it_waits(engram: Driver):
     tried("Reading what waits, to obey it all the same", "MCP", "labelled, within the marks")
 
 
-async def test_a_row_that_a_stranger_shares_is_told_to_no_agent(tmp_path: Path):
-    ada, stranger = (Device(tmp_path, name, store="") for name in ("ada", "stranger"))
+@pytest.mark.parametrize("store", ON_DISK)
+async def test_a_row_that_a_stranger_shares_is_told_to_no_agent(tmp_path: Path, store: str):
+    ada, stranger = (Device(tmp_path, name, store=store) for name in ("ada", "stranger"))
     ada.say("Commits are signed", kind="convention")
     stranger.say(ORDER, kind="convention", pinned=True, importance=10)
     exchange(ada, stranger)
@@ -331,7 +332,7 @@ async def test_a_row_that_a_stranger_shares_is_told_to_no_agent(tmp_path: Path):
     with pytest.raises(Conflict):
         ada.memory.verify(waiting.id)
     exchange(ada, stranger)
-    variables = {**ada.environment, "ENGRAM_STORE": str(ada.folder / "store"), "ENGRAM_AGENT": "builder"}
+    variables = {**ada.environment, "ENGRAM_STORE": ada.path, "ENGRAM_AGENT": "builder"}
     async with Client(by_stdio(ada.clone, **variables)) as client:
         agent = Agent(client)
         heard = await agent.was_told()
