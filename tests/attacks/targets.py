@@ -187,5 +187,5 @@ TARGETS: Mapping[str, Target] = {
     "secrets": lambda data: redact(data.decode("utf-8", "replace")),
 }
 
-REFUSALS = (EngramError, Unreadable, ValueError, RecursionError)
-"""How a parser says no; ValueError is what json and decoding raise, and every caller of these expects."""
+REFUSALS = (EngramError, Unreadable, json.JSONDecodeError, UnicodeDecodeError, RecursionError)
+"""How a parser says no: errors of ours, and what json and decoding raise, which every caller of these expects."""
