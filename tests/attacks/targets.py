@@ -4,26 +4,31 @@ import atexit
 import functools
 import json
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Callable, Mapping
 
-import engram as package
 from engram.engines.files.history import State, read_journal
 from engram.engines.files.problem import Unreadable
 from engram.engines.files.registry import clean, read_registry
+from engram.engines.ram import RamEngine
+from engram.engines.sqlite import SqliteEngine
 from engram.errors import EngramError
 from engram.interop import jsonl, markdown, transcripts
 from engram.interop.forms import known_forms, recognise
 from engram.interop.qdrant_points import _taken_apart
 from engram.model.scope import Scope
+from engram.ports import Engine
 from engram.projects import forms as hooks
 from engram.projects import jsonc
 from engram.rules.redact import redact
 from engram.service import OPERATIONS, Engram
 from engram.surfaces.http.routes import _object
 from engram.surfaces.schemas import arguments
+from engram.surfaces.shapes import shape
 from engram.sync import chunks
+from rules.world import World
 
 Target = Callable[[bytes], object]
 
@@ -120,13 +125,27 @@ def _transcript(data: bytes) -> object:
 
 
 @functools.cache
-def _store() -> Engram:
-    """A store with something to be asked for."""
-    variables = {"HOME": _folder(), "XDG_CACHE_HOME": _folder(), "ENGRAM_EMBEDDER": "none"}
-    memory = package.open("ram:", environment=variables, folder=_folder())
+def _stores() -> tuple[Engram, Engram]:
+    """The same in memory and in SQLite, with something to be asked for; both are asked at one moment."""
+    path = os.path.join(_folder(), "store.db")
+    return _filled(RamEngine("replica")), _filled(SqliteEngine(path, new_replica=lambda: "replica"))
+
+
+def _filled(engine: Engine) -> Engram:
+    world = World(engine=engine)
+    memory = world.person
     one = memory.remember("We deploy on Fridays", key="deploy", tag=["ops"], scope="project:api").memory
+    world.clock.pass_by(days=20)
     two = memory.remember("Ada leads the team", kind="people", session="s-1").memory
     memory.relate(one.id, two.id, "related")
+    world.clock.pass_by(hours=20)
+    memory.remember("Deploy notes are read last week", source="web:https://example.org", tag=["ops", "web"])
+    memory.remember("The team deploys at noon", kind="decision", pinned=True, valid_until="2026-01-22T02:00:00Z")
+    memory.remember("The team eats at noon", scope="team-x/project:api@run", cite=["https://example.org/noon"])
+    gone = memory.remember("The api has two doors", scope="project:api", importance=9).memory
+    memory.forget(gone.id)
+    memory.insights_save("Reads the notes first", category="tools", session="s-1")
+    world.clock.pass_by(hours=6)
     return memory
 
 
@@ -144,18 +163,32 @@ ASKING = (
 )
 """Operations that are asked by filters, cursors, times and names."""
 
+SALTED = r"\b[0-9a-f]{64}\b"
+"""What is by chance another in each store: the sums of its events."""
+
 
 def _filter(data: bytes) -> object:
-    """What a request asks for, in the words of each operation that takes them, on a store that answers."""
+    """What a request asks for, in the words of each operation that takes them: engines answer it alike."""
     said, found = _object(data), []
     for name in ASKING:
         taken = arguments(OPERATIONS[name].function)
         try:
             asked = taken.read({word: value for word, value in said.items() if word in taken.schema["properties"]})
-            found.append(getattr(_store(), name)(**asked))
         except EngramError:
             continue
+        first, second = (_answered(store, name, asked) for store in _stores())
+        assert first == second, (name, asked, first, second)
+        found.append(first)
     return found
+
+
+def _answered(store: Engram, name: str, asked: Mapping[str, object]) -> str:
+    """What one store says, as JSON; or how it refuses."""
+    try:
+        answer = getattr(store, name)(**asked)
+    except EngramError as error:
+        return f"{type(error).__name__}: {error.message}"
+    return re.sub(SALTED, "HASH", json.dumps(shape(answer, store.now, store.view), default=str))
 
 
 def _hook(data: bytes) -> object:
@@ -187,5 +220,5 @@ TARGETS: Mapping[str, Target] = {
     "secrets": lambda data: redact(data.decode("utf-8", "replace")),
 }
 
-REFUSALS = (EngramError, Unreadable, ValueError, RecursionError)
-"""How a parser says no; ValueError is what json and decoding raise, and every caller of these expects."""
+REFUSALS = (EngramError, Unreadable, json.JSONDecodeError, UnicodeDecodeError, RecursionError)
+"""How a parser says no: errors of ours, and what json and decoding raise, which every caller of these expects."""

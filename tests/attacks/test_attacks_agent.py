@@ -14,9 +14,10 @@ from attacks.ledger import tried
 from attacks.test_attacks_poisoning import ESCAPES, ends, told
 from engram.errors import Conflict
 from engram.model.marks import BEGIN, END
+from engram.surfaces.mcp.command import PROFILES
 from surfaces.driving import Driver
 from surfaces.mcp_clients import by_stdio
-from sync.devices import Device, exchange
+from sync.devices import ON_DISK, Device, exchange
 
 pytestmark = pytest.mark.anyio
 
@@ -312,7 +313,10 @@ async def test_every_profile_says_of_what_waits_that_it_waits(engram: Driver):
         "records": ("get_memory", {"id": one["id"]}, "untrusted_origin"),
         "observations": ("mem_timeline", {"observation_id": 1}, "waits for review"),
         "keyed": ("get", {"id": one["id"]}, "untrusted_origin"),
+        # Its tools and pages tell of what is live alone (below): only who says the words again is told of them.
+        "memory-v1": ("remember", {"fact": ORDER}, "It waits for review (untrusted_origin)"),
     }
+    assert asked.keys() == set(PROFILES)
     for profile, (tool, given, label) in asked.items():
         async with Client(by_stdio(engram.folder, "--profile", profile, ENGRAM_EMBEDDER="none")) as client:
             told = "".join(part.text for part in (await client.call_tool(tool, given)).content)
@@ -322,8 +326,23 @@ async def test_every_profile_says_of_what_waits_that_it_waits(engram: Driver):
     tried("Reading what waits, to obey it all the same", "MCP", "labelled, within the marks")
 
 
-async def test_a_row_that_a_stranger_shares_is_told_to_no_agent(tmp_path: Path):
-    ada, stranger = (Device(tmp_path, name, store="") for name in ("ada", "stranger"))
+async def test_a_profile_that_cannot_ask_for_what_waits_tells_nothing_of_it(engram: Driver):
+    engram.remember(ORDER, "--source", "web:https://evil.example.org/readme", "--scope", "global")
+    engram.remember(HONEST, "--scope", "global")
+    async with Client(by_stdio(engram.folder, "--profile", "memory-v1", ENGRAM_EMBEDDER="none")) as client:
+        answers = [await client.call_tool("recall", given) for given in ({}, {"query": ORDER})]
+        uris = [page.uri for page in (await client.list_resources()).resources]
+        pages = [(await client.read_resource(uri)).contents[0].text for uri in uris]
+        tools = {tool.name for tool in (await client.list_tools()).tools}
+    told = ["".join(part.text for part in answer.content) for answer in answers] + pages
+
+    assert (tools, len(uris)) == ({"remember", "recall"}, 2)
+    assert [(HONEST in each, WORD in each) for each in told] == [(True, False)] * 4
+
+
+@pytest.mark.parametrize("store", ON_DISK)
+async def test_a_row_that_a_stranger_shares_is_told_to_no_agent(tmp_path: Path, store: str):
+    ada, stranger = (Device(tmp_path, name, store=store) for name in ("ada", "stranger"))
     ada.say("Commits are signed", kind="convention")
     stranger.say(ORDER, kind="convention", pinned=True, importance=10)
     exchange(ada, stranger)
@@ -331,7 +350,7 @@ async def test_a_row_that_a_stranger_shares_is_told_to_no_agent(tmp_path: Path):
     with pytest.raises(Conflict):
         ada.memory.verify(waiting.id)
     exchange(ada, stranger)
-    variables = {**ada.environment, "ENGRAM_STORE": str(ada.folder / "store"), "ENGRAM_AGENT": "builder"}
+    variables = {**ada.environment, "ENGRAM_STORE": ada.path, "ENGRAM_AGENT": "builder"}
     async with Client(by_stdio(ada.clone, **variables)) as client:
         agent = Agent(client)
         heard = await agent.was_told()

@@ -16,7 +16,7 @@ from engram.model.memory import Context
 from engram.model.record import replace
 from engram.rules.changes import Step, compose, step
 from surfaces.driving import Driver
-from sync.devices import Device, exchange, trusting
+from sync.devices import ON_DISK, Device, exchange, trusting
 
 SECRET = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
 SAID = f"The token is {SECRET} for now"
@@ -256,8 +256,11 @@ def test_what_is_imported_or_harvested_leaves_its_credentials_behind(engram: Dri
     tried(ATTACK, "import", KEPT)
 
 
-def test_what_another_machine_kept_with_its_credentials_is_not_taken_in_until_it_is_scrubbed_there(tmp_path: Path):
-    ada, ben = (Device(tmp_path, name, store="") for name in ("ada", "ben"))
+@pytest.mark.parametrize("store", ON_DISK)
+def test_what_another_machine_kept_with_its_credentials_is_not_taken_in_until_it_is_scrubbed_there(
+    tmp_path: Path, store: str
+):
+    ada, ben = (Device(tmp_path, name, store=store) for name in ("ada", "ben"))
     ada.say("Ada's own word")
     ben.say("Ben's own word")
     trusting(ada, ben)
@@ -281,8 +284,9 @@ def test_what_another_machine_kept_with_its_credentials_is_not_taken_in_until_it
     tried(ATTACK, "sync", KEPT)
 
 
-def test_a_session_and_a_verdict_that_are_scrubbed_come_clean_to_other_machines(tmp_path: Path):
-    ada, ben = (Device(tmp_path, name, store="") for name in ("ada", "ben"))
+@pytest.mark.parametrize("store", ON_DISK)
+def test_a_session_and_a_verdict_that_are_scrubbed_come_clean_to_other_machines(tmp_path: Path, store: str):
+    ada, ben = (Device(tmp_path, name, store=store) for name in ("ada", "ben"))
     ada.say("Ada's own word")
     ben.say("Ben's own word")
     trusting(ada, ben)
@@ -316,8 +320,9 @@ def test_a_session_and_a_verdict_that_are_scrubbed_come_clean_to_other_machines(
     tried(ATTACK, "sync", KEPT)
 
 
-def test_what_another_machine_sends_leaves_its_credentials_behind(tmp_path: Path):
-    ada, ben = (Device(tmp_path, name, store="") for name in ("ada", "ben"))
+@pytest.mark.parametrize("store", ON_DISK)
+def test_what_another_machine_sends_leaves_its_credentials_behind(tmp_path: Path, store: str):
+    ada, ben = (Device(tmp_path, name, store=store) for name in ("ada", "ben"))
     ada.say(SAID)
     ada.say("With a source", source=SAID, summary=SAID)
     ben.say("Ben's own word")

@@ -24,6 +24,7 @@ from engram.model.session import Session
 from engram.service import OPERATIONS, Engram
 from engram.surfaces.cli import BY_FLAG, EXTRA, main
 from engram.surfaces.parsing import RENDERING, parameters
+from interop.dirty_stores import DIRTY_STORES
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted(
@@ -148,6 +149,12 @@ def test_the_commands_of_a_page_answer_as_shown(path, place):
     assert shown
     for command, output in shown:
         assert normalised(run(command, place)) == normalised(output), command
+
+
+def test_what_is_shown_of_another_store_is_what_the_command_says_of_one(place):
+    DIRTY_STORES["observations"](Path(place["HOME"]))
+    [(command, output)] = sessions(ROOT / "docs" / "guides" / "hygiene.md")
+    assert normalised(run(command, place)) == normalised(output)
 
 
 def test_readme_shows_the_whole_round():

@@ -306,7 +306,7 @@ def test_a_migration_that_is_killed_is_resumed(tmp_path, engine, older):
 def device(folder: Path, engine: str, name: str) -> Device:
     """A machine whose store is of the engine."""
     made = Device(folder, name, store="ram:", clock=lambda: datetime.now(UTC))
-    made._path = place_of(engine, folder / name)
+    made.path = place_of(engine, folder / name)
     made.open()
     return made
 
@@ -316,7 +316,7 @@ def away(made: Device) -> Iterator[tuple[object, ...]]:
     """How another process of the machine is started, while nobody else has its store open."""
     made.memory.close()
     try:
-        yield WORKER, made._path, made.clone, "exchange", json.dumps(made.environment)
+        yield WORKER, made.path, made.clone, "exchange", json.dumps(made.environment)
     finally:
         made.open()
 
@@ -380,7 +380,7 @@ def test_a_sync_that_is_killed_loses_nothing_and_the_next_one_goes_on(tmp_path, 
             for words in works:
                 with away(one) as process:
                     kills += killed_at(dice.choice(known[words][n % 2]), *process, *words)
-                assert rescued_texts(one._path, tmp_path) >= set(one.texts())
+                assert rescued_texts(one.path, tmp_path) >= set(one.texts())
                 assert one.memory.doctor().healthy
     assert said <= set(one.texts())
     assert kills > len(works) * TIMES

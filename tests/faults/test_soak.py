@@ -32,6 +32,8 @@ READS = max(100, int(SECONDS * 10))
 """How often each agent asks in the end, when nobody writes any more."""
 
 FIRST = "The first thing in the quiet house"
+AGAIN = 10
+"""How often a hook is run that waited for too long: the same text again is the same memory."""
 
 
 class Soak:
@@ -42,6 +44,7 @@ class Soak:
         self.variables["XDG_CACHE_HOME"] = f"{folder}/cache"
         self.acked: set[str] = set()
         self.woes: list[str] = []
+        self.logged = 0
         self.until = time.monotonic() + SECONDS
 
     def texts_of(self, name: str):
@@ -68,10 +71,26 @@ class Soak:
             self.acked.add(text)
 
     def by_hook(self) -> None:
+        """A prompt, which reads, and what a subagent learned, which writes."""
         for text in self.texts_of("The hook"):
-            told = self.run("hook", "prompt-submit", "--agent", "claude-code", said=json.dumps({"prompt": text}))
-            if told and not isinstance(json.loads(told), dict):
-                self.woes.append(told)
+            self.hook("prompt-submit", prompt=text)
+            learned = f"Done.\n\n## Key learnings\n\n- {text}\n"
+            for _ in range(AGAIN):
+                if not self.hook("subagent-stop", last_assistant_message=learned):
+                    self.acked.add(text)
+                    break
+            else:
+                self.woes.append(f"A hook gave up {AGAIN} times on: {text}")
+
+    def hook(self, event: str, **said: str) -> list[str]:
+        """Run a hook; what its log says of having given up, as it does where it waited for too long."""
+        told = self.run("hook", event, "--agent", "claude-code", said=json.dumps(said))
+        if not isinstance(json.loads(told), dict):
+            self.woes.append(told)
+        lines = [line for log in self.folder.rglob("hooks.log") for line in log.read_text().splitlines()]
+        new, self.logged = lines[self.logged :], len(lines)
+        self.woes += [line for line in new if "TimeoutError" not in line]
+        return new
 
     def by_mcp(self, server: Bare, name: str) -> None:
         for text in self.texts_of(name):

@@ -86,3 +86,12 @@ def test_a_line_that_is_no_object_is_named(line):
     lines = list(jsonl.write([ONE], START))
     with pytest.raises(Corrupt, match="Line 2"):
         list(jsonl.read([lines[0], line, *lines[1:]]))
+
+
+def test_a_line_that_is_no_utf_8_is_named():
+    lines = list(jsonl.write([ONE], START))
+    broken = b'{"memory":{"text":"\xff"}}'.decode("utf-8", "surrogateescape")
+    with pytest.raises(Invalid, match="Line 1 of the export is not UTF-8 text"):
+        list(jsonl.read([lines[0][:-1] + f',"by":{broken}}}']))
+    with pytest.raises(Invalid, match="Line 3 of the export is not UTF-8 text"):
+        list(jsonl.read([*lines[:2], broken]))

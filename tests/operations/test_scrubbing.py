@@ -25,6 +25,7 @@ from engram.ports import Engine
 from engram.rules.changes import Step, compose
 from engram.rules.relations import pair_id
 from interop import foreign_stores as stores
+from interop.dirty_stores import DIRTY_STORES, GH, dirty_observations
 from interop.peer_samples import everything as samples
 from rules.world import START, World, request
 
@@ -392,52 +393,7 @@ def test_the_repeats_and_secrets_of_another_store_are_told_by_their_names_there(
     )
 
 
-GH = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
-DEPLOY = "The deploy runs every Friday at noon after the nightly build is green"
-DIRTY = (
-    *(DEPLOY, DEPLOY, DEPLOY.replace("nightly ", "")),
-    f"Deployed with {GH} to staging",
-    "<claude-mem-context> what was recalled </claude-mem-context>",
-    "ok",
-)
-"""What agents leave in any store: twice the same, nearly the same, a token, a recalled block and nothing at all."""
-
-
-def dirty_observations(folder: Path) -> Path:
-    held = stores.observed(later=True)
-    model = held["observations"][0] | {"topic_key": None}
-    held["observations"] = [
-        model | {"id": n, "sync_id": f"obs-{n:016x}", "title": text.split()[0], "content": text, "project": "api"}
-        for n, text in enumerate(DIRTY, 100)
-    ]
-    tie = stores._relation(9, 100, 103, "related", "judged", reason=f"both need {GH}")
-    held |= {"prompts": [], "relations": [tie]}
-    held["sessions"] = [held["sessions"][0] | {"summary": None, "directory": f"/src/{GH}", "id": "manual-save-api"}]
-    stores.observations_db(folder / "engram.db", held).close()
-    return folder / "engram.db"
-
-
-def dirty_items(folder: Path) -> Path:
-    model = stores.items()[0]
-    return stores.memory_v1(
-        folder / "b", [model | {"id": f"mem-{n:04d}", "fact": text} for n, text in enumerate(DIRTY, 1)]
-    )
-
-
-def dirty_mem0(folder: Path) -> Path:
-    rows = [{"id": f"0190-{n}", "memory": text, "user_id": "u", "hash": "x"} for n, text in enumerate(DIRTY)]
-    (folder / "all of mem0.json").write_text(json.dumps({"results": rows}), encoding="utf-8")
-    return folder / "all of mem0.json"
-
-
-def dirty_server_memory(folder: Path) -> Path:
-    entity = {"type": "entity", "name": "api", "entityType": "project", "observations": DIRTY[:-1]}
-    silent = {"type": "entity", "name": "ok", "entityType": "ok", "observations": []}
-    (folder / "memory.jsonl").write_text(f"{json.dumps(entity)}\n{json.dumps(silent)}\n", encoding="utf-8")
-    return folder / "memory.jsonl"
-
-
-@pytest.mark.parametrize("made", [dirty_observations, dirty_items, dirty_mem0, dirty_server_memory])
+@pytest.mark.parametrize("made", DIRTY_STORES.values(), ids=DIRTY_STORES)
 def test_the_owner_of_another_store_is_told_what_ails_it_and_the_next_step_works(tmp_path: Path, made: object):
     path = made(tmp_path)  # type: ignore[operator]
     world = World(engine=RamEngine("replica"))

@@ -14,6 +14,8 @@ from engram.model.memory import Memory
 START = datetime(2026, 5, 1, 9, tzinfo=UTC)
 PLACE = Path(".engram") / "sync"
 LOCAL = {"revision", "updated_at"}
+FORMS = ("ram:", "sqlite:", "files:")
+ON_DISK = FORMS[1:]
 
 
 class Clock:
@@ -39,7 +41,11 @@ class Device:
         clock: Callable[[], datetime] | None = None,
         project: str = "acme",
     ):
-        """A machine that calls the repository's project by a name; without one, the folder tells."""
+        """A machine that calls the repository's project by a name; without one, the folder tells.
+
+        Its store is of one form, `ram:`, `sqlite:` or `files:`: where it lies is the machine's, `path`.
+        """
+        assert store in FORMS, f"A machine's store is one of {', '.join(FORMS)}, not {store!r}."
         self.name, self.folder = name, folder / name
         self.clone = self.folder / "clone"
         self.clone.mkdir(parents=True, exist_ok=True)
@@ -49,14 +55,14 @@ class Device:
             "ENGRAM_VISIBILITY": "shared",
             "ENGRAM_EMBEDDER": "none",
         }
-        self._path = store if store == "ram:" else f"{store}{self.folder / 'store'}"
+        self.path = store if store == "ram:" else f"{store}{self.folder / 'store'}"
         self._clock = clock or Clock()
         self.open()
 
     def open(self) -> None:
         """Open its store, as its environment is now."""
         self.memory = engram.open(
-            self._path, folder=self.clone, environment=self.environment, clock=self._clock, channel="flag"
+            self.path, folder=self.clone, environment=self.environment, clock=self._clock, channel="flag"
         )
 
     def say(self, text: str, **more: Any) -> str:

@@ -38,13 +38,14 @@ def read(lines: Iterable[str]) -> Iterator[Traveller]:
     """The records of an export, as they come; the checksum is compared at the end.
 
     Raises:
-        Invalid: when it is no export of ours, or of a newer form.
+        Invalid: when it is no export of ours, of a newer form, or not UTF-8 text.
         Corrupt: when a line is damaged, or the end is missing or does not agree with what came before.
     """
     seal, counts, begun, ended = sha256(), {}, False, False
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
+        data = _bytes(line, number)
         row = _parse(line, number, begun=begun)
         if not begun:
             counts = dict.fromkeys(COUNTS[_version(row)], 0)
@@ -55,12 +56,19 @@ def read(lines: Iterable[str]) -> Iterator[Traveller]:
         elif type := next((type for type in TRAVELLERS if type in row and PLURALS[type] in counts), None):
             counts[PLURALS[type]] += 1
             yield cast("Traveller", decode(type, row[type]))
-        seal.update(line.rstrip("\r\n").encode() + b"\n")
+        seal.update(data)
     if not ended:
         raise Corrupt(
             "The export is incomplete or was changed: its end does not agree with its content.",
             "Make the export again, or ask for a complete copy.",
         )
+
+
+def _bytes(line: str, number: int) -> bytes:
+    try:
+        return line.rstrip("\r\n").encode() + b"\n"
+    except UnicodeEncodeError:
+        raise Invalid(f"Line {number} of the export is not UTF-8 text.", "Make the export again.") from None
 
 
 def _version(row: dict[str, Any]) -> int:

@@ -37,7 +37,7 @@ LONGEST_MESSAGE = 4 * CHUNK
 """Characters of one message that are sent to a model."""
 
 
-class _Candidate(NamedTuple):
+class _Found(NamedTuple):
     """A statement, and the turn that it was found in."""
 
     turn: Turn
@@ -52,7 +52,7 @@ class _Step(NamedTuple):
     """What was found up to a mark; `lost` when a model gave no answer, so that nothing is known up to there."""
 
     mark: str
-    found: Sequence[_Candidate] = ()
+    found: Sequence[_Found] = ()
     lost: bool = False
 
 
@@ -135,8 +135,8 @@ class Run:
         for step in self._by_model(reading.turns) if self.model else self._by_rules(reading.turns):
             if step.lost:
                 break
-            for candidate in step.found:
-                self._propose(candidate, conversation, self._home_of(candidate, scope))
+            for found in step.found:
+                self._propose(found, conversation, self._home_of(found, scope))
             mark = step.mark
             if len(self.proposed) >= self.limit:
                 self.over = True
@@ -172,9 +172,9 @@ class Run:
             return self.tools.place(conversation.folder)
         return scope_named(self.call, f"project:{conversation.project}")
 
-    def _home_of(self, candidate: _Candidate, scope: Scope) -> Scope:
-        """Where a candidate holds: what a person says of themselves everywhere, unless a project was named."""
-        own = candidate.turn.role == "user" and holds_everywhere(candidate.text, candidate.kind)
+    def _home_of(self, found: _Found, scope: Scope) -> Scope:
+        """Where what was found holds: what a person says of themselves everywhere, unless a project was named."""
+        own = found.turn.role == "user" and holds_everywhere(found.text, found.kind)
         return GLOBAL if own and not self.project else scope
 
     def _clean(self, turn: Turn) -> str:
@@ -192,7 +192,7 @@ class Run:
             self.tokens += tokens(said)
             origin: Origin = "said" if turn.role == "user" else "inferred"
             found = [
-                _Candidate(turn, one.text, one.kind, one.confidence, origin, one.excerpt)
+                _Found(turn, one.text, one.kind, one.confidence, origin, one.excerpt)
                 for one in statements(turn.role, said)
             ]
             yield _Step(turn.mark, found)
@@ -224,9 +224,9 @@ class Run:
         self.skipped["cut"] += len(said) > LONGEST_MESSAGE
         return said[:LONGEST_MESSAGE]
 
-    def _propose(self, candidate: _Candidate, conversation: Conversation, scope: Scope) -> None:
+    def _propose(self, found: _Found, conversation: Conversation, scope: Scope) -> None:
         """Let admission decide. What cites this very message already was harvested before, and changes nothing."""
-        said = self._proposal(candidate, conversation, scope)
+        said = self._proposal(found, conversation, scope)
         try:
             memory = self._preview(said) if self.dry_run else self._admit(said)
         except Moved as error:
@@ -242,23 +242,23 @@ class Run:
             else:
                 self.proposed.append(memory)
 
-    def _proposal(self, candidate: _Candidate, conversation: Conversation, scope: Scope) -> Proposal:
+    def _proposal(self, found: _Found, conversation: Conversation, scope: Scope) -> Proposal:
         where = self.project or conversation.project
         source = f"harness:{conversation.harness}:{where}" if where else f"harness:{conversation.harness}"
         session = _within("name", conversation.session)
         return Proposal(
-            text=candidate.text,
-            kind=candidate.kind,
+            text=found.text,
+            kind=found.kind,
             scope=scope,
             session=session,
             citations=(
-                Citation("message", session, _within("locator", candidate.turn.message), excerpt=candidate.excerpt),
+                Citation("message", session, _within("locator", found.turn.message), excerpt=found.excerpt),
             ),
-            origin=candidate.origin,
+            origin=found.origin,
             source=_within("source", source),
             learned_by="harvest",
             visibility="private" if scope == GLOBAL else None,
-            confidence=candidate.confidence,
+            confidence=found.confidence,
             context=Context(agent=conversation.harness, base_dir=_within("context", conversation.folder)),
         )
 
@@ -289,8 +289,8 @@ def _harvested_before(prepared: Proposal, twins: Sequence[Memory]) -> bool:
     )
 
 
-def _from_model(one: Extracted, turn: Turn, said: str) -> _Candidate:
-    return _Candidate(turn, one.text, one.kind, one.confidence, "inferred", said[:EXCERPT])
+def _from_model(one: Extracted, turn: Turn, said: str) -> _Found:
+    return _Found(turn, one.text, one.kind, one.confidence, "inferred", said[:EXCERPT])
 
 
 def _chunks(turns: Iterable[tuple[Turn, str]]) -> Iterator[list[tuple[Turn, str]]]:

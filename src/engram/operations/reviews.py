@@ -72,10 +72,10 @@ def review(
     page = sifted(call, "memory", where, fits, after=after, limit=limit, oldest=True)
     waiting = cast("tuple[Memory, ...]", page.records)
     evidence = checked(call, waiting, diffs=bool(named))
-    candidates = [_candidate(call, one, evidence.get(one.id, ())) for one in waiting]
+    waits = [_under_review(call, one, evidence.get(one.id, ())) for one in waiting]
     if named:
-        candidates = [one._replace(near=_near(call, one)) for one in candidates]
-    return Waiting(at=call.now, candidates=tuple(candidates), next=page.next)
+        waits = [one._replace(near=_near(call, one)) for one in waits]
+    return Waiting(at=call.now, candidates=tuple(waits), next=page.next)
 
 
 @operation(
@@ -175,7 +175,7 @@ def would_replace(call: Call, memory: Memory) -> tuple[Memory, ...]:
     return tuple(_replaced(call, memory, beaten)[0])
 
 
-def _candidate(call: Call, memory: Memory, evidence: tuple[Check, ...]) -> UnderReview:
+def _under_review(call: Call, memory: Memory, evidence: tuple[Check, ...]) -> UnderReview:
     target = target_of(call, memory)
     known = rivals_of(call, memory)
     replaced, spares = _replaced(call, memory, lifecycle.beaten_by((memory,), known, target))
@@ -219,10 +219,10 @@ def _as_approved(call: Call, memory: Memory, amended: Memory | None) -> Memory:
     return memory if base is None else lifecycle.as_applied(memory, base, amended)
 
 
-def _near(call: Call, candidate: UnderReview) -> tuple[Memory, ...]:
+def _near(call: Call, under_review: UnderReview) -> tuple[Memory, ...]:
     """Memories in use or waiting that say nearly the same as this one, and are not shown beside it already."""
-    memory = candidate.memory
-    told = (*candidate.conflicts, *candidate.replaces, *candidate.spares)
+    memory = under_review.memory
+    told = (*under_review.conflicts, *under_review.replaces, *under_review.spares)
     beside = {memory.id, memory.amends, *(one.id for one in told)}
     asked = Question(
         memory.text[:ASKED],

@@ -546,7 +546,7 @@ def _is_put_away(old: Memory, proposal: Proposal, request: Request) -> bool:
 
 def _propose(new: Memory, proposal: Proposal, rivals: tuple[Memory, ...], request: Request) -> Admission:
     """A record of its own that waits, and on promotion gives its content to the memory it amends."""
-    candidate = replace(
+    proposed = replace(
         new,
         id=request.fresh,
         key="",
@@ -562,7 +562,7 @@ def _propose(new: Memory, proposal: Proposal, rivals: tuple[Memory, ...], reques
         revision=1,
         handle="",
     )
-    return _admitted("propose", "proposed", [Step(None, candidate)], proposal, request, rivals=rivals)
+    return _admitted("propose", "proposed", [Step(None, proposed)], proposal, request, rivals=rivals)
 
 
 def _verdict(

@@ -53,32 +53,32 @@ def walk(engram: Engram, *, scope: str = "", ask: Ask = input, say: Say = print)
     return _Walk(engram.confirming_by("terminal"), scope, ask, say).run()
 
 
-def told(candidate: UnderReview, now: datetime, paper: Paper) -> Iterator[str]:
+def told(under_review: UnderReview, now: datetime, paper: Paper) -> Iterator[str]:
     """A memory that waits, beside everything a reviewer compares it with, in lines."""
-    memory = candidate.memory
+    memory = under_review.memory
     facts = (
         f"{memory.kind} · {memory.scope} · {paper.voice(memory)}, {memory.source} · {ago(memory.created_at, now)}"
     )
     yield f"{paper.bold(memory.handle)}  {paper.dim(plain(facts))}"
     yield from (f"  {plain(line)}" for line in memory.text.splitlines())
     yield from (f"  {line}" for line in besides_text(memory))
-    yield paper.dim(f"  Why it waits: {why_it_waits(candidate)}.")
-    if old := candidate.amends:
+    yield paper.dim(f"  Why it waits: {why_it_waits(under_review)}.")
+    if old := under_review.amends:
         yield f"  It would change {paper.bold(old.handle)}:"
         was, becomes = ("\n".join((one.text, *besides_text(one))) for one in (old, memory))
         yield from differences(was, becomes, paper)
-    for word, other in beside(candidate):
+    for word, other in beside(under_review):
         yield f"  {word} {paper.bold(other.handle)}:"
         yield from differences(other.text, memory.text, paper)
-    for other in candidate.near:
+    for other in under_review.near:
         also = ", and waits too" if other.waiting else ""
         yield f"  Nearly the same{also}: {paper.bold(other.handle)}"
         yield from differences(other.text, memory.text, paper)
 
 
-def compared(engram: Engram, candidate: UnderReview) -> UnderReview:
-    """The same candidate with what says nearly the same: looked for when somebody looks at it."""
-    return next(iter(engram.review(memory=(candidate.memory.id,)).candidates), candidate)
+def compared(engram: Engram, under_review: UnderReview) -> UnderReview:
+    """The same with what says nearly the same: looked for when somebody looks at it."""
+    return next(iter(engram.review(memory=(under_review.memory.id,)).candidates), under_review)
 
 
 def differences(old: str, new: str, paper: Paper) -> Iterator[str]:
@@ -97,9 +97,9 @@ class _Walk:
 
     def run(self) -> int:
         try:
-            while (candidate := self._next()) is not None:
-                self._show(candidate)
-                if not self._decide(candidate):
+            while (under_review := self._next()) is not None:
+                self._show(under_review)
+                if not self._decide(under_review):
                     break
             else:
                 self._say("Nothing else waits." if self._decided or self._skipped else "Nothing waits for review.")
@@ -112,20 +112,20 @@ class _Walk:
         after = None
         while True:
             page = self._engram.review(scope=self._scope, after=after)
-            for candidate in page.candidates:
-                if candidate.memory.id not in self._skipped:
-                    return candidate
+            for under_review in page.candidates:
+                if under_review.memory.id not in self._skipped:
+                    return under_review
             if (after := page.next) is None:
                 return None
 
-    def _show(self, candidate: UnderReview) -> None:
+    def _show(self, under_review: UnderReview) -> None:
         self._say("")
-        for line in told(compared(self._engram, candidate), self._engram.call().now, self._paper):
+        for line in told(compared(self._engram, under_review), self._engram.call().now, self._paper):
             self._say(line)
 
-    def _decide(self, candidate: UnderReview) -> bool:
+    def _decide(self, under_review: UnderReview) -> bool:
         """One answer for one memory; False ends the walk."""
-        offered = self._offered(candidate)
+        offered = self._offered(under_review)
         while True:
             said = self._ask(f"[{'/'.join(offered)}] ").strip().lower()
             key = WORDS.get(said, said)
@@ -135,7 +135,7 @@ class _Walk:
             act = acts.get(key)
             try:
                 if key == "s":
-                    self._skipped.add(candidate.memory.id)
+                    self._skipped.add(under_review.memory.id)
                     return True
                 if key == "u" and self._undo():
                     return True
@@ -144,7 +144,7 @@ class _Walk:
                         self._say(f"There is no key {said!r}.")
                     told = " · ".join(f"{each} {KEYS[each]}" for each in offered)
                     self._say("Nothing was decided yet." if key == "u" else f"{told} (each with Enter)")
-                elif event := act(candidate.memory):
+                elif event := act(under_review.memory):
                     self._decided.append(event)
                     return True
             except EngramError as error:
@@ -152,9 +152,9 @@ class _Walk:
                 if isinstance(error, Conflict):  # what was shown may not be what is there
                     return True
 
-    def _offered(self, candidate: UnderReview) -> list[str]:
+    def _offered(self, under_review: UnderReview) -> list[str]:
         """The keys that fit: both can stay where there are two, and what was decided can be undone."""
-        fits = {"b": bool(candidate.replaces), "u": bool(self._decided)}
+        fits = {"b": bool(under_review.replaces), "u": bool(self._decided)}
         return [key for key in KEYS if fits.get(key, True)]
 
     def _undo(self) -> bool:

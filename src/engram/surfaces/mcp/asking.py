@@ -112,7 +112,7 @@ class Watching:
         return question_about(saved, waiting[0])
 
 
-def question_about(saved: Remembered, candidate: UnderReview | None = None) -> Question | None:
+def question_about(saved: Remembered, under_review: UnderReview | None = None) -> Question | None:
     """The question about what was just saved, or None where there is nothing to ask.
 
     A proposal is shown below what it would change: no words of its own can stand in for that.
@@ -121,12 +121,12 @@ def question_about(saved: Remembered, candidate: UnderReview | None = None) -> Q
     if not memory.waiting or saved.replayed or memory.held_for not in ASKED_FOR:
         return None
     asks = f"An agent wants to remember ({memory.kind}, {memory.scope}):\n\n{_quoted(memory)}"
-    if candidate and (amended := candidate.amends):
+    if under_review and (amended := under_review.amends):
         now = f"An agent wants to change {amended.called} ({amended.kind}, {amended.scope}). It says now:"
         other = f" ({memory.kind})" if memory.kind != amended.kind else ""
         asks = f"{now}\n\n{_quoted(amended)}\n\nIt would say{other}:\n\n{_quoted(memory)}"
     why = WHY[memory.held_for].format(kind=memory.kind)
-    told = list(beside(candidate)) if candidate else []
+    told = list(beside(under_review)) if under_review else []
     against = "".join(f"\n{word} {one.handle}: {one.text}" for word, one in told[:MOST_AGAINST])
     if (more := len(told) - MOST_AGAINST) > 0:
         against += f"\nand {more} more: {', '.join(one.handle for _, one in told[MOST_AGAINST:])}."

@@ -249,21 +249,21 @@ def _changed(answer: a.Changed, paper: Paper) -> Iterator[str]:
         yield paper.back(answer.event)
 
 
-def why_it_waits(candidate: a.UnderReview) -> str:
+def why_it_waits(under_review: a.UnderReview) -> str:
     """Why a memory is held, as things are now: what it contradicted may be out of use since."""
-    if candidate.memory.held_for == "conflict" and not candidate.conflicts:
-        if candidate.replaces:
+    if under_review.memory.held_for == "conflict" and not under_review.conflicts:
+        if under_review.replaces:
             return "it would replace something known"
         return "it contradicted something that is out of use now"
-    return HELD[candidate.memory.held_for]
+    return HELD[under_review.memory.held_for]
 
 
-def beside(candidate: a.UnderReview) -> Iterator[tuple[str, Memory]]:
+def beside(under_review: a.UnderReview) -> Iterator[tuple[str, Memory]]:
     """What a reviewer must see beside a memory that waits: what becomes of it by an approval, and the memory."""
-    known = {one.id for one in candidate.replaces}
-    yield from (("It would replace", one) for one in candidate.replaces)
-    yield from (("It conflicts with", one) for one in candidate.conflicts if one.id not in known)
-    yield from (("It would not replace the curated", one) for one in candidate.spares)
+    known = {one.id for one in under_review.replaces}
+    yield from (("It would replace", one) for one in under_review.replaces)
+    yield from (("It conflicts with", one) for one in under_review.conflicts if one.id not in known)
+    yield from (("It would not replace the curated", one) for one in under_review.spares)
 
 
 def _waiting(answer: a.Waiting, paper: Paper) -> Iterator[str]:

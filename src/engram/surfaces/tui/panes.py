@@ -23,7 +23,7 @@ from engram.surfaces.render.paper import Paper, count, cut, few, moment, plain
 from engram.surfaces.render.steps import act, did, field_named, tells, told_of, worded
 from engram.surfaces.render.work import verdicts
 from engram.surfaces.review import compared, differences
-from engram.surfaces.review import told as candidate_told
+from engram.surfaces.review import told as waiting_told
 
 if TYPE_CHECKING:
     from textual.timer import Timer
@@ -192,27 +192,27 @@ class Inbox(Pane):
 
     def memory(self) -> Memory | None:
         """What one decides about."""
-        candidate = self._waiting.get(self.key())
-        return candidate.memory if candidate else None
+        under_review = self._waiting.get(self.key())
+        return under_review.memory if under_review else None
 
     def replaces(self) -> bool:
         """Whether it would replace something if it were approved."""
-        candidate = self._waiting.get(self.key())
-        return bool(candidate and candidate.replaces)
+        under_review = self._waiting.get(self.key())
+        return bool(under_review and under_review.replaces)
 
     def rival(self) -> Memory | None:
         """What it would change, replace or contradicts, the first there is."""
-        candidate = self._waiting[self.key()]
-        return candidate.amends or next(iter((*candidate.replaces, *candidate.conflicts)), None)
+        under_review = self._waiting[self.key()]
+        return under_review.amends or next(iter((*under_review.replaces, *under_review.conflicts)), None)
 
     def about(self, key: str) -> str:
         """It, beside what a reviewer compares it with."""
-        candidate, paper = compared(self.engram, self._waiting[key]), self.paper()
+        under_review, paper = compared(self.engram, self._waiting[key]), self.paper()
         shown = self.engram.get(key)
         memory, checks = shown.memories[0], shown.evidence[0] if shown.evidence else ()
         weight = f"confidence {memory.confidence:.2f} · importance {memory.importance} · revision {memory.revision}"
-        lines = [*candidate_told(candidate, self.engram.now, paper), *verdicts(checks, paper, every=True)]
-        if candidate.replaces:
+        lines = [*waiting_told(under_review, self.engram.now, paper), *verdicts(checks, paper, every=True)]
+        if under_review.replaces:
             lines.append("  a replaces as it says, b keeps both.")
         return "\n".join([*lines, paper.dim(f"  {weight}")])
 

@@ -35,7 +35,7 @@ class Group(NamedTuple):
     """What came from one session, or from none."""
 
     session: str
-    candidates: list[UnderReview]
+    members: list[UnderReview]
     known: Session | None = None
 
 
@@ -63,10 +63,10 @@ def show(asked: Asked) -> Response:
     )
 
 
-def grouped(engram: Engram, candidates: Sequence[UnderReview]) -> list[Group]:
-    """Candidates by session, in the order in which a session first appears."""
+def grouped(engram: Engram, under_review: Sequence[UnderReview]) -> list[Group]:
+    """What waits, by session, in the order in which a session first appears."""
     groups: dict[str, list[UnderReview]] = {}
-    for each in candidates:
+    for each in under_review:
         groups.setdefault(each.memory.session, []).append(each)
     known = sessions_of(engram, groups)
     return [Group(session, members, known.get(session)) for session, members in groups.items()]
@@ -84,17 +84,17 @@ def card(asked: Asked) -> Response:
     mode = asked.said("mode")
     if mode not in MODES:
         raise Invalid(f"A card has no {mode!r}.", "Load the page again.")
-    return _card(asked, _candidate(asked), mode)
+    return _card(asked, _under_review(asked), mode)
 
 
-def _card(asked: Asked, candidate: UnderReview, mode: str, error: EngramError | None = None) -> Response:
+def _card(asked: Asked, under_review: UnderReview, mode: str, error: EngramError | None = None) -> Response:
     """A card, alone on a page where there are no scripts, with what went wrong in it."""
-    others, into = _others(candidate), asked.said("into").partition("@")[0]
+    others, into = _others(under_review), asked.said("into").partition("@")[0]
     return asked.show(
         "inbox_card.html" if asked.part else "inbox_one.html",
         title="Inbox",
         here="inbox",
-        candidate=candidate,
+        under_review=under_review,
         looked=True,
         mode=mode,
         others=others,
@@ -125,15 +125,15 @@ def _plain(value: object) -> object:
 
 def beside(asked: Asked) -> Response:
     """What says nearly the same as one that waits: asked for when a reader comes near it."""
-    return asked.show("inbox_near.html", candidate=_candidate(asked))
+    return asked.show("inbox_near.html", under_review=_under_review(asked))
 
 
 def evidence(asked: Asked) -> Response:
     """What one that waits rests on, as it was and as it is now: asked for as above."""
-    return asked.show("inbox_evidence.html", candidate=_candidate(asked))
+    return asked.show("inbox_evidence.html", under_review=_under_review(asked))
 
 
-def _candidate(asked: Asked) -> UnderReview:
+def _under_review(asked: Asked) -> UnderReview:
     """The one the address is about.
 
     Raises:
@@ -145,9 +145,9 @@ def _candidate(asked: Asked) -> UnderReview:
     return found[0]
 
 
-def _others(candidate: UnderReview) -> list[Memory]:
+def _others(under_review: UnderReview) -> list[Memory]:
     """What a merge is offered with, the likeliest first; what waits itself takes nothing in."""
-    told = (candidate.amends, *(one for _, one in stands_beside(candidate)), *candidate.near)
+    told = (under_review.amends, *(one for _, one in stands_beside(under_review)), *under_review.near)
     return [one for one in told if one and one.status == "promoted"]
 
 
@@ -220,11 +220,11 @@ def _again(asked: Asked, mode: str, error: EngramError) -> Response:
     if not asked.part and not isinstance(error, Unconfirmed):
         raise error
     try:
-        candidate = _candidate(asked)
+        under_review = _under_review(asked)
     except NotFound:
         gone = Conflict("Somebody else has decided about it.", "Its history says who, and how.")
         return asked.show("inbox_stale.html", error=gone, memory=asked.engram.get(asked.path["memory"]).memories[0])
-    return _card(asked, candidate, mode, error)
+    return _card(asked, under_review, mode, error)
 
 
 def _gone(ids: Sequence[str]) -> str:
@@ -246,14 +246,14 @@ def preview(asked: Asked) -> Response:
     if act not in ("approve", "reject") or not refs:
         raise Invalid("Nothing is chosen.", "Choose some with the boxes, or with the key v.")
     ids = [ref.partition("@")[0] for ref in refs]
-    candidates = asked.engram.review(memory=ids, limit=len(ids)).candidates
-    known = {each.memory.id: each for each in candidates}
+    chosen = asked.engram.review(memory=ids, limit=len(ids)).candidates
+    known = {each.memory.id: each for each in chosen}
     stale = [ref for ref in refs if not _fits(known.get(ref.partition("@")[0]), ref)]
     return asked.show(
         "inbox_preview.html",
         title="Inbox",
         here="inbox",
-        candidates=candidates,
+        chosen=chosen,
         act=act,
         stale=stale,
         changes=changes,
@@ -261,8 +261,8 @@ def preview(asked: Asked) -> Response:
     )
 
 
-def _fits(candidate: UnderReview | None, ref: str) -> bool:
-    return candidate is not None and f"{candidate.memory.id}@{candidate.memory.revision}" == ref
+def _fits(under_review: UnderReview | None, ref: str) -> bool:
+    return under_review is not None and f"{under_review.memory.id}@{under_review.memory.revision}" == ref
 
 
 def bulk(asked: Asked) -> Response:
