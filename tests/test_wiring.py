@@ -33,8 +33,9 @@ from engram.wiring.extras import how_to_install
 from engram.wiring.orgs import Orgs
 
 
-def opened(folder: Path, store: str | os.PathLike[str] = "", **variables: str):
-    return open_memory(store, environment={"HOME": str(folder), **variables}, folder=folder)
+def opened(folder: Path, store: str | os.PathLike[str] = "", *, making: bool = True, **variables: str):
+    environment = {"HOME": str(folder), **variables}
+    return open_memory(store, environment=environment, folder=folder, making="now" if making else "never")
 
 
 class TestIds:
@@ -176,7 +177,10 @@ class TestStores:
         assert f"{tmp_path}/engram.db; or keep plain files in it: files:{tmp_path}" in refused.value.hint
         assert [path.name for path in tmp_path.iterdir()] == ["letter.txt"]
 
-    @pytest.mark.parametrize("name", ["memory", "memory/", "new.folder/", ".engram", "deep/er/memory"])
+    @pytest.mark.parametrize(
+        "name",
+        ["memory", "memory/", "new.folder/", ".engram", "deep/er/memory", "memory.v1", "new.db/", "notes.txt"],
+    )
     def test_what_is_not_there_and_is_named_like_a_folder_becomes_plain_files(self, tmp_path: Path, name: str):
         with opened(tmp_path, f"{tmp_path}/{name}") as memory:
             memory.remember("We deploy on Fridays")
@@ -185,7 +189,44 @@ class TestStores:
         with opened(tmp_path, f"{tmp_path}/{name}".rstrip("/")) as memory:
             assert memory.store == f"files:{tmp_path}/{name}".rstrip("/")
 
-    @pytest.mark.parametrize("hidden", [(), (".git", ".stfolder")])
+    @pytest.mark.parametrize("name", ["memory.db", "MEMORY.DB", "memory.v1.sqlite", "memory.sqlite3", "memory.db3"])
+    def test_what_is_not_there_and_is_named_like_a_database_becomes_one(self, tmp_path: Path, name: str):
+        with opened(tmp_path, tmp_path / name) as memory:
+            assert memory.store == f"{tmp_path}/{name}"
+        assert (tmp_path / name).is_file()
+
+    @pytest.mark.parametrize("name", [".bashrc", ".obsidian", ".bak", ".memory.md.icloud"])
+    def test_a_folder_with_hidden_things_of_somebodys_is_refused(self, tmp_path: Path, name: str):
+        (place := tmp_path / "home").mkdir(0o700)
+        (place / name).touch()
+        with pytest.raises(Invalid, match="is a directory"):
+            opened(tmp_path, place)
+        assert [path.name for path in place.iterdir()] == [name]
+
+    @pytest.mark.parametrize("form", ["{}", "{}/", "files:{}"])
+    @pytest.mark.parametrize("gone", [("memory.md",), ("memory-log.md",), ("memory.md", "memory-log.md")])
+    def test_plain_files_of_which_some_were_lost_are_the_store_still(
+        self, tmp_path: Path, form: str, gone: tuple[str, ...]
+    ):
+        with opened(tmp_path, f"files:{tmp_path}/mem") as memory:
+            memory.remember("We deploy on Fridays")
+        for name in gone:
+            (tmp_path / "mem" / name).unlink()
+
+        with opened(tmp_path, form.format(tmp_path / "mem"), making=False) as memory:
+            assert memory.recall("deploy").hits[0].memory.text == "We deploy on Fridays"
+
+    @pytest.mark.parametrize("form", ["{}", "files:{}"])
+    def test_plain_files_of_which_the_trail_alone_is_left_are_no_empty_store(self, tmp_path: Path, form: str):
+        with opened(tmp_path, f"files:{tmp_path}/mem") as memory:
+            memory.remember("We deploy on Fridays")
+        for name in ("memory.md", "memory-log.md", "events.jsonl"):
+            (tmp_path / "mem" / name).unlink()
+
+        with opened(tmp_path, form.format(tmp_path / "mem"), making=False) as memory:
+            assert "events.jsonl has lost 1 event" in memory.doctor().findings[0].message
+
+    @pytest.mark.parametrize("hidden", [(), (".git", ".stfolder"), (".dropbox.cache",)])
     def test_an_empty_folder_becomes_plain_files_whatever_a_tool_hides_in_it(
         self, tmp_path: Path, hidden: tuple[str, ...]
     ):
@@ -196,6 +237,13 @@ class TestStores:
             memory.remember("We deploy on Fridays")
 
         assert "We deploy on Fridays" in (place / "memory.md").read_text()
+
+    @pytest.mark.parametrize("left", [".lock", ".memory.md.17.4.new", ".gitignore"])
+    def test_a_folder_in_which_a_first_save_was_killed_becomes_plain_files(self, tmp_path: Path, left: str):
+        (place := tmp_path / "begun").mkdir(0o700)
+        (place / left).touch(0o600)
+        with opened(tmp_path, place) as memory:
+            assert memory.store == f"files:{place}"
 
     def test_an_empty_folder_that_others_may_open_is_refused_with_the_command_that_mends_it(self, tmp_path: Path):
         place = tmp_path / "open"
@@ -213,6 +261,31 @@ class TestStores:
         with opened(tmp_path, f"{tmp_path}/kept{name}") as memory:
             assert memory.store == f"{tmp_path}/kept/engram.db"
             assert [hit.memory.text for hit in memory.recall("Fridays").hits] == ["We deploy on Fridays"]
+
+    @pytest.mark.parametrize("form", ["{}", "sqlite:{}"])
+    def test_a_database_in_a_folder_goes_before_plain_files_in_it(self, tmp_path: Path, form: str):
+        opened(tmp_path, tmp_path / "kept" / "engram.db").close()
+        with opened(tmp_path, f"files:{tmp_path}/kept") as memory:
+            memory.remember("We deploy on Fridays")
+            assert memory.store == f"files:{tmp_path}/kept"
+
+        with opened(tmp_path, form.format(tmp_path / "kept")) as memory:
+            assert memory.store == f"{tmp_path}/kept/engram.db"
+
+    @pytest.mark.parametrize(("name", "file"), [("kept", "kept/engram.db"), ("kept/memory", "kept/memory")])
+    def test_a_database_of_which_the_log_alone_is_left_is_no_empty_store(
+        self, tmp_path: Path, name: str, file: str
+    ):
+        with opened(tmp_path, f"sqlite:{tmp_path}/{file}") as memory:
+            memory.remember("We deploy on Fridays")
+            log = (tmp_path / f"{file}-wal").read_bytes()
+        (tmp_path / file).unlink()
+        (tmp_path / f"{file}-wal").write_bytes(log)
+
+        for making in (True, False):
+            with pytest.raises(Corrupt, match="is gone, and its log"):
+                opened(tmp_path, tmp_path / name, making=making)
+        assert [path.name for path in (tmp_path / "kept").iterdir()] == [f"{Path(file).name}-wal"]
 
     def test_a_file_without_an_ending_that_is_there_is_the_database_it_is(self, tmp_path: Path):
         opened(tmp_path, f"sqlite:{tmp_path}/memory").close()
@@ -280,6 +353,25 @@ class TestDefaultPlace:
         with opened(tmp_path) as memory:
             assert memory.store == f"files:{folder}"
             assert memory.recall("deploy").hits[0].memory.text == "We deploy on Fridays"
+
+    @pytest.mark.parametrize("gone", ["memory.md", "memory-log.md", "events.jsonl"])
+    def test_plain_files_of_which_one_was_lost_are_the_store_still(self, tmp_path: Path, gone: str):
+        folder = tmp_path / ".local" / "share" / "engram"
+        with opened(tmp_path, f"files:{folder}") as memory:
+            memory.remember("We deploy on Fridays")
+        (folder / gone).unlink()
+
+        with opened(tmp_path, making=False) as memory:
+            assert memory.store == f"files:{folder}"
+            assert memory.recall("deploy").hits[0].memory.text == "We deploy on Fridays"
+
+    def test_a_database_of_which_the_log_alone_is_left_goes_before_plain_files_too(self, tmp_path: Path):
+        folder = tmp_path / ".local" / "share" / "engram"
+        opened(tmp_path, f"files:{folder}").close()
+        (folder / "engram.db-wal").write_bytes(b"frames")
+
+        with pytest.raises(Corrupt, match="is gone, and its log"):
+            opened(tmp_path, making=False)
 
     def test_a_database_that_is_there_goes_before_plain_files(self, tmp_path: Path):
         folder = tmp_path / ".local" / "share" / "engram"

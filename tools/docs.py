@@ -19,6 +19,7 @@ from docs_python import WIDTH, first_line, python
 from manual import manual
 
 from engram import config, errors
+from engram.layout import DATABASE_ENDINGS
 from engram.model import limits
 from engram.operations.base import Operation
 from engram.rules.kinds import TABLE, Kind
@@ -239,6 +240,8 @@ def settings() -> Iterator[str]:
         (f"`{each.name}`", f"`{each.variable}`", _default(each.default), "yes" if each.shared else "no", each.about)
         for each in config.SETTINGS
     ]
+    *others, last = (f"`{ending}`" for ending in sorted(DATABASE_ENDINGS))
+    endings = f"{', '.join(others)} or {last}"
     aliases = ", ".join(f"`{old}` is `{new}` given as a folder" for old, new in config.ALIASES.items())
     yield from (
         "# Settings",
@@ -253,8 +256,8 @@ def settings() -> Iterator[str]:
         "",
         "With no `store`, memories rest in `$XDG_DATA_HOME/engram/engram.db` (else",
         "`~/.local/share/engram/engram.db`), or in that folder itself where plain files lie in it without one.",
-        "A path to a file is a database, a path to a folder is plain files; one that leads nowhere yet is a file",
-        "if it has an ending (`memory.db`), else a folder. `ram:` lasts as long as the process.",
+        "A path to a file is a database, a path to a folder is plain files; one that leads nowhere yet is a",
+        f"database if it ends with {endings}, else a folder. `ram:` lasts as long as the process.",
         f"In a file, {aliases}. A variable that is a switch takes",
         "`1`, `true`, `yes`, `on` or their opposites. Tables are JSON there; in a file `kinds` is:",
         "",

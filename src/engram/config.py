@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from engram.errors import Invalid
+from engram.layout import DATABASE, is_database, is_plain_files
 
 FILE = "engram.toml"
 
@@ -222,9 +223,8 @@ def data_folder(environment: Mapping[str, str], *, needed: bool = True) -> str:
 def default_store(environment: Mapping[str, str]) -> str:
     """The store where none is named: a file of ours, or the folder where plain files alone lie in it."""
     folder = data_folder(environment)
-    file = os.path.join(folder, "engram.db")
-    plain = os.path.exists(os.path.join(folder, "memory.md")) and not os.path.lexists(file)
-    return folder if plain else file
+    file = os.path.join(folder, DATABASE)
+    return folder if is_plain_files(folder) and not is_database(file) else file
 
 
 def cache_folder(environment: Mapping[str, str]) -> str:

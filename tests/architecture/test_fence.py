@@ -17,6 +17,10 @@ MAY_IMPORT: dict[str, tuple[set[str], str]] = {
     "model": ({"errors"}, "nouns know errors only"),
     "transport": ({"errors"}, "the one way to a server, which knows nothing of what it carries"),
     "drafts": (set(), "the one way to put a file in its place whole, whatever is in it"),
+    "layout": (
+        set(),
+        "the names of what lies at a place, which whoever starts must know before anything is loaded",
+    ),
     "arrays": (set(), "the one way to numpy, for whoever may use it"),
     "usage": ({"drafts"}, "counts beside the store, which know nothing of what they count"),
     "rules": ({"errors", "model"}, "rules are pure functions over nouns"),
@@ -27,7 +31,7 @@ MAY_IMPORT: dict[str, tuple[set[str], str]] = {
         "operations know neither engines nor surfaces",
     ),
     "engines": (
-        {"errors", "drafts", "arrays", "model", "ports"},
+        {"errors", "drafts", "layout", "arrays", "model", "ports"},
         "engines apply Changes: no rule lives in them, and none knows another",
     ),
     "indexes": ({"errors", "model", "ports"}, "indexes propose candidates and nothing else"),
@@ -36,7 +40,7 @@ MAY_IMPORT: dict[str, tuple[set[str], str]] = {
     "sync": ({"errors", "drafts", "model", "transport"}, "a helper of the core, wired from outside"),
     "interop": ({"errors", "drafts", "model", "transport"}, "a helper of the core, wired from outside"),
     "projects": ({"errors", "drafts", "model"}, "a helper of the core, wired from outside"),
-    "config": ({"errors"}, "the settings table stands alone"),
+    "config": ({"errors", "layout"}, "the settings table stands alone"),
     "follower": ({"model", "recall", "ports"}, "vectors follow beside the caller, by what recall says is lacking"),
     "service": (
         {"errors", "model", "rules", "recall", "ports", "operations", "follower"},

@@ -453,6 +453,51 @@ def test_a_store_of_plain_files_is_invalid_and_named(tmp_path):
     refused(tmp_path, Invalid, says="plain files", hint="files:")
 
 
+def test_a_store_that_is_gone_while_its_log_is_there_is_refused_and_nothing_touched(store):
+    (log := Path(f"{store}-wal")).write_bytes(b"frames")
+    store.unlink()
+    before = folder_bytes(store)
+
+    told = refused(store, Corrupt, says="is gone, and its log", hint="engram rescue FILE")
+    assert f"{log}" in told.message
+    with pytest.raises(Corrupt):
+        sqlite_file.create(store)
+    assert folder_bytes(store) == before
+
+
+def test_an_empty_file_is_refused_and_what_the_log_beside_it_holds_is_not_given_up(store):
+    Path(f"{store}-wal").write_bytes(b"frames")
+    store.write_bytes(b"")
+
+    told = refused(store, Corrupt, says="empty file", hint="engram rescue FILE")
+    assert "-wal" in told.hint
+
+
+def test_a_log_without_anything_in_it_keeps_no_store_from_being_made(tmp_path):
+    (tmp_path / "store.db-wal").touch()
+
+    with closing(open_store(tmp_path / "store.db")) as engine:
+        assert not everything(engine)
+
+
+def test_a_log_that_a_rival_began_with_its_file_is_not_taken_for_one_that_is_left(tmp_path, monkeypatch):
+    """The rival comes between the look for the file and the look for its log."""
+    path, rivals = tmp_path / "store.db", []
+    make = sqlite_file.create
+
+    def create(at):
+        monkeypatch.setattr(sqlite_file, "create", make)
+        rivals.append(Story(open_store(path)))
+        rivals[0].remember("We deploy on Fridays")
+        assert Path(f"{path}-wal").stat().st_size
+        make(at)
+
+    monkeypatch.setattr(sqlite_file, "create", create)
+    with closing(open_store(path)) as engine:
+        assert [each.text for each in everything(engine)] == ["We deploy on Fridays"]
+    rivals[0].engine.close()
+
+
 def test_a_pipe_is_invalid(tmp_path):
     os.mkfifo(tmp_path / "pipe", 0o600)
 

@@ -24,7 +24,7 @@ from engines.test_crashes import notes, notes_so_far
 from engines.test_postgres import wait_for
 from engines.test_read_only import only_reading
 from engram.engines.files.beside import audited
-from engram.errors import EngramError, Unavailable
+from engram.errors import Corrupt, EngramError, Unavailable
 from faults.clusters import open_folder
 from faults.harness import (
     ENGINES,
@@ -111,7 +111,7 @@ def test_damage_is_named_never_taken_for_an_empty_store_and_what_is_left_is_resc
         folder = tmp_path / f"{n}"
         shutil.copytree(whole, folder)
         shutil.rmtree(folder / "cache", ignore_errors=True)
-        place = place_of(engine, folder)
+        place = place_of(engine, folder).removeprefix("files:")  # as people name it
         names = ["engram.db"] if engine == "sqlite" else ["store/memory.md", "store/events.jsonl"]
         content = hurt(folder / "home" / dice.choice(names), damage, dice)
         assert_named_or_harmless(place, folder, TEXTS)
@@ -310,6 +310,59 @@ def test_a_log_of_sqlite_that_was_damaged_takes_no_more_than_it_held_and_the_res
     tell(
         f"{told[damage.__name__]} after a kill: what was in the file itself is whole", "sqlite", tries, damaged=True
     )
+
+
+def test_a_file_of_sqlite_that_was_deleted_beside_its_log_is_never_begun_anew_and_the_log_is_rescued(tmp_path):
+    tries = 2 * TIMES
+    for n in range(tries):
+        folder = tmp_path / f"{n}"
+        place = place_of("sqlite", folder)
+        process = work(place, folder, "write", "writer", 0.02)  # so little that the log holds all of it
+        assert process.stdout is not None
+        acked = {process.stdout.readline().strip() for _ in range(5)}
+        process.kill()
+        acked |= set(process.stdout.read().splitlines())
+        Path(place).unlink()
+        left = {path: path.read_bytes() for path in Path(place).parent.iterdir()}
+        assert left
+        for making in ("now", "later", "never"):
+            for lenient in (False, True):
+                with pytest.raises(Corrupt, match="is gone, and its log"):
+                    opened(place, folder, making=making, lenient=lenient)
+        saved = rescued_texts(place, folder)
+        assert {path: path.read_bytes() for path in Path(place).parent.iterdir()} == left
+        assert acked <= saved
+        for suffix in ("-wal", "-shm"):
+            Path(f"{place}{suffix}").rename(folder / suffix)
+        with opened(place, folder) as memory:
+            memory.import_(str(folder / "rescued.jsonl"), trust=True)
+            assert texts(memory) == saved
+    told = "the file deleted after a kill, its log left: named by an error, untouched, the log rescued"
+    tell(told, "sqlite", tries, damaged=True)
+
+
+@pytest.mark.parametrize("named", ["files:", "a path", "not at all"])
+def test_a_store_of_plain_files_is_the_same_store_when_one_of_them_was_deleted(tmp_path, named):
+    gone = ("memory.md", "memory-log.md", "events.jsonl")
+    for name in gone:
+        folder = tmp_path / name
+        store = folder / ".local" / "share" / "engram" if named == "not at all" else folder / "store"
+        place = {"files:": f"files:{store}", "a path": f"{store}", "not at all": ""}[named]
+        with opened(f"files:{store}", folder) as memory:
+            for text in TEXTS:
+                memory.remember(text)
+        (store / name).unlink()
+        assert rescued_texts(place, folder) == TEXTS
+        with opened(place, folder, making="never") as memory:
+            assert texts(memory) == TEXTS
+            report = memory.doctor()
+            assert any(name in each.message for each in (*report.findings, *memory.notices()))
+            memory.remember("We go on here")
+        assert {"memory.md", "events.jsonl"} <= {each.name for each in store.iterdir()}
+        assert not list(store.glob("engram.db*"))
+        with opened(place, folder, making="never") as memory:
+            assert texts(memory) == {*TEXTS, "We go on here"}
+    tell("a file of plain files deleted, however the store is named: told, nothing lost", "files", len(gone))
 
 
 def emptied_log(place: str) -> tuple[int, ...]:

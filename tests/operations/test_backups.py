@@ -225,6 +225,25 @@ def test_a_log_of_a_damaged_store_is_not_taken_for_that_of_the_new_one(opened, t
         assert healthy(memory)
 
 
+def test_a_log_whose_store_is_gone_is_kept_aside_and_not_taken_for_that_of_the_new_one(opened, tmp_path):
+    place = f"{tmp_path}/engram.db"
+    with opened(place) as memory:
+        memory.remember("In the backup")
+        saved = memory.backup_create(f"{tmp_path}/b.zip").path
+        memory.remember("Only in the log")
+        left = Path(f"{place}-wal").read_bytes()
+    Path(f"{place}-wal").write_bytes(left)
+    Path(place).unlink()
+    with opened(place, apart=True) as memory:
+        with pytest.raises(Conflict):
+            memory.backup_restore(saved)
+        kept = memory.backup_restore(saved, overwrite=True).kept
+    assert Path(f"{kept}-wal").read_bytes() == left
+    with opened(place) as memory:
+        assert texts(memory) == {"In the backup"}
+        assert healthy(memory)
+
+
 def test_another_program_that_has_the_store_open_keeps_it_from_being_replaced(opened, tmp_path):
     place = f"{tmp_path}/engram.db"
     with opened(place) as memory:

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from engram.service import OPERATIONS
+from engram.wiring import open as open_memory
 from surfaces.driving import Driver
 
 ASKING = [
@@ -181,3 +182,27 @@ def test_a_server_that_is_named_first_is_known_afterwards(engram: Driver):
     assert (refused.code, engram.store.exists()) == (2, False)
     assert engram("remote", "add", "team", "http://127.0.0.1:9").code == 0
     assert "team" in engram("remote", "list").out
+
+
+@pytest.mark.parametrize(
+    "words", [("list",), ("doctor",), ("doctor", "--fix"), ("remember", "The port is 81")], ids=" ".join
+)
+def test_a_store_of_which_the_log_alone_is_left_is_no_store_that_is_not_there(
+    engram: Driver, words: tuple[str, ...], tmp_path: Path
+):
+    log = Path(f"{engram.store}-wal")
+    with open_memory(engram.store) as memory:
+        memory.remember("The port is 80")
+        left = log.read_bytes()
+    engram.store.unlink()
+    log.write_bytes(left)
+
+    refused = engram(*words)
+    assert refused.code == 8
+    assert f"{engram.store} is gone, and its log {log} is still there" in refused.err
+    assert "engram rescue FILE" in refused.err
+    assert (engram.store.exists(), log.read_bytes()) == (False, left)
+    assert engram("rescue", str(tmp_path / "saved.jsonl")).code == 0
+    log.unlink()
+    assert engram("import", str(tmp_path / "saved.jsonl"), "--trust").code == 0
+    assert "The port is 80" in engram("list").out

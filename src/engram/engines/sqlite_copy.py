@@ -12,6 +12,7 @@ from engram.engines.folders import make_folder
 from engram.engines.sqlite_errors import StrPath, mapped
 from engram.engines.sqlite_rows import NOWHERE, Book, fetch
 from engram.errors import EngramError, Unavailable
+from engram.layout import is_database
 from engram.ports import Progress
 
 NAME = "engram.db"
@@ -66,7 +67,7 @@ def tally(path: StrPath) -> dict[str, int]:
 
 def holds_anything(path: StrPath) -> bool:
     """Whether there is something at a path that a person may miss: any store but an empty one of ours."""
-    if not os.path.lexists(path):
+    if not is_database(os.fspath(path)):
         return False
     try:
         sqlite_file.open_file(path, anywhere=True, lenient=True)
@@ -85,7 +86,7 @@ def put(folder: str, path: StrPath, aside: str) -> None:
         OSError: when the folder cannot be written.
     """
     made = os.path.join(folder, NAME)
-    if os.path.lexists(path):
+    if is_database(os.fspath(path)):
         _close_down(path)
         if aside:
             for suffix in ("", *BESIDE):

@@ -13,6 +13,7 @@ from engram.engines.folders import Loose, loosened, make_folder
 from engram.engines.sqlite_errors import StrPath, is_full, mapped
 from engram.engines.sqlite_log import mark, require_log
 from engram.errors import Corrupt, Invalid, Unavailable
+from engram.layout import has_lost_its_file, is_plain_files
 from engram.model.change import UPGRADE
 
 APPLICATION_ID = 0x456E6772  # "Engr"
@@ -191,7 +192,8 @@ def open_file(
 
     Raises:
         Invalid: when the path is a directory.
-        Corrupt: when it is no Engram store, is of a newer schema, or others may read it.
+        Corrupt: when it is no Engram store, is of a newer schema, or others may read it; or when it is gone and
+            its log is not.
         Unavailable: when it cannot be made, or lies on a network file system.
     """
     if not anywhere and (kind := network_file_system(path)):
@@ -217,8 +219,10 @@ def create(path: StrPath) -> None:
     Nobody ever sees a half-made store, and an empty file is therefore always a damaged one.
 
     Raises:
+        Corrupt: when a log of one that is gone lies there: SQLite would take it for that of the new one.
         Unavailable: when the folder cannot be written.
     """
+    _require_no_log(path)
     folder, name = os.path.split(path)
     draft = os.path.join(folder, f".{name}.{os.getpid()}.{threading.get_ident()}.new")
     try:
@@ -237,6 +241,7 @@ def create(path: StrPath) -> None:
             db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
             migrate(db, path)
             db.close()
+        _require_no_log(path)  # again: another process may have lost its file meanwhile
         try:
             os.link(draft, path)  # fails where another process was first: then its store is the store
         except FileExistsError:
@@ -364,7 +369,7 @@ def _network_kind(real: str, mounts: list[str]) -> str:
 
 def _require_file(path: StrPath, found: os.stat_result) -> None:
     if stat.S_ISDIR(found.st_mode):
-        if os.path.exists(os.path.join(path, "memory.md")):
+        if is_plain_files(os.fspath(path)):
             raise Invalid(
                 f"{path} is a store of plain files.",
                 f"Open it as one: files:{path}",
@@ -375,6 +380,15 @@ def _require_file(path: StrPath, found: os.stat_result) -> None:
         )
     if not stat.S_ISREG(found.st_mode):
         raise Invalid(f"{path} is not a regular file.", "Give the path of a file.")
+
+
+def _require_no_log(path: StrPath) -> None:
+    if has_lost_its_file(os.fspath(path)):
+        raise Corrupt(
+            f"The store {path} is gone, and its log {path}-wal is still there. Nothing was touched.",
+            "Put the very file back that was there: the two belong together. Or save what the log holds (engram"
+            " rescue FILE), move the log away, and take that in (engram import FILE --trust).",
+        )
 
 
 def _require_private(path: StrPath, found: os.stat_result, *, private_folder: bool) -> None:
@@ -393,7 +407,7 @@ def _require_ours(path: StrPath, found: os.stat_result) -> None:
     if found.st_size == 0:
         raise Corrupt(
             f"The store {path} is an empty file: its content was lost. It was left untouched.",
-            "Restore a backup; or, if it never held anything, delete the file and start again.",
+            "Restore a backup, or try: engram rescue FILE. To start again, move it away, and its -wal with it.",
         )
     head = b"".join(raw_bytes(path, most=100))
     if not head.startswith(b"SQLite format 3\x00") or len(head) < 100:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, cast
 
 from engram import config
 from engram.errors import Invalid, Unavailable
+from engram.layout import DATABASE, DATABASE_ENDINGS, is_database, is_plain_files, is_vacant
 from engram.model.hashing import sha256
 from engram.model.limits import storable
 from engram.ports import Embedder, Engine, Ledger, Progress, able
@@ -29,7 +30,7 @@ _STORES = "Use FILE.db, FOLDER (of plain files), sqlite:PATH, files:PATH, postgr
 def place_of(name: str, environment: Mapping[str, str]) -> tuple[str, str]:
     """Which engine a store is of, and where it lies: a file is a database, a folder is plain files.
 
-    A folder in which an `engram.db` lies, and no plain files, stands for that database.
+    A folder in which an `engram.db` lies stands for that database, with plain files beside it too.
 
     Raises:
         Invalid: when no engine of ours knows it.
@@ -39,32 +40,35 @@ def place_of(name: str, environment: Mapping[str, str]) -> tuple[str, str]:
     if name == "ram:":
         return "ram", ""
     plain = rest.removeprefix("//") if scheme == "files" and colon else ""
-    if plain or _is_there_as_plain_files(name):
-        return "files", _whole_path(plain or name)
+    if plain:
+        return "files", _whole_path(plain)
     if scheme in POSTGRES:
         return "postgres", name
     if colon and len(scheme) > 1 and scheme != "sqlite" and scheme.isalnum() and not os.path.exists(name):
         raise Invalid(f"{name!r} is not a store.", _STORES)
     given = rest.removeprefix("//") if scheme == "sqlite" and colon else name
-    if given == name and _would_be_a_folder(name):
+    path = given or os.path.join(config.data_folder(environment), DATABASE)
+    inside = os.path.join(path, DATABASE)
+    if is_database(os.path.expanduser(inside)):
+        return "sqlite", _whole_path(inside)
+    if given == name and (_is_there_as_plain_files(name) or _would_be_a_folder(name)):
         return "files", _whole_path(name)
-    path = given or os.path.join(config.data_folder(environment), "engram.db")
-    inside = os.path.join(path, "engram.db")
-    return "sqlite", _whole_path(inside if os.path.lexists(os.path.expanduser(inside)) else path)
+    return "sqlite", _whole_path(path)
 
 
 def _is_there_as_plain_files(name: str) -> bool:
     """Whether a name leads to a folder that is a store of plain files, or is empty and may become one."""
+    folder = os.path.expanduser(name)
     try:
-        there = os.listdir(os.path.expanduser(name))
+        return is_plain_files(folder) or is_vacant(os.listdir(folder))
     except (OSError, ValueError):  # a file, or nothing that can be looked into: what opens it says so
         return False
-    return "memory.md" in there or all(entry.startswith(".") for entry in there)
 
 
 def _would_be_a_folder(name: str) -> bool:
-    """Whether a name leads to nothing yet and reads as a folder's: a file has an ending, such as .db."""
-    return not os.path.lexists(os.path.expanduser(name)) and (name.endswith("/") or not os.path.splitext(name)[1])
+    """Whether a name leads to nothing yet and is not that of a database, which has an ending such as .db."""
+    ending = os.path.splitext(name)[1].lower()
+    return not is_database(os.path.expanduser(name)) and ending not in DATABASE_ENDINGS
 
 
 def _whole_path(path: str) -> str:
@@ -99,10 +103,8 @@ def named() -> str:
 def is_made(form: str, path: str) -> bool:
     """Whether there is something to open at a place, whatever it is; a server's store is taken to be there."""
     if form == "files":
-        from engram.engines.files.folder import TEXTS  # noqa: PLC0415 - only the engine in use is loaded
-
-        return any(os.path.lexists(os.path.join(path, name)) for name in TEXTS) or _is_no_folder(path)
-    return form != "sqlite" or os.path.lexists(path)
+        return is_plain_files(path) or _is_no_folder(path)
+    return form != "sqlite" or is_database(path)
 
 
 def _is_no_folder(path: str) -> bool:

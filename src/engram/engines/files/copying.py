@@ -7,9 +7,10 @@ from contextlib import suppress
 
 from engram.drafts import sync_folder
 from engram.engines.files import history
-from engram.engines.files.folder import AUDIT, DONE, EVENTS, LOCK, LOG, QUEUE, REGISTRY, SNAPSHOTS, Folder
+from engram.engines.files.folder import AUDIT, DONE, EVENTS, LOG, QUEUE, REGISTRY, SNAPSHOTS, Folder
 from engram.engines.folders import make_folder
 from engram.errors import EngramError
+from engram.layout import LOCK
 from engram.model.codec import RecordType
 from engram.ports import Progress
 

@@ -13,9 +13,10 @@ from engram.drafts import MORE_FILES, is_out_of_files, sync_folder
 from engram.engines.folders import Loose, loosened, make_folder
 from engram.engines.holders import held_by
 from engram.errors import Corrupt, Invalid, Unavailable
+from engram.layout import DRAFT, LOCK, PLAIN_FILES, is_vacant
 from engram.model.change import MOVED_AWAY
 
-REGISTRY, LOG, EVENTS, AUDIT, LOCK = "memory.md", "memory-log.md", "events.jsonl", "audit.jsonl", ".lock"
+REGISTRY, LOG, EVENTS, AUDIT = PLAIN_FILES
 QUEUE, DONE, SNAPSHOTS = "queue", os.path.join("queue", "_done"), ".bak"
 TEXTS = (REGISTRY, LOG, EVENTS)
 """What the index is made of: when none of these moved, it is up to date."""
@@ -64,9 +65,9 @@ class Folder:
         return [each for path, seen in self._seen() for each in loosened(path, seen)]
 
     def is_anothers(self) -> bool:
-        """Whether it holds other things, and nothing of a store; what git and others hide in a folder is none."""
-        names = [name for name in self.names("") if not name.startswith(".")]
-        return bool(names) and not {*TEXTS, AUDIT, QUEUE} & set(names)
+        """Whether it holds other things, and nothing of a store."""
+        names = self.names("")
+        return not is_vacant(names) and not {*PLAIN_FILES, QUEUE, SNAPSHOTS} & set(names)
 
     def links(self) -> list[str]:
         """Names of ours that are symbolic links."""
@@ -132,7 +133,7 @@ class Folder:
         folder, name = os.path.split(path)
         if folder != self.path:
             self._own_folder(folder)
-        draft = os.path.join(folder, f".{name}.{os.getpid()}.{threading.get_ident()}.new")
+        draft = os.path.join(folder, f".{name}.{os.getpid()}.{threading.get_ident()}{DRAFT}")
         try:
             handle = os.open(draft, os.O_CREAT | os.O_TRUNC | os.O_WRONLY | os.O_NOFOLLOW, 0o600)
             with os.fdopen(handle, "wb") as file:
@@ -231,7 +232,7 @@ class Folder:
         """Take away what a crash left before it got its name; under the lock, nothing else can be."""
         for place in ("", QUEUE, DONE, SNAPSHOTS):
             for name in self.names(place):
-                if name.startswith(".") and name.endswith(".new"):
+                if name.startswith(".") and name.endswith(DRAFT):
                     self.remove(place, name)
 
     def keep_aside(self, name: str, *where: str) -> None:
