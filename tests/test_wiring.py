@@ -245,10 +245,25 @@ class TestStores:
         with opened(tmp_path, place) as memory:
             assert memory.store == f"files:{place}"
 
-    def test_an_empty_folder_that_others_may_open_is_refused_with_the_command_that_mends_it(self, tmp_path: Path):
+    @pytest.mark.parametrize("hidden", [None, ".git"])
+    def test_an_empty_folder_that_others_may_look_into_becomes_private(self, tmp_path: Path, hidden: str | None):
         place = tmp_path / "open"
         place.mkdir()
+        if hidden:
+            (place / hidden).mkdir()
         place.chmod(0o755)
+        with opened(tmp_path, place) as memory:
+            memory.remember("We deploy on Fridays")
+
+        assert place.stat().st_mode & 0o777 == 0o700
+
+    @pytest.mark.parametrize("mode", [0o757, 0o1777])
+    def test_an_empty_folder_that_anybody_may_write_to_is_refused_with_the_command_that_mends_it(
+        self, tmp_path: Path, mode: int
+    ):
+        place = tmp_path / "open"
+        place.mkdir()
+        place.chmod(mode)
         with pytest.raises(Corrupt, match="Others may open") as refused:
             opened(tmp_path, place)
         assert refused.value.hint == f"Make it private: chmod 700 {place}"

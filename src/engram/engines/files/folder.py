@@ -41,7 +41,7 @@ class Folder:
         self._lock = -1
 
     def make(self) -> None:
-        """Make sure there is a folder.
+        """Make sure there is a folder. One of ours that nobody uses yet becomes private.
 
         Raises:
             Invalid: when something else has its name.
@@ -49,10 +49,19 @@ class Folder:
         """
         try:
             make_folder(self.path)
+            if is_vacant(self.names("")):
+                self._become_private()
         except FileExistsError:
             raise Invalid(f"{self.path} is not a folder.", "Give the path of a folder: files:PATH.") from None
         except OSError as error:
             raise Unavailable(f"A store cannot be made at {self.path}: {error.strerror}.") from None
+
+    def _become_private(self) -> None:
+        """Close an empty folder that others may only look into; one that anybody may write to stays as it is."""
+        mode = stat.S_IMODE(os.stat(self.path).st_mode)
+        if mode & 0o077 and not mode & (stat.S_IWOTH | stat.S_ISVTX):
+            with suppress(PermissionError):  # somebody else's: it is refused for its mode
+                os.chmod(self.path, 0o700)
 
     def at(self, *names: str) -> str:
         """The path of something in it."""
