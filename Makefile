@@ -69,11 +69,10 @@ soak: programs ## all doors at once on one store, MINUTES=10 on each engine, wri
 	@$(BIN)/python tools/faults.py --soak $(or $(MINUTES),10)
 
 coverage: programs ## run all tests, and print which branches they take, by package
-	@$(PIP) coverage==7.17.2 pytest-cov==7.1.0
+	@$(PIP) pytest-cov==7.1.0
 	@$(BIN)/python tools/branches.py $(WORDS)
 
 mutate: $(READY) ## change the rules one place at a time, and name what no test notices: WORDS="access undo"
-	@$(PIP) coverage==7.17.2 libcst==1.9.0 mutmut==3.8.0 setproctitle==1.3.8
 	@nice -n 10 $(BIN)/python tools/mutate.py $(WORDS)
 
 build: $(READY) ## make the wheel

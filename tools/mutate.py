@@ -1,5 +1,10 @@
 """Changes the rules a little, one place at a time, and names the changes that no test notices: `make mutate`.
 
+    python tools/mutate.py undo merge     # these, each with the tests of its own
+    python tools/mutate.py --stale        # those of which the page tells another number of changes than there are
+
+What came of it is written into the table of docs/mutations.md, and what was left is printed, to be looked at.
+
 mutmut says what to change: operators, comparisons, conditions, numbers, and what leaves a loop. Words and missing
 values are left alone, since the type check and the tests of the pages see to those. The tests are collected once;
 each change is made in a process of its own, which runs the tests that came by the changed function, the quickest
@@ -8,14 +13,18 @@ first, until one fails.
 
 import argparse
 import ast
+import dataclasses
+import functools
 import importlib
 import json
 import os
+import re
 import signal
+import subprocess
 import sys
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from types import CodeType, FunctionType
 from typing import Any, NamedTuple
@@ -34,7 +43,30 @@ PACKAGES = ("rules", "recall", "model", "engines", "sync", "interop")
 """What can be tried: the rules, by their bare names, and others by their full ones, as in `recall.weigh`."""
 
 RESULTS = ROOT / "build" / "mutants.jsonl"
+PAGE = ROOT / "docs" / "mutations.md"
+BEGIN, END = "<!-- mutations:begin -->", "<!-- mutations:end -->"
+
 TESTS = ("tests/rules", "tests/operations")
+"""Where a module has no tests of its own."""
+
+ADMITTING = ("rules/admission", "rules/guards", "rules/intake", "rules/keys", "rules/saying_again")
+OWN = {
+    "access": ("rules/access", "rules/guards"),
+    "admission": ADMITTING,
+    "drafting": ADMITTING,
+    "insights": ("operations/insights",),
+    "lifecycle": ("rules/lifecycle", "rules/guards"),
+    "likeness_values": ("rules/likeness",),
+    "naming": ("operations/naming",),
+    "projects": ("rules/moving_projects",),
+    "redact": ("rules/redact", "rules/spoken_secrets"),
+    "redact_judging": ("rules/redact", "rules/spoken_secrets"),
+    "saying": ("rules/texts_said",),
+    "scrubbing": ("rules/clean_copies",),
+    "sessions": ("rules/session_steps",),
+}
+"""The tests of a module's own, where they have another name or are not all in one file."""
+
 LEFT_OUT = "not vectors and not backups and not thousands and not hostile_text_costs and not postgres"
 """Tests that wait, or that take long and say nothing of a rule that others do not."""
 
@@ -43,6 +75,9 @@ PATIENCE = 3
 """Seconds of work beyond ten times its own after which a test that goes on and on is taken for failed."""
 
 LATE = 255
+
+BLANK = libcst.BaseParenthesizableWhitespace | libcst.TrailingWhitespace | libcst.EmptyLine
+"""Where nothing can be changed, and of which there is the most."""
 
 TRIED = {
     mutators.operator_number,
@@ -89,15 +124,33 @@ def mutants(module: str) -> Iterator[Mutant]:
     places = wrapper.resolve(PositionProvider)
     functions = dict(_functions(ast.parse(source)))
     lines = source.splitlines(keepends=True)
-    for node in _nodes(wrapper.module):
-        place = places.get(node)
-        within = functions.get(place.start.line) if place else None
-        if within is None:
-            continue
-        for kind, operator in mutators.mutation_operators:
-            if operator in TRIED and isinstance(node, kind):
-                for new in operator(node):
-                    yield _mutant(module, within, lines, place, wrapper.module.code_for_node(new))
+    for node, new in _changes(wrapper.module):
+        place = places[node]
+        yield _mutant(module, functions[place.start.line], lines, place, wrapper.module.code_for_node(new))
+
+
+def count(module: str) -> int:
+    """How many changes of a module there are."""
+    return sum(1 for _ in _changes(libcst.parse_module(_file(module).read_bytes())))
+
+
+def _changes(module: libcst.Module) -> Iterator[tuple[libcst.CSTNode, libcst.CSTNode]]:
+    """What may stand instead of what within the functions of a module."""
+    operators = [each for each in mutators.mutation_operators if each[1] in TRIED]
+    for body in _bodies(module.body):
+        for node in _nodes(body):
+            for kind, operator in operators:
+                if isinstance(node, kind):
+                    yield from ((node, new) for new in operator(node))
+
+
+def _bodies(statements: Iterable[libcst.CSTNode]) -> Iterator[libcst.CSTNode]:
+    """What the functions among some statements do, and those of classes."""
+    for one in statements:
+        if isinstance(one, libcst.ClassDef):
+            yield from _bodies(one.body.body)
+        elif isinstance(one, libcst.FunctionDef):
+            yield from one.body.body[one.get_docstring() is not None :]
 
 
 def _dotted(module: str) -> str:
@@ -119,10 +172,18 @@ def _mutant(module: str, within: Place, lines: list[str], place: CodeRange, new:
 
 
 def _nodes(node: libcst.CSTNode) -> Iterator[libcst.CSTNode]:
+    """A node and all within it, but for what types say; by its fields, since `children` copies what it answers."""
     yield node
-    for child in node.children:
-        if not isinstance(child, libcst.Annotation):
-            yield from _nodes(child)
+    for field in _fields(type(node)):
+        value = getattr(node, field)
+        for child in value if isinstance(value, tuple | list) else (value,):
+            if isinstance(child, libcst.CSTNode) and not isinstance(child, libcst.Annotation | BLANK):
+                yield from _nodes(child)
+
+
+@functools.cache
+def _fields(kind: type[libcst.CSTNode]) -> tuple[str, ...]:
+    return tuple(each.name for each in dataclasses.fields(kind))
 
 
 def _functions(tree: ast.AST, within: str = "") -> Iterator[tuple[int, Place]]:
@@ -335,21 +396,92 @@ def main(words: list[str]) -> int:
     """Try the named modules, or all of the rules; what was tried before and noticed is not tried again."""
     os.chdir(ROOT)
     RESULTS.parent.mkdir(exist_ok=True)
-    known = sorted(path.stem for path in (SOURCE / "rules").glob("*.py") if path.stem != "__init__")
     asked = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     asked.add_argument("module", nargs="*", help="such as undo or recall.weigh; by default all of the rules")
+    asked.add_argument("--stale", action="store_true", help="the rules that the page counts otherwise")
     asked.add_argument("--budget", type=float, default=30, help="seconds of tests for each change")
-    asked.add_argument("--tests", nargs="+", default=TESTS, help="where to look for tests")
+    asked.add_argument("--tests", nargs="+", help="where to look for tests; by default in those of its own")
     asked.add_argument("--workers", type=int, default=os.cpu_count() or 1)
     asked.add_argument("--report", action="store_true", help="only tell what came of it")
     said = asked.parse_args(words)
-    modules = said.module or known
-    ended = 0
-    if not said.report:
+    modules = said.module or (stale() if said.stale else known_modules())
+    if said.report:
+        report(modules)
+        return 0
+    if said.tests:
         runner = Runner(modules, said.workers, said.budget)
         ended = int(pytest.main(["-q", "-p", "no:cacheprovider", "-k", LEFT_OUT, *said.tests], plugins=[runner]))
-    report(modules)
-    return ended
+        report(modules)
+        return ended
+    for module in modules:  # each in a process of its own: pytest collects once
+        if _file(module).exists():
+            more = ["--budget", f"{said.budget}", "--workers", f"{said.workers}", "--tests", *own_tests(module)]
+            ended = subprocess.run([sys.executable, __file__, module, *more], check=False).returncode
+            if ended:
+                return ended
+        if "." not in module:
+            write(module)
+    return 0
+
+
+def known_modules() -> list[str]:
+    """The modules of the rules in which something can be changed."""
+    return sorted(_counted())
+
+
+def _counted() -> dict[str, int]:
+    counts = {path.stem: count(path.stem) for path in (SOURCE / "rules").glob("*.py")}
+    return {module: changes for module, changes in counts.items() if changes}
+
+
+def own_tests(module: str) -> list[str]:
+    """The files that test a module itself; the rules and the operations, where there are none."""
+    package, _, name = _dotted(module).rpartition(".")
+    files = [f"tests/{path.replace('/', '/test_')}.py" for path in OWN.get(module, (f"{package}/{name}",))]
+    return files if all((ROOT / file).exists() for file in files) else list(TESTS)
+
+
+# --- the page ---
+
+
+def told() -> dict[str, tuple[int, int]]:
+    """What the page says of each module: how many changes, and how many of them are noticed."""
+    found = re.findall(r"^\| `(\w+)` \| ([\d,]+) \| ([\d,]+) \|", _table(), re.MULTILINE)
+    return {
+        name: (int(changes.replace(",", "")), int(noticed.replace(",", ""))) for name, changes, noticed in found
+    }
+
+
+def stale() -> list[str]:
+    """The modules of which the page tells another number of changes than there are, or nothing, or too much."""
+    said, today = told(), _counted()
+    return sorted(name for name in said.keys() | today if said.get(name, (0, 0))[0] != today.get(name, 0))
+
+
+def write(module: str) -> None:
+    """Tell on the page what came of a module of the rules; the rows of others stay."""
+    rows, known = told(), results()
+    rows.pop(module, None)
+    if _file(module).exists() and (outcomes := [known.get(one.name) for one in mutants(module)]):
+        rows[module] = (len(outcomes), outcomes.count("killed"))
+    before, _, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
+    PAGE.write_text(f"{before}{BEGIN}\n\n{table(rows)}\n{END}{rest.partition(END)[2]}", encoding="utf-8")
+    print(
+        f"Wrote the row of {module} into {PAGE.relative_to(ROOT)}: tell there why what is left is left.", flush=True
+    )
+
+
+def table(rows: Mapping[str, tuple[int, int]]) -> str:
+    """How many changes of each module there are, how many are noticed, and how many are left; and of all."""
+    lines = ["| module | changes | noticed | left, and looked at |", "| --- | ---: | ---: | ---: |"]
+    both = tuple(sum(row[at] for row in rows.values()) for at in (0, 1))
+    for name, (changes, noticed) in [*((f"`{name}`", rows[name]) for name in sorted(rows)), ("together", both)]:
+        lines.append(f"| {name} | {changes:,} | {noticed:,} | {changes - noticed:,} |")
+    return "\n".join([*lines, ""])
+
+
+def _table() -> str:
+    return PAGE.read_text(encoding="utf-8").partition(BEGIN)[2].partition(END)[0]
 
 
 def report(modules: list[str]) -> None:

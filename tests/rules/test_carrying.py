@@ -273,6 +273,8 @@ def test_a_part_is_sealed_anew_and_tells_nothing_of_what_stays_home():
     assert len(goes.payload.salt) == 32
     assert part(event, "memory-1") == goes
     assert part(event, "memory-2").payload.salt != goes.payload.salt
+    salted = event._replace(payload=event.payload._replace(salt="another"))
+    assert part(salted, "memory-1").payload.salt != goes.payload.salt
 
 
 def test_nothing_goes_of_an_event_that_is_about_nothing_that_does_or_has_lost_its_words():

@@ -9,7 +9,7 @@ from engram.model.memory import CURATED, Memory
 from engram.model.record import replace
 from engram.model.scope import Scope
 from engram.model.session import Session
-from engram.rules.changes import Step, claims_of, compose, join, step
+from engram.rules.changes import Step, claims_of, compose, differ, join, step
 from rules.world import PERSON, START, memory, request
 
 API = Scope("project", "api")
@@ -144,3 +144,11 @@ def test_what_one_has_there_may_be_weighed_and_taken_away(changes):
 
     (put,) = compose("test", request(SHUT_OUT), [step(shared, request(), **changes)]).puts
     assert {name: getattr(put, name) for name in changes} == changes
+
+
+def test_a_field_differs_where_it_is_given_another_value_and_not_where_it_is_given_its_own_or_none():
+    known = memory(text="Old", importance=5)
+
+    assert differ(("text", "importance"), known, {"importance": 6, "text": "Old"})
+    assert not differ(("text", "importance"), known, {"text": "Old", "importance": 5})
+    assert not differ(("text",), known, {"importance": 6})

@@ -384,3 +384,18 @@ def test_of_several_that_want_one_place_in_one_change_only_the_first_has_it():
     puts = changed((None, first), (None, other), (None, last)).puts
 
     assert [(each.id, each.apart) for each in puts] == [("a", False), ("b", False), ("c", True)]
+
+
+def test_other_words_of_what_waits_do_not_say_that_it_was_seen():
+    waits = memory(status="pending", verified_at=None)
+
+    after = HANDS.changed(waits, replace(waits, text="In other words"), NOW)
+    assert (after.status, after.reworded_at, after.verified_at) == ("pending", NOW, None)
+
+
+def test_other_words_seen_a_whole_decay_ago_are_not_stale_to_the_moment():
+    known = memory(decay="10d", verified_at=START + DAY)
+    said = replace(known, text="In other words", verified_at=START)
+
+    assert HANDS.changed(known, said, NOW).reworded_at == NOW
+    assert HANDS.changed(known, said, NOW + DAY).reworded_at == START

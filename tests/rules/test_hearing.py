@@ -234,3 +234,19 @@ def test_what_a_server_never_told_of_belongs_to_nobody_else():
     events = [said("server", changing("text", "x", id="another")), said("mine", changing("text", "y"))]
 
     assert hearing.out_of_turn("memory-1", events, trust) == frozenset()
+
+
+def test_only_when_words_were_worded_is_heard_otherwise_and_an_event_of_nothing_else_too():
+    ahead = memory(reworded_at=START + timedelta(days=9000))
+    event = said("stranger", changing("reworded_at", print_time(START + timedelta(days=9000))))
+
+    assert hearing.heard(event, EVERYBODY).payload.edits[0].new == event.time[:27]
+    values = states([hearing.heard(making(ahead), EVERYBODY)])["memory-1"].values()
+    assert (values["text"], values["owner"]) == (ahead.text, ahead.owner)
+
+
+def test_words_that_are_told_of_later_are_no_younger_than_their_stamp():
+    told = telling(memory(reworded_at=START - timedelta(seconds=5)), "stranger", seconds=-10)
+
+    stamp, moment = states([hearing.heard(told, EVERYBODY)])["memory-1"].fields["reworded_at"]
+    assert moment == stamp.time[:27] == print_time(START - timedelta(seconds=10))

@@ -14,7 +14,7 @@ from engram.model.record import replace
 from engram.model.scope import Scope
 from engram.rules import joining
 from engram.rules.hearing import Trust
-from engram.rules.merge import STATES, Stamp, State
+from engram.rules.merge import STATES, Stamp, State, states
 from rules.histories import changing, making, relation, said, session, telling
 from rules.world import START, memory, request
 
@@ -679,3 +679,19 @@ def test_what_a_person_put_away_is_in_the_way_of_what_an_agent_said_and_not_of_a
     assert led(away, persons) == {"b": "c"}
     assert led(replace(away, **TYPED), persons) == {"b": "c"}
     assert led(replace(away, forgotten_by=""), agents) == {"b": "a"}
+
+
+def test_what_was_verified_as_it_was_worded_or_said_together_with_that_stays_verified():
+    at, later = (print_time(START + timedelta(seconds=seconds)) for seconds in (5, 9))
+    known = making(memory())
+    worded = said("theirs", changing("reworded_at", at), seconds=20)
+
+    def verified(*events: Event) -> datetime | None:
+        return joining.record_of(states([known, *events])["memory-1"]).verified_at
+
+    earlier = said("mine", changing("verified_at", at), seconds=10)
+    assert verified(earlier, worded) == START + timedelta(seconds=5)
+    assert (
+        verified(said("mine", changing("verified_at", at), changing("reworded_at", later), seconds=10)) is not None
+    )
+    assert verified(earlier, said("theirs", changing("reworded_at", later), seconds=20)) is None

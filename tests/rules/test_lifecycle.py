@@ -589,3 +589,18 @@ def test_what_an_approval_cites_brings_the_repository_it_is_of_where_none_was_kn
     assert after(Context(), there, cited) == Context()
     assert after(here, Context(), cited, other) == here
     assert after(Context(branch="x"), Context(branch="y"), cited, other) == Context(branch="x")
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "apart"),
+    [
+        ({"key": "port", "apart": True}, {"key": "port"}, True),
+        ({"key": "port"}, {"key": "port", "apart": True}, True),
+        ({"key": "port"}, {"key": "port"}, False),
+        ({"key": "port", "apart": True}, {"key": "ports", "apart": True}, False),
+        ({"apart": True}, {"apart": True}, False),
+        ({"key": "port", "apart": True}, {"apart": True}, False),
+    ],
+)
+def test_two_under_one_key_are_set_apart_where_somebody_asked_for_either(one, other, apart):
+    assert lifecycle.are_set_apart(memory(**one), memory("other", **other)) is apart

@@ -154,3 +154,16 @@ def test_where_no_history_is_left_it_was_as_it_is(world):
     made = world.person.remember("We deploy on Fridays").memory
 
     assert as_of(made, [], START) == made
+
+
+def test_what_was_undone_and_redone_was_there_before_and_was_not_between(world):
+    made = world.person.remember("We deploy on Fridays").memory
+    moments = [world.clock()]
+    for _ in range(2):  # away, and back again
+        world.clock.pass_by(hours=1)
+        world.person.undo(str(world.events()[-1].seq))
+        moments.append(world.clock())
+    before, between, since = (then(world, made.id, moment) for moment in moments)
+
+    assert between is None
+    assert [one.text for one in (before, since)] == [made.text] * 2

@@ -903,3 +903,65 @@ def test_what_stands_firm_and_is_ones_own_and_in_use_is_spared_by_a_verdict():
     )
 
     assert relations.spared([(known(), one) for one in (mine, *others)], request()) == [mine]
+
+
+# --- both are kept ---
+
+
+def tied(kind: RelationKind, status: str, from_id: str = "memory-1", to_id: str = "other") -> Relation:
+    """What is known of a memory and another one."""
+    fields: dict[str, Any] = {"id": pair_id(PERSON.owner, from_id, to_id), "kind": kind, "status": status}
+    return Relation(from_id=from_id, to_id=to_id, owner=PERSON.owner, created_at=START, updated_at=START, **fields)
+
+
+def kept(
+    one: Memory, others: tuple[Memory, ...] = (), known: tuple[Relation, ...] = (), **how: Any
+) -> list[Relation]:
+    steps = relations.keeping(one, others, known, request(**how))
+    return [step.after for step in steps if isinstance(step.after, Relation)]
+
+
+def test_that_both_are_kept_is_a_verdict_of_whoever_owns_the_memory():
+    (pair,) = kept(memory(), (memory("other"),))
+
+    assert (pair.kind, pair.status, pair.from_id, pair.to_id) == ("compatible", "judged", "memory-1", "other")
+    assert kept(memory(owner=OTHER.owner), (memory("other"),)) == []
+
+
+@pytest.mark.parametrize(
+    ("pair", "decided"),
+    [
+        (tied("supersedes", "judged"), True),
+        (tied("supersedes", "proposed"), True),
+        (tied("supersedes", "ignored"), False),
+        (tied("supersedes", "judged", "other", "memory-1"), False),
+        (tied("conflicts", "judged"), True),
+        (tied("conflicts", "judged", "other", "memory-1"), True),
+        (tied("conflicts", "proposed"), False),
+        (tied("related", "judged"), False),
+    ],
+)
+def test_what_would_part_a_memory_that_waits_from_another_is_decided_with_it(pair: Relation, decided: bool):
+    third = memory("third")
+
+    ends = {(one.from_id, one.to_id) for one in kept(memory(status="pending"), (third,), (pair,))}
+    assert ends == {("memory-1", "third")} | ({(pair.from_id, pair.to_id)} if decided else set())
+    assert {one.to_id for one in kept(memory(), (third,), (pair,))} == {"third"}
+
+
+@pytest.mark.parametrize(
+    ("kind", "status", "said"),
+    [
+        ("compatible", "judged", False),
+        ("scoped", "judged", False),
+        ("related", "proposed", True),
+        ("conflicts", "judged", True),
+        ("supersedes", "judged", True),
+    ],
+)
+def test_a_verdict_that_lets_both_stand_stays_as_it_was_given(kind: RelationKind, status: str, said: bool):
+    after = kept(memory(), (memory("other"),), (tied(kind, status),))
+
+    assert [(one.kind, one.status, one.revision) for one in after] == (
+        [("compatible", "judged", 2)] if said else []
+    )

@@ -814,3 +814,101 @@ def test_a_repeat_that_cites_something_brings_the_repository_where_none_was_know
         *("there", "here", "here")
     ]
     assert repo(Context(), there, None) == ""
+
+
+# --- an agent's own proposal, said otherwise or taken back ---
+
+OURS = {"amends": "memory-1", "status": "pending", "actor": AGENT.actor}
+
+
+def back(found: Admission) -> list[str]:
+    """The proposals that history tells of as taken back."""
+    assert len({each.id for each in found.change.puts}) == len(found.change.puts)
+    return found.change.draft.payload.note.get("taken_back", [])
+
+
+def test_what_waits_because_nobody_vouches_for_it_is_left_when_its_words_go_live_under_a_key():
+    waits = memory("waits", OTHER_TEXT, status="pending", held_for="untrusted_origin", source="web:example.org")
+    gone = memory("waits", OTHER_TEXT, status="pending", held_for="forgotten_before", forgotten_by="alex")
+
+    for twin, how in ((waits, {"caller": PERSON}), (gone, {"caller": PERSON})):
+        found = said(Known(keyed=memory(key="deploy"), twins=(twin,)), key="deploy", text=OTHER_TEXT, **how)
+        assert [each.id for each in found.change.puts] == ["memory-1"]
+
+
+def test_an_agent_that_says_the_text_as_it_stands_takes_back_the_words_that_it_proposed():
+    old = memory(key="deploy", approved_by="alex")
+    words = Known(proposals=(memory("first", "In other words", **OURS),))
+
+    for found in (revised(old, words, worded=True), said(words._replace(keyed=old), worded=True, key="deploy")):
+        (gone,) = (each for each in found.change.puts if each.id == "first")
+        assert (back(found), gone.forgotten_at) == (["first"], NOW)
+    for how in ({}, {"worded": True, "trusted": False}, {"worded": True, "text": f"{OTHER_TEXT} too"}):
+        assert back(revised(old, words, importance=3, **how)) == []
+
+
+def test_an_agent_takes_back_its_own_words_alone_whatever_else_waits_before_them():
+    old = memory(key="deploy", approved_by="alex")
+    theirs, tags, mine = (
+        memory("theirs", "In their words", **OURS | {"actor": "kim"}),
+        memory("tags", tags=("a",), **OURS),
+        memory("mine", "In other words", **OURS),
+    )
+
+    found = revised(old, Known(proposals=(theirs, tags, mine)), worded=True)
+    assert back(found) == ["mine"]
+    assert {each.id for each in found.change.puts} == {old.id, "mine"}
+
+
+def test_a_proposal_that_says_more_gets_back_the_words_that_it_was_made_for_and_waits():
+    old, base = memory(approved_by="alex", summary="Newer"), memory(text="As it was", summary="Older")
+    waits = memory("first", "In other words", tags=("a",), **OURS)
+
+    found = revised(old, Known(proposals=(waits,), bases={"first": base}), worded=True)
+    (after,) = (each for each in found.change.puts if each.id == "first")
+    assert back(found) == ["first"]
+    assert (after.text, after.summary, after.tags, after.forgotten_at) == ("As it was", "Older", ("a",), None)
+    lost = revised(old, Known(proposals=(waits,), bases={"first": None}), worded=True)
+    (after,) = (each for each in lost.change.puts if each.id == "first")
+    assert (after.text, after.tags) == (old.text, ("a",))
+
+
+def test_another_kind_for_the_words_as_they_stand_takes_back_the_words_proposed_and_only_those():
+    old = memory(approved_by="alex")
+    words, kind = memory("first", "In other words", **OURS), memory("first", kind="decision", **OURS)
+
+    found = revised(old, Known(proposals=(words,)), worded=True, kind="gotcha")
+    assert (found.outcome, back(found)) == ("proposed", ["first"])
+    assert (found.memory.id, found.memory.text, found.memory.kind) == ("first", old.text, "gotcha")
+    assert back(revised(old, Known(proposals=(words,)), kind="gotcha")) == []
+    assert back(revised(old, Known(proposals=(words,)), text="In quite other words")) == []
+    assert back(revised(old, Known(proposals=(kind,)), worded=True, kind="gotcha")) == []
+
+
+def test_a_proposal_that_is_made_anew_as_it_was_is_counted_and_one_that_says_more_is_not():
+    old, base = memory(approved_by="alex"), memory(text="As it was")
+    waits = Known(proposals=(memory("first", "In other words", held_for="edits_curated_node", **OURS),),
+                  bases={"first": base})  # fmt: skip
+
+    assert revised(old, waits, text="In other words").memory.seen == 2
+    assert revised(old, waits, text="In quite other words").memory.seen == 1
+
+
+@pytest.mark.parametrize(("kind", "outcome"), [("summary", "held"), ("prompt", "new"), ("map", "held")])
+def test_what_a_person_forgot_waits_when_an_agent_says_it_again_unless_it_tells_what_was_asked(kind, outcome):
+    gone = memory(apart=True, kind=kind, forgotten_at=START, forgotten_by="alex")
+
+    assert said(Known(twins=(gone,)), kind=kind).outcome == outcome
+
+
+def test_what_is_said_again_at_the_moment_it_turns_stale_is_not_stale_yet():
+    assert again(waiting(decay="1d"), caller=PERSON).verified_at is None
+    assert again(waiting(decay="23h"), caller=PERSON).verified_at == NOW
+
+
+def test_who_would_take_a_text_that_a_person_forgot_is_told_how_it_comes_back():
+    gone = memory("gone", apart=True, forgotten_at=START, forgotten_by="alex")
+
+    with pytest.raises(Conflict, match="A person forgot this text before: gone") as refused:
+        revised(memory(text=OTHER_TEXT), Known(twins=(gone,)), text=TEXT)
+    assert "engram restore gone" in refused.value.hint

@@ -288,3 +288,35 @@ def test_titles_hide_nothing_that_the_texts_say_differently(old, new, titles):
 
     assert suspicion(one, other) is not None
     assert clashing([one, other]) == [(one, other)]
+
+
+TITLES = ("Deploy on Fridays", "Deploy on Mondays")
+
+
+def titled(titles: tuple[str, str], said: tuple[str, str], near: float | None = None):
+    old, new = (
+        memory(text, id, summary=title) for text, id, title in zip(said, ("old", "new"), titles, strict=True)
+    )
+    return suspicion(new, old, near)
+
+
+def test_titles_that_differ_in_a_word_are_the_reason_whatever_the_texts_share():
+    train = ("The release train leaves the station after lunch", "The release train leaves the station quickly")
+
+    assert titled(TITLES, train).why == "Fridays → Mondays"
+
+
+def test_texts_that_share_enough_are_suspected_under_titles_that_share_nothing():
+    flags = ("Feature flags are stored in Redis", "Feature flags live in Postgres, not in Redis")
+
+    assert titled(("Habit", "Custom"), flags).why == "about the same"
+
+
+def test_titles_that_share_enough_are_what_the_score_is_of():
+    flags = ("Feature flags are stored in Redis", "Feature flags live in Postgres, not in Redis")
+    tokens = ("The gateway validates JSON tokens", "The gateway compresses answers")
+
+    assert titled(("Flags of features", "Flags of features"), flags).score == 0.95
+    assert titled(("Flags of features", "Flags of features"), flags).score > against(*flags).score
+    assert against(*tokens, 0.86) is not None
+    assert titled(("Habit", "Custom"), tokens, 0.86) is None

@@ -5,12 +5,12 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from engram.errors import Conflict, Forbidden, Invalid, NotFound, Unconfirmed
-from engram.model.event import EDITED, Event
+from engram.model.event import EDITED, Edit, Event
 from engram.model.memory import Memory
 from engram.rules.joining import record_of, same_record
 from engram.rules.merge import states
 from engram.rules.undo import reversed_by, undo
-from rules.histories import changing, making, said
+from rules.histories import changing, making, relation, said
 from rules.world import OTHER, World, memory, request, texts
 
 
@@ -409,3 +409,42 @@ def test_where_words_were_erased_or_an_editor_did_it_what_was_before_comes_back(
     for event, known in ((mine, [base, mine, theirs, lost]), (mine._replace(action=EDITED), [base, mine, theirs])):
         change = undo([event], {stored.id: stored}, request(), told=lambda _, known=known: known)
         assert change.puts[0].text == "before"
+
+
+def test_what_hides_nothing_may_be_undone_on_what_has_replaced_another_since():
+    old, refused = memory("old", replaced_by="memory-1"), memory(status="rejected")
+    tagged, rejected = said("mine", changing("tags", ["a"], [])), said("mine", changing("status", "rejected"))
+
+    for record, event in ((memory(tags=("a",)), tagged), (refused, rejected)):
+        (back,) = undo([event], {"memory-1": record}, request(), replaced=lambda _: [old]).puts
+        assert back != record
+
+
+def test_an_approval_that_has_replaced_another_since_is_seen_behind_whatever_is_undone_with_it():
+    old, pair = memory("old", replaced_by="memory-1"), relation("memory-1", "old", kind="related", status="judged")
+    pinned = memory("memory-0", pinned=True)
+    current = {each.id: each for each in (memory(), pair, pinned)}
+    approved = said("mine", changing("status", "promoted"))
+    judged = said("mine", Edit("relation", pair.id, "status", "proposed", "judged"), seconds=1)
+    weighed = said("mine", changing("pinned", new=True, old=False, id="memory-0"), seconds=1)
+
+    for first in (judged, weighed):
+        with pytest.raises(Conflict, match="memory-1 has replaced old since"):
+            undo([first, approved], current, request(), replaced=lambda _: [old])
+
+
+def test_what_one_undo_takes_back_together_is_hidden_by_nothing_and_all_the_rest_is_looked_at():
+    with_it, left = (memory(id, replaced_by="memory-1") for id in ("memory-2", "left"))
+    approved = said("mine", changing("status", "promoted"))
+    replaced = said("mine", changing("replaced_by", "memory-1", "", id="memory-2"), seconds=1)
+    current = {each.id: each for each in (memory(), with_it)}
+
+    change = undo(
+        [approved, replaced],
+        current,
+        request(),
+        replaced=lambda replacer: [with_it] if replacer == "memory-1" else [],
+    )
+    assert {each.id for each in change.puts} == {"memory-1", "memory-2"}
+    with pytest.raises(Conflict, match="memory-1 has replaced left since"):
+        undo([approved, replaced], current, request(), replaced=lambda _: [with_it, left])

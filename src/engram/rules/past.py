@@ -36,12 +36,12 @@ def without(memory: Memory, events: Iterable[Event]) -> Memory | None:
         for edit in event.edits:
             if edit.id != memory.id:
                 continue
-            if edit.field == "id" and edit.old is None:
-                return None
             if edit.old is None:
                 state.pop(edit.field, None)
             else:
                 state[edit.field] = edit.old
+    if "id" not in state:  # not made yet, or taken away for a while
+        return None
     try:
         then = decode("memory", state)
     except Corrupt:  # another store said so, and took it back: what came of it in the end was read
