@@ -421,6 +421,14 @@ def test_plain_files_that_are_deep_are_refused_in_a_plain_word(engram: Driver, d
     tried("A document that is nested without end", "store", "refused")
 
 
+def test_a_backup_whose_manifest_is_deep_gets_a_plain_word(engram: Driver):
+    path = archive(engram.folder / "b.zip", **{"manifest.json": b"[" * 200_000})
+    done = engram("backup", "restore", str(path))
+
+    assert (done.code, "is damaged" in done.err) == (8, True), done
+    tried("A document that is nested without end", "import", "refused")
+
+
 @pytest.mark.parametrize("deep", ["[" * 200_000, '{"text":' * 200_000])
 def test_a_request_that_is_deep_gets_a_plain_word(home: House, deep: str):
     answer = home.ask("POST", "/v1/memories", deep, content_type="application/json")
