@@ -345,7 +345,7 @@ STORES: dict[str, tuple[Callable[[Path], None], str, str, str]] = {
     "plain files others may read": (make_directory_of_files, "corrupt", "Others may open", "chmod 700"),
     "another program's database": (make_foreign, "corrupt", "another program's database", "ENGRAM_STORE"),
     "garbage": (make_garbage, "corrupt", "is not an Engram store", "ENGRAM_STORE"),
-    "an empty file": (make_empty, "corrupt", "is an empty file", "backup"),
+    "an empty file": (make_empty, "corrupt", "is an empty file; a store is never empty", "backup"),
     "a store others may read": (make_loose, "corrupt", "mode 0644", "chmod 600"),
     "a store of a newer version": (make_newer, "corrupt", "schema 99", "Upgrade"),
     "a pipe": (make_fifo, "invalid", "not a regular file", "file"),

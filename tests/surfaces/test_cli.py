@@ -664,6 +664,30 @@ class TestReviews:
 
         assert done.code == 0
         assert "The ports are 5432 and 5433" in engram("get", "mem-0001").out
+        assert done.out.splitlines()[:2] == [
+            "✓ Merged mem-0002 into mem-0001  The ports are 5432 and 5433",
+            "  It said: The port of the database is 5432",
+        ]
+
+    def test_a_merge_that_keeps_the_words_tells_of_no_others(self, engram: Driver):
+        engram.remember("The port of the database is 5432")
+        engram.remember("The port of the database is 5433")
+        words = ("--into", "mem-0001", "--text", "The port of the database is 5432")
+        done = engram("promote", "mem-0002", *words)
+
+        assert done.out.startswith("✓ Merged mem-0002 into mem-0001  The port of the database is 5432\n")
+        assert "It said" not in done.out
+
+    def test_what_is_kept_beside_the_promoted_is_said(self, engram: Driver):
+        engram.remember("The port of the database is 5432")
+        engram.remember("The port of the database is 5433")
+        done = engram("promote", "mem-0002", "--keep")
+
+        assert done.out.splitlines()[:2] == [
+            "✓ Promoted mem-0002  The port of the database is 5433",
+            "  It stays in use beside it: mem-0001  The port of the database is 5432",
+        ]
+        assert done.code == 0
 
 
 class TestHistory:
