@@ -383,6 +383,52 @@ def test_a_document_that_is_deep_gets_a_plain_word(engram: Driver, deep: str):
     tried("A document that is nested without end", "import", "refused")
 
 
+DEEP = {
+    "lists": "[" * 30_000 + "]" * 30_000,
+    "mappings": "{a: " * 50_000 + "}" * 50_000,
+    "dashes": "\n      " + "- " * 60_000 + "x",
+    "lines": "".join("\n" + " " * n + "a:" for n in range(6, 700)),
+}
+
+
+@pytest.mark.parametrize("deep", DEEP.values(), ids=DEEP)
+def test_a_page_that_is_deep_is_passed_over(engram: Driver, deep: str):
+    folder = engram.folder / "old"
+    folder.mkdir()
+    (folder / "deep.md").write_text(f"---\npermalink: x\na: {deep}\n---\nWords\n")
+    (folder / "honest.md").write_text(f"---\ntags: [a]\n---\n{HONEST}\n")
+    done = engram.made()("import", str(folder), "--json")
+
+    assert done.code == 0, done
+    assert came(engram) == [HONEST]
+    assert "nested too deep" in done.out
+    assert len(done.out) < 10_000
+    tried("A document that is nested without end", "import", "refused")
+
+
+@pytest.mark.parametrize("deep", DEEP.values(), ids=DEEP)
+def test_plain_files_that_are_deep_are_refused_in_a_plain_word(engram: Driver, deep: str):
+    folder = engram.folder / "old"
+    store = ("--store", f"files:{folder}")
+    assert engram("remember", HONEST, *store).code == 0
+    registry = folder / "memory.md"
+    registry.write_text(registry.read_text().replace("kind: fact", f"kind: fact\n    tags: {deep}"))
+    done = engram.made()("list", *store)
+
+    assert (done.code, HONEST in done.out) == (0, True), done  # the last good state answers
+    assert "nested too deep" in done.err
+    assert len(done.err) < 10_000
+    tried("A document that is nested without end", "store", "refused")
+
+
+def test_a_backup_whose_manifest_is_deep_gets_a_plain_word(engram: Driver):
+    path = archive(engram.folder / "b.zip", **{"manifest.json": b"[" * 200_000})
+    done = engram("backup", "restore", str(path))
+
+    assert (done.code, "is damaged" in done.err) == (8, True), done
+    tried("A document that is nested without end", "import", "refused")
+
+
 @pytest.mark.parametrize("deep", ["[" * 200_000, '{"text":' * 200_000])
 def test_a_request_that_is_deep_gets_a_plain_word(home: House, deep: str):
     answer = home.ask("POST", "/v1/memories", deep, content_type="application/json")

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import sqlite3
 import time
@@ -457,6 +458,36 @@ def test_a_vault_keeps_properties_tags_and_links():
         "status",
         "links to notes that are not there",
     }
+
+
+DEEP = {
+    "lists": "a: " + "[" * 30_000 + "]" * 30_000,
+    "mappings": "a: " + "{a: " * 30_000 + "}" * 30_000,
+    "dashes": "a:\n  " + "- " * 60_000 + "x",
+    "lines": "\n".join(" " * n + "a:" for n in range(700)),
+}
+
+
+@pytest.mark.parametrize("deep", DEEP.values(), ids=DEEP)
+def test_a_note_with_properties_that_are_nested_too_deep_is_a_problem_with_its_line(tmp_path, deep: str):
+    (tmp_path / "deep.md").write_text(f"---\ntitle: x\n{deep}\n---\n# Hi\nSome text")
+    (tmp_path / "fine.md").write_text("---\na: " + "[" * 20 + "x" + "]" * 20 + "\n---\nThe gate is read at nine")
+
+    things = read("obsidian", tmp_path)
+    said = [memory.text for memory in memories(things).values()]
+    assert said == ["The gate is read at nine"]
+    assert [one.name for one in problems(things)] == ["deep.md"]
+    assert re.fullmatch(r"Its properties are nested too deep, on line \d+\.", problems(things)[0].message)
+
+
+def test_a_note_with_more_properties_than_are_read_is_a_problem(tmp_path):
+    (tmp_path / "many.md").write_text("---\na:\n" + "- b\n" * 500_000 + "---\nSome text")
+    began = time.process_time()
+
+    assert [one.message for one in problems(read("obsidian", tmp_path))] == [
+        "Its properties have more than 262,144 characters."
+    ]
+    assert time.process_time() - began < 1
 
 
 def relations(things: list[Foreign | Problem]) -> list[Relation]:

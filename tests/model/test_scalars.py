@@ -5,6 +5,7 @@ import time
 
 import pytest
 
+from engram.errors import Invalid
 from engram.model.scalars import Stray, print_value, print_word, read_scalar, remark_of, split_fields
 
 LONG = 40_000
@@ -88,3 +89,37 @@ def test_a_long_row_of_spaces_within_a_value_is_read_at_once():
 def test_a_word_is_read_as_it_was_written(said: str):
     assert read_scalar([print_word(said)]) == said
     assert read_scalar([print_value([said])]) == [said]
+
+
+DEEP = {
+    "lists": ["[a: " * 30_000 + "]" * 30_000],
+    "mappings": ["{a: " * 60_000 + "}" * 60_000],
+    "closers in quotes": ['["]", {a: "}", b: ' * 60_000],
+    "closers behind a sign": ["", *['["x", # ]]', "{b: # }}"] * 60_000],
+    "dashes": ["", "- " * 60_000 + "x"],
+    "questions": ["", "? " * 60_000 + "x"],
+    "lines": ["", *(" " * n + "a:" for n in range(1_000))],
+}
+
+
+@pytest.mark.parametrize("lines", DEEP.values(), ids=DEEP)
+def test_what_is_nested_too_deep_is_refused_before_the_library_reads_it(lines: list[str]):
+    began = time.process_time()
+    with pytest.raises(Invalid, match="nested too deep"):
+        read_scalar(lines)
+
+    assert time.process_time() - began < 2
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ["{a: " * 20 + "x" + "}" * 20],
+        ["", "- " * 20 + "x"],
+        ["", *("  " * n + "a:" for n in range(19)), "  " * 19 + "a: x"],
+        ["", *["- [a, {b: c}]"] * 1_000],
+    ],
+    ids=["mappings", "dashes", "lines", "many beside each other"],
+)
+def test_what_a_person_would_nest_is_read(lines: list[str]):
+    assert "x" in str(read_scalar(lines)) or len(read_scalar(lines)) == 1_000

@@ -11,6 +11,7 @@ import time
 import uuid
 import zipfile
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 
 import apsw
@@ -368,6 +369,29 @@ def test_a_backup_without_a_name_lies_in_a_folder_beside_the_store(place, opened
         made = Path(memory.backup_create().path)
         assert made.parent == Path(place.removeprefix("files:")).parent / "backups"
         assert memory.backup_verify(str(made)).healthy
+
+
+def test_backups_without_a_name_within_one_second_are_numbered(place, tmp_path):
+    variables = {"HOME": str(tmp_path), "XDG_CACHE_HOME": f"{tmp_path}/cache", "ENGRAM_EMBEDDER": "none"}
+    now = datetime(2026, 5, 1, 9, tzinfo=UTC)
+    with engram.open(place, environment=variables, folder=tmp_path, clock=lambda: now) as memory:
+        memory.remember("Here")
+        made = [Path(memory.backup_create().path) for _ in range(3)]
+        inside = [Path(memory.backup_create(f"{made[0].parent}/").path)]
+
+    names = [each.name.removeprefix("engram-20260501T090000") for each in made + inside]
+    assert names == [".zip", "-2.zip", "-3.zip", "-4.zip"]
+    assert all(each.exists() for each in made + inside)
+
+
+def test_a_backup_that_is_there_already_is_named_by_its_whole_path(opened, tmp_path):
+    with opened(f"{tmp_path}/engram.db") as memory:
+        memory.remember("Here")
+        first = memory.backup_create(f"{tmp_path}/b.zip")
+        with pytest.raises(Conflict) as refused:
+            memory.backup_create(f"{tmp_path}/x/../b.zip")
+
+    assert refused.value.message == f"{first.path} is there already."
 
 
 def test_a_backup_never_replaces_a_file_by_itself_and_never_the_store(opened, tmp_path):

@@ -70,6 +70,26 @@ def test_who_only_asks_a_store_that_is_not_there_is_told_so_and_leaves_nothing(
     assert everything(tmp_path) == before
 
 
+@pytest.mark.parametrize("form", ["", "files:"])
+def test_nothing_is_rescued_from_a_store_that_is_not_there_and_no_export_is_left(
+    engram: Driver, form: str, tmp_path: Path
+):
+    place = tmp_path / "typo.db"
+    before = everything(tmp_path)
+    done = engram("rescue", str(tmp_path / "rescued.jsonl"), "--store", f"{form}{place}")
+
+    assert (done.code, done.out) == (EXIT, "")
+    assert f"There is no store at {place}." in done.err
+    assert everything(tmp_path) == before
+
+
+def test_the_log_of_a_store_that_is_gone_is_still_looked_into(engram: Driver, tmp_path: Path):
+    place = tmp_path / "gone.db"
+    Path(f"{place}-wal").write_bytes(b"\0" * 64)
+
+    assert engram("rescue", str(tmp_path / "rescued.jsonl"), "--store", str(place)).code == 0
+
+
 @pytest.mark.parametrize("name", OF_WHAT_IS_THERE)
 def test_what_changes_only_what_is_there_is_told_that_no_store_is(engram: Driver, name: str, tmp_path: Path):
     place = tmp_path / "typo.db"

@@ -101,7 +101,7 @@ FAULTS = {
     "a memory that is not there": Fault(("get", "mem-9999"), "not_found", "'mem-9999'", "engram list"),
     "an id that is not there": Fault(("forget", "0123456789abcdef"), "not_found", "no memory", "engram list"),
     "an event that is not there": Fault(("undo", "99"), "not_found", "no event '99'", "engram history"),
-    "a promotion of what is live": Fault(("promote", "mem-0001"), "conflict", "it is promoted", "engram review"),
+    "a promotion of what is live": Fault(("promote", "mem-0001"), "conflict", "it is live", "engram review"),
     "a restoring of what is there": Fault(("restore", "mem-0001"), "conflict", "mem-0001", ""),
     "an old revision": Fault(
         ("revise", "mem-0001", "--pinned", "--revision", "7"), "conflict", "at revision 1, not 7", "engram get"
@@ -345,7 +345,7 @@ STORES: dict[str, tuple[Callable[[Path], None], str, str, str]] = {
     "plain files others may read": (make_directory_of_files, "corrupt", "Others may open", "chmod 700"),
     "another program's database": (make_foreign, "corrupt", "another program's database", "ENGRAM_STORE"),
     "garbage": (make_garbage, "corrupt", "is not an Engram store", "ENGRAM_STORE"),
-    "an empty file": (make_empty, "corrupt", "is an empty file", "backup"),
+    "an empty file": (make_empty, "corrupt", "is an empty file; a store is never empty", "backup"),
     "a store others may read": (make_loose, "corrupt", "mode 0644", "chmod 600"),
     "a store of a newer version": (make_newer, "corrupt", "schema 99", "Upgrade"),
     "a pipe": (make_fifo, "invalid", "not a regular file", "file"),

@@ -664,9 +664,40 @@ class TestReviews:
 
         assert done.code == 0
         assert "The ports are 5432 and 5433" in engram("get", "mem-0001").out
+        assert done.out.splitlines()[:2] == [
+            "✓ Merged mem-0002 into mem-0001  The ports are 5432 and 5433",
+            "  It said: The port of the database is 5432",
+        ]
+
+    def test_a_merge_that_keeps_the_words_tells_of_no_others(self, engram: Driver):
+        engram.remember("The port of the database is 5432")
+        engram.remember("The port of the database is 5433")
+        words = ("--into", "mem-0001", "--text", "The port of the database is 5432")
+        done = engram("promote", "mem-0002", *words)
+
+        assert done.out.startswith("✓ Merged mem-0002 into mem-0001  The port of the database is 5432\n")
+        assert "It said" not in done.out
+
+    def test_what_is_kept_beside_the_promoted_is_said(self, engram: Driver):
+        engram.remember("The port of the database is 5432")
+        engram.remember("The port of the database is 5433")
+        done = engram("promote", "mem-0002", "--keep")
+
+        assert done.out.splitlines()[:2] == [
+            "✓ Promoted mem-0002  The port of the database is 5433",
+            "  It stays in use beside it: mem-0001  The port of the database is 5432",
+        ]
+        assert done.code == 0
 
 
 class TestHistory:
+    def test_a_number_out_of_bounds_is_told_by_its_option(self, engram: Driver):
+        engram.remember(DEPLOY)
+
+        assert engram("undo", "--last", "-1").err.startswith("engram: --last is -1.\n")
+        assert engram("list", "--limit", "0").err.startswith("engram: --limit is 0.\n")
+        assert engram("undo", "--last", "-1", "--json").error["message"] == "last is -1."
+
     def test_history_tells_newest_first(self, engram: Driver):
         engram.remember(DEPLOY)
         engram("forget", "mem-0001", "--reason", "moved")

@@ -118,6 +118,16 @@ def test_a_dry_scan_shows_the_list_that_the_scan_shows(engram: Driver):
     assert shown(dry) == shown(real)
 
 
+def test_who_has_just_looked_through_everything_is_not_told_to_do_so(engram: Driver):
+    engram("remember", OLD)
+    engram("remember", "Tea is at four")
+
+    assert "engram conflicts --scan" in engram("conflicts").out
+    scanned = engram("conflicts", "--scan").out
+    assert "Nothing is known that may not hold together." in scanned
+    assert "--scan" not in scanned
+
+
 def test_settled_pairs_are_shown_alone(engram: Driver):
     engram("remember", OLD)
     engram("remember", NEW)

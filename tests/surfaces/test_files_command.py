@@ -2,7 +2,9 @@
 
 import gzip
 import json
+import os
 import subprocess
+import time
 from contextlib import suppress
 from pathlib import Path
 
@@ -411,3 +413,39 @@ def test_what_a_sync_lets_go_live_is_audited_as_appended_by_itself(engram: Drive
         ("auto_append", "mem-0003"),
     ]
     assert "I prefer tabs" in registry.with_name("memory-log.md").read_text()
+
+
+@pytest.mark.parametrize("pressed", [False, True])
+def test_a_registry_that_lost_its_beginning_comes_back_by_the_command_that_is_told(
+    engram: Driver, *, pressed: bool
+):
+    folder = engram.folder / "my notes"
+    store = ("--store", f"files:{folder}")
+    for text in ("The gate is read at nine", "Tea is at four", "The port is 5432"):
+        assert engram("remember", text, *store).code == 0
+    kept = [path for path in (folder / ".bak").iterdir() if ".log." not in path.name]
+    newest = max(kept, key=lambda path: path.stat().st_mtime_ns)
+    before = newest.read_text()
+    if pressed:
+        newest.write_bytes(gzip.compress(newest.read_bytes()))
+        os.utime(newest, ns=(time.time_ns(), time.time_ns()))
+    (folder / "memory.md").write_text("oh no\n")
+    told = engram("remember", "More", *store)
+
+    assert told.code == 8
+    assert f"/{newest.name}" in told.err
+    command = " ".join(told.err.split()).split("`")[1]
+    assert command.startswith("zcat < " if pressed else "cp ")
+    subprocess.run(["/bin/sh", "-c", command], check=True)
+    assert (folder / "memory.md").read_text() == before
+    assert engram("list", *store).code == 0
+
+
+def test_a_registry_without_a_snapshot_is_said_to_be_put_back_from_a_backup(engram: Driver):
+    folder = engram.folder / "old"
+    folder.mkdir(mode=0o700)
+    (folder / "memory.md").write_text("oh no\n")
+    (folder / "memory.md").chmod(0o600)
+
+    told = engram("list", "--store", f"files:{folder}")
+    assert "Put it back from a backup" in told.err

@@ -406,7 +406,7 @@ def loose_modes(path: StrPath, found: os.stat_result, *, private_folder: bool) -
 def _require_ours(path: StrPath, found: os.stat_result) -> None:
     if found.st_size == 0:
         raise Corrupt(
-            f"The store {path} is an empty file: its content was lost. It was left untouched.",
+            f"The store {path} is an empty file; a store is never empty. It was left untouched.",
             "Restore a backup, or try: engram rescue FILE. To start again, move it away, and its -wal with it.",
         )
     head = b"".join(raw_bytes(path, most=100))

@@ -212,6 +212,7 @@ def _opened(path: str) -> Iterator["ZipFile"]:
         TypeError,
         ValueError,
         AttributeError,
+        RecursionError,
     ) as error:
         if isinstance(error, EngramError):
             raise

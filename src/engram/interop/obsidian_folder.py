@@ -101,7 +101,7 @@ def _is_of_another(known: str | None, id: str) -> bool:
 def _parts(page: str) -> tuple[Mapping[str, Any], str]:
     """The properties of a page and what is below them; one whose properties cannot be read has none."""
     said, body = notes.parts(page)
-    return said or {}, body
+    return {} if isinstance(said, str) else said, body
 
 
 WRITER = Writer(

@@ -139,6 +139,9 @@ class Changed(Answer):
     event: int
     replayed: bool = False
     replaced: tuple[Memory, ...] = ()  # what a promotion put out of use
+    kept: tuple[Memory, ...] = ()  # what it would have put out of use, and left in use as it was asked to
+    merged: tuple[str, ...] = ()  # the handles of what became part of them
+    said: str = ""  # what the memory said before, where a merge changed its words
     evidence: tuple[tuple[Check, ...], ...] = ()  # for each of them, what became of its citations, with differences
     hint: str = ""
 

@@ -28,6 +28,9 @@ _REMARK = re.compile(
 )
 """A comment behind a value on its line, bare or quoted; what stands in brackets may hold its sign itself."""
 
+DEEPEST = 100
+"""Levels of lists and mappings that the YAML library is given: it calls itself for each, in C, and dies."""
+
 Fields = list[tuple[str, list[str]]]
 """Key and lines of its value, in order; a key of "" holds lines that belong to none."""
 
@@ -157,12 +160,35 @@ def _by_library(lines: list[str]) -> Any:  # noqa: ANN401 - as above
     text = "value: " + "\n".join([lines[0], *(f"  {line}" for line in lines[1:])]) + "\n"
     loader = getattr(yaml, "CBaseLoader", yaml.BaseLoader)  # every value as text
     try:
+        if deep_line(text, loader):
+            raise Invalid("it is nested too deep.")
         return yaml.load(text, Loader=loader)["value"]  # noqa: S506 - a base loader makes nothing but text
     except RecursionError:
         raise Invalid("it is nested too deep.") from None
     except yaml.YAMLError as error:
         reason = getattr(error, "problem", None) or "it is not YAML"
         raise Invalid(f"{reason}.") from None
+
+
+def deep_line(text: str, loader: Any) -> int:  # noqa: ANN401 - a class of a library without types
+    """The line on which a YAML text is nested deeper than may be read, counted from 1; 0 where nowhere.
+
+    The library's parser keeps its place on the heap: only what it would make of the text is made by recursion.
+
+    Raises:
+        yaml.YAMLError: when the text is no YAML up to there.
+    """
+    import yaml  # noqa: PLC0415 - start-up
+
+    depth = 0
+    for event in yaml.parse(text, Loader=loader):
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+            if depth > DEEPEST:
+                return int(event.start_mark.line) + 1
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
+    return 0
 
 
 def print_quoted(text: str) -> str:

@@ -1,5 +1,6 @@
 """Backups: a copy of the whole store in one file, looked at, and put back."""
 
+import itertools
 import os
 from collections import Counter
 from typing import cast
@@ -160,14 +161,16 @@ def _vault(call: Call) -> Vault:
 
 
 def _target(call: Call, path: str, *, overwrite: bool) -> str:
-    """The file to write, which is none of the store's."""
+    """The file to write, which is none of the store's; one that is named by time never takes another's place."""
     target = os.path.abspath(os.path.expanduser(path)) if path else _beside(call.store)
     if os.path.isdir(target) or path.endswith(os.sep):
-        target = os.path.join(target, f"engram-{call.now:%Y%m%dT%H%M%S}.zip")
+        name = os.path.join(target, f"engram-{call.now:%Y%m%dT%H%M%S}")
+        numbered = (f"{name}.zip" if n == 1 else f"{name}-{n}.zip" for n in itertools.count(1))
+        target = next(each for each in numbered if not os.path.lexists(each))
     if os.path.realpath(target) == os.path.realpath(call.store):
         raise Invalid(f"{path} is the store itself.", "Choose another file.")
     if os.path.lexists(target) and not overwrite:
-        raise Conflict(f"{path} is there already.", "Choose another name, or add --overwrite.")
+        raise Conflict(f"{target} is there already.", "Choose another name, or add --overwrite.")
     return target
 
 

@@ -102,6 +102,8 @@ def promote(
     both, which judges them compatible.
     """
     del token
+    said: dict[str, str] = {}
+    kept: dict[str, Memory] = {}
 
     def rule(one: Memory, request: Request) -> Change:
         lifecycle.require_revision(one, revision)
@@ -112,14 +114,18 @@ def promote(
         twins = twins_of(call, replace(other, text=worded.text))
         require_free_text(other, worded.text, Known(twins=tuple(each for each in twins if each.id != one.id)))
         if into:
+            said[other.id] = other.text
             return lifecycle.merge_into(one, other, worded.text, request)[0]
+        rivals = list({each.id: each for each in (*rivals_of(call, one), *rivals_of(call, worded))}.values())
+        if keep:
+            kept.update((each.id, each) for each in lifecycle.beaten_by((one, worded), rivals, amended))
         change, _ = lifecycle.promote(
             worded,
             request,
             before=one,
             amended=amended,
             base=base_of(call, amended, one) if amended else None,
-            rivals=list({each.id: each for each in (*rivals_of(call, one), *rivals_of(call, worded))}.values()),
+            rivals=rivals,
             superseded=superseded_by(call, one, request),
             relations=relations_of(call, (amended or one).id) if keep else (),
             keep=keep,
@@ -131,7 +137,13 @@ def promote(
     live = tuple(call.memory(id) for id in applied)
     known = {one.id for one in (*live, *done.memories)}
     replaced = [one for one in touched_by(call, done.event) if one.replaced_by in applied and one.id not in known]
-    return done._replace(memories=live, replaced=tuple(replaced))
+    return done._replace(
+        memories=live,
+        replaced=tuple(replaced),
+        kept=tuple(one for id, one in kept.items() if id not in known),
+        merged=tuple(one.handle for one in done.memories) if into else (),
+        said=next((said[one.id] for one in live if said.get(one.id, one.text) != one.text), ""),
+    )
 
 
 @operation(

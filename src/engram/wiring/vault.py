@@ -11,7 +11,7 @@ from engram.errors import Conflict, Invalid, Unavailable
 from engram.model.change import Finding
 from engram.ports import ASSETS
 from engram.rules.policy import Policy
-from engram.wiring.stores import beside, driver, engine_of
+from engram.wiring.stores import beside, driver, engine_of, is_made
 
 if TYPE_CHECKING:
     from engram.model.codec import Document, RecordType
@@ -60,6 +60,10 @@ class StoreVault:
 
     def salvage(self, now: datetime) -> "Iterator[tuple[RecordType, Document]]":
         """See `ports.Vault.salvage`."""
+        if not self._is_there():
+            raise Unavailable(
+                f"There is no store at {self._path}.", "Look at the path (--store, ENGRAM_STORE, engram config)."
+            )
         try:
             if self._form == "sqlite":
                 from engram.engines import sqlite_rescue  # noqa: PLC0415 - as above
@@ -79,6 +83,11 @@ class StoreVault:
                 raise Invalid("This store is in memory only and ends with its process.", "Use engram export.")
         except OSError as error:
             raise Unavailable(f"{self.shown} cannot be read: {error.strerror}.", "Check its permissions.") from None
+
+    def _is_there(self) -> bool:
+        """Whether anything is left of the store; a log alone still has what was written last."""
+        log_alone = self._form == "sqlite" and os.path.lexists(f"{self.place}-wal")
+        return log_alone or is_made(self._form, self.place)
 
     def put(self, form: str, folder: str, aside: str) -> str:
         """See `ports.Vault.put`."""

@@ -6,12 +6,13 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
+from shlex import quote
 from typing import Any
 
 from engram.engines.files.folder import AUDIT, DONE, LOG, QUEUE, REGISTRY, SNAPSHOTS, Folder, whole_lines
 from engram.engines.files.history import Line, State, Step
-from engram.engines.files.problem import Unreadable
-from engram.engines.files.registry import FENCE, SCHEMA, clean, read_registry
+from engram.engines.files.problem import Problem, Unreadable
+from engram.engines.files.registry import FENCE, RESTORE, SCHEMA, clean, read_registry
 from engram.errors import Corrupt, Invalid
 from engram.model.items import LOG_TITLE, Style, item_in, read_item, reason_in, record_of
 from engram.model.limits import EARLIEST, print_time
@@ -361,6 +362,19 @@ def snapshot(folder: Folder, token: str, names: Iterable[str]) -> None:
     for name in names:
         ending = ".bak" if name == REGISTRY else ".log.bak"
         folder.keep_aside(name, SNAPSHOTS, f"{token}{ending}")
+
+
+def with_way_back(folder: Folder, problem: Problem) -> Problem:
+    """A problem; where the whole text is to be put back, with the command that does so from the newest snapshot."""
+    if problem.hint != RESTORE:
+        return problem
+    names = [name for name in folder.names(SNAPSHOTS) if _SNAPSHOT.fullmatch(name) and ".log." not in name]
+    if not names:
+        return problem._replace(hint="Put it back from a backup.")
+    newest = max(names, key=lambda name: os.lstat(folder.at(SNAPSHOTS, name)).st_mtime_ns)
+    kept, registry = quote(folder.at(SNAPSHOTS, newest)), quote(folder.at(REGISTRY))
+    command = f"zcat < {kept} > {registry}" if _is_pressed(folder, newest) else f"cp {kept} {registry}"
+    return problem._replace(hint=f"{RESTORE}: `{command}`.")
 
 
 def thin_out(folder: Folder, keep: int) -> None:

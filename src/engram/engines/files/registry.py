@@ -16,7 +16,7 @@ from engram.model.pages import by_kind, one_line
 from engram.model.scalars import Stray, read_scalar
 
 SCHEMA = "memory.v1"
-RESTORE = "Put it back, or take the text from before the last write: .bak/ has it."
+RESTORE = "Put it back, or take the text from before the last write"
 FENCE = "---\n"
 EMPTY = "---\nschema: memory.v1\ngenerated: {date}\nitems: []\n---\n\n{body}"
 

@@ -184,7 +184,7 @@ class Scribe:
             try:
                 settled = self._reconcile()
             except Unreadable as error:
-                self._shelf.problem, settled = error.problem, True
+                self._shelf.problem, settled = beside.with_way_back(self._folder, error.problem), True
             except BaseException:
                 self._shelf.seen = None
                 raise
@@ -228,7 +228,7 @@ class Scribe:
             read = reading.read(self.texts.registry(), State(), reading.Base(), self._clock(), self._hands)
             found = self._with_filed(self._with_logged(read, State()), State())
         except Unreadable as error:
-            raise error.problem.error() from None
+            raise beside.with_way_back(self._folder, error.problem).error() from None
         self._shelf.make_do()
         self._shelf.index.commit(self._change_of(self._held(found.edited), State(), ADOPTED, {}, self._new_id()))
         self._shelf.seen = self._folder.fingerprint()

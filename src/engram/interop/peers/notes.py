@@ -10,11 +10,17 @@ from typing import Any, NamedTuple
 
 from engram.interop.forms import HEAD, Foreign, Problem, Source
 from engram.interop.markdown import FRONT_MATTER
+from engram.model.scalars import deep_line
 
 LARGEST = 4 * 1024 * 1024
+LARGEST_PROPERTIES = 256 * 1024
+"""Characters of properties that are read: the library takes seconds for as many as a whole note may have."""
+
 PASSED = frozenset({"node_modules", "__pycache__"})
 MOST_LOOKED_INTO = 300
 """Folders that are looked into to tell what a folder is: somebody may name their whole home."""
+
+NO_YAML = "Its properties are not YAML."
 
 LONGEST_WHOLE = 4000
 """Characters up to which a note is one memory; a longer one is told section by section."""
@@ -130,13 +136,11 @@ def read(folder: str, path: str) -> Note | Problem:
     except OSError as error:
         return Problem(path, f"It cannot be read: {error.strerror}.")
     properties, body = parts(text)
-    if properties is None:
-        return Problem(path, "Its properties are not YAML.")
-    return Note(path, properties, body, written)
+    return Problem(path, properties) if isinstance(properties, str) else Note(path, properties, body, written)
 
 
-def parts(text: str) -> tuple[Mapping[str, Any] | None, str]:
-    """The properties of a note, None where they are no YAML, and what is below them."""
+def parts(text: str) -> tuple[Mapping[str, Any] | str, str]:
+    """The properties of a note, or why they cannot be read, and what is below them."""
     found = FRONT_MATTER.match(text)
     return (_properties(found[1]), text[found.end() :]) if found else ({}, text)
 
@@ -153,16 +157,20 @@ def _loader() -> Any:  # noqa: ANN401 - a class of a library without types
     return Apart
 
 
-def _properties(text: str) -> Mapping[str, Any] | None:
+def _properties(text: str) -> Mapping[str, Any] | str:
     import yaml  # noqa: PLC0415 - start-up
 
+    if len(text) > LARGEST_PROPERTIES:
+        return f"Its properties have more than {LARGEST_PROPERTIES:,} characters."
     try:
+        if line := deep_line(text, _loader()):
+            return f"Its properties are nested too deep, on line {line + 1}."  # behind the marks
         found = yaml.load(text, Loader=_loader())  # noqa: S506 - it is a safe one
     except (yaml.YAMLError, ValueError, RecursionError, OverflowError):
-        return None
+        return NO_YAML
     if found is None:
         return {}
-    return {str(name): value for name, value in found.items()} if isinstance(found, dict) else None
+    return {str(name): value for name, value in found.items()} if isinstance(found, dict) else NO_YAML
 
 
 def sections(note: Note, title: str) -> Iterator[tuple[str, str]]:

@@ -240,9 +240,14 @@ def _changed(answer: a.Changed, paper: Paper) -> Iterator[str]:
         yield from work.verdicts(checks, paper)
     for memory in answer.memories if answer.event else ():
         text = cut(memory.text, paper.width - 24)
-        yield f"{paper.good('✓')} {DONE[answer.action]} {paper.bold(memory.handle)}  {text}{again}"
+        of = f"Merged {', '.join(map(paper.bold, answer.merged))} into" if answer.merged else DONE[answer.action]
+        yield f"{paper.good('✓')} {of} {paper.bold(memory.handle)}  {text}{again}"
+    if answer.said:
+        yield f"  It said: {cut(answer.said, paper.width - 16)}"
     for memory in answer.replaced:
         yield f"  It replaces {paper.bold(memory.handle)}: {cut(memory.text, paper.width - 30)}"
+    for memory in answer.kept:
+        yield f"  It stays in use beside it: {paper.bold(memory.handle)}  {cut(memory.text, paper.width - 40)}"
     if answer.hint:
         yield answer.hint
     if answer.event and not answer.replayed:

@@ -179,7 +179,8 @@ def _conflicts(answer: a.Conflicts, paper: Paper) -> Iterator[str]:
         for one in (each.first, each.second):
             yield f"  {one.handle}  {cut(one.gist, paper.width - 14)}"
     if not answer.pairs:
-        yield "Nothing was settled yet." if answer.settled else paper.says(NOTHING_OPEN)
+        nothing = NOTHING_FOUND if answer.scanned else paper.says(NOTHING_OPEN)
+        yield "Nothing was settled yet." if answer.settled else nothing
     yield from (paper.warn(problem) for problem in answer.problems)
     yield from (paper.way(line) for line in _what_next(answer))
 
@@ -187,6 +188,7 @@ def _conflicts(answer: a.Conflicts, paper: Paper) -> Iterator[str]:
 NOTHING_OPEN = (
     "Nothing is known that may not hold together. Look through everything, and by meaning: engram conflicts --scan"
 )
+NOTHING_FOUND = "Nothing is known that may not hold together."
 
 
 def _what_next(answer: a.Conflicts) -> Iterator[str]:
