@@ -569,8 +569,16 @@ def test_what_is_compared_with_itself_or_with_a_ring_of_others_is_decided_all_th
     assert [each.id for each in change.puts] == ["memory-1", "memory-2", "memory-3"]
 
 
-@pytest.mark.parametrize(("fields", "state"), [({"status": "rejected"}, "rejected"), ({}, "promoted")])
-def test_what_does_not_wait_is_refused_with_the_state_it_is_in(fields, state):
+@pytest.mark.parametrize(
+    ("fields", "state"),
+    [
+        ({"status": "rejected"}, "rejected"),
+        ({}, "live"),
+        ({"replaced_by": "memory-2"}, "replaced"),
+        ({"status": "rejected", "forgotten_at": START}, "forgotten"),
+    ],
+)
+def test_what_does_not_wait_is_refused_with_the_standing_it_has(fields, state):
     with pytest.raises(Conflict, match=f"it is {state}, not pending"):
         lifecycle.promote(memory(**fields), request())
 

@@ -78,6 +78,13 @@ def test_an_event_is_named_by_number_or_by_the_beginning_of_its_id(world):
         world.person.undo("1")
 
 
+def test_undo_says_in_words_what_changed_since(world):
+    held = world.agent.remember("My name is Alex", kind="identity")
+    world.person.promote(held.memory.id, confirm=True)
+    with pytest.raises(Conflict, match=r"cannot be undone: why mem-0001 waits changed since\."):
+        world.person.undo(str(held.event))
+
+
 def test_undo_of_an_undo_does_it_again(world):
     made = world.person.remember("A thing", tag=["x"], importance=7).memory
     undone = world.person.undo()

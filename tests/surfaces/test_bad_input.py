@@ -101,7 +101,7 @@ FAULTS = {
     "a memory that is not there": Fault(("get", "mem-9999"), "not_found", "'mem-9999'", "engram list"),
     "an id that is not there": Fault(("forget", "0123456789abcdef"), "not_found", "no memory", "engram list"),
     "an event that is not there": Fault(("undo", "99"), "not_found", "no event '99'", "engram history"),
-    "a promotion of what is live": Fault(("promote", "mem-0001"), "conflict", "it is promoted", "engram review"),
+    "a promotion of what is live": Fault(("promote", "mem-0001"), "conflict", "it is live", "engram review"),
     "a restoring of what is there": Fault(("restore", "mem-0001"), "conflict", "mem-0001", ""),
     "an old revision": Fault(
         ("revise", "mem-0001", "--pinned", "--revision", "7"), "conflict", "at revision 1, not 7", "engram get"

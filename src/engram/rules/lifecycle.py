@@ -6,7 +6,7 @@ from typing import Any
 from engram.errors import Conflict, Forbidden
 from engram.model.change import Change, Request
 from engram.model.limits import check_text
-from engram.model.memory import CURATED, Citation, Memory
+from engram.model.memory import CURATED, Citation, Memory, standing
 from engram.model.record import replace
 from engram.model.relation import Relation
 from engram.rules.access import (
@@ -83,7 +83,7 @@ def promote(
     """
     stored = before or memory
     require_judge(request.caller, stored)
-    _require_waiting(stored, "promote")
+    _require_waiting(stored, "promote", request)
     require_person(request, "promote what waits for review")
     # What the reviewer wrote replaces what the waiting text would have replaced too.
     beaten = beaten_by((memory, stored), rivals, amended)
@@ -126,7 +126,7 @@ def reject(memory: Memory, request: Request, *, reason: str = "", twins: Sequenc
     """
     require_judge(request.caller, memory)
     require_person(request, "reject a memory")
-    _require_waiting(memory, "reject")
+    _require_waiting(memory, "reject", request)
     taken = any(each.id != memory.id and each.status != "rejected" and not each.key for each in twins)
     move = step(memory, request, status="rejected", held_for="", apart=memory.apart or taken)
     return compose("reject", request, [move], note=_reason_note(reason))
@@ -375,7 +375,7 @@ def merge_into(proposal: Memory, other: Memory, text: str, request: Request) -> 
     """
     require_owner(request.caller, proposal)
     require_person(request, "merge what waits for review")
-    _require_waiting(proposal, "merge")
+    _require_waiting(proposal, "merge", request)
     if other.id == proposal.id:
         raise Conflict(f"{proposal.called} cannot be merged into itself.", "Name another memory with --into.")
     worded = replace(
@@ -432,13 +432,14 @@ def _successors(memory: Memory, known: Sequence[Memory]) -> set[str]:
     return found
 
 
-def _require_waiting(memory: Memory, act: str) -> None:
+def _require_waiting(memory: Memory, act: str, request: Request) -> None:
     if memory.status == "pending" and memory.forgotten_at is None:
         return
     hint = _way_back(memory) or "See what waits: engram review --list."
     if act == "reject" and _state(memory) == "promoted":
         hint = f"Take it out of use: engram forget {memory.called}."
-    raise Conflict(f"Cannot {act} {memory.called}: it is {_state(memory)}, not pending.", hint)
+    stands = standing(memory, request.now, request.caller.view)
+    raise Conflict(f"Cannot {act} {memory.called}: it is {stands}, not pending.", hint)
 
 
 def _way_back(memory: Memory) -> str:

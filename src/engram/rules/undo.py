@@ -248,9 +248,24 @@ def _gone(event: Event, id: str, by: int) -> Conflict:
     )
 
 
+MEANT: Mapping[str, str] = {
+    "held_for": "why {} waits",
+    "replaced_by": "what replaced {}",
+    "forgotten_at": "whether {} is forgotten",
+    "approved_by": "who approved {}",
+    "learned_by": "how {} was learned",
+    "amends": "what {} would change",
+    "valid_from": "from when {} holds",
+    "valid_until": "until when {} holds",
+    "verified_at": "when {} was verified",
+}
+"""Fields whose name tells nobody what changed, in words."""
+
+
 def _stood_upon(event: Event, field: str, called: str) -> Conflict:
+    what = MEANT.get(field, f"{field} of {{}}").format(called)
     return Conflict(
-        f"Event {event.seq} ({event.action}) cannot be undone: {field} of {called} changed since.",
+        f"Event {event.seq} ({event.action}) cannot be undone: {what} changed since.",
         f"Undo the later steps first: engram history {called}.",
     )
 
