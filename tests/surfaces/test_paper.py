@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from engram.surfaces.render.paper import UNCUT, cut, width_of
+from engram.surfaces.render.paper import UNCUT, cut, plain, width_of
 
 
 @pytest.mark.parametrize(
@@ -33,3 +33,38 @@ def test_a_long_text_is_cut_in_time_in_proportion_to_what_is_kept():
         assert width_of(cut("é word " * 5000, UNCUT)) == UNCUT
 
     assert time.process_time() - began < 5  # a tenth of a second; looked at anew for every letter it is ten
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645 \u0628\u0631\u0648\u0645",
+        "\u0915\u094d\u200d\u0937",
+        "\u0d28\u0d4d\u200c\u0d28",
+        "A family: \U0001f468\u200d\U0001f469\u200d\U0001f467",
+        "\u2764\ufe0f\u200d\U0001f525",
+        "\U0001f44b\U0001f3fd and \U0001f469\U0001f3fd\u200d\U0001f4bb",
+    ],
+)
+def test_a_joiner_stays_where_words_and_emoji_are_drawn_by_it(text: str):
+    assert plain(text) == text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "pass\u200cword",
+        "\u043f\u0430\u200d\u0440",
+        "\u0645\u200c\u200c\u06cc",
+        "\u0645\u200c a",
+        "\u0645\u200c",
+        "\u200d\U0001f468",
+        "\U0001f468\u200c\U0001f469",
+        "a\u200d\U0001f469",
+        "\u0645\u200d\u0915",
+        "\u4e2d\u200d\u6587",
+    ],
+)
+def test_a_joiner_anywhere_else_is_shown_by_its_number(text: str):
+    assert "\\u200" in plain(text)
+    assert not {"\u200c", "\u200d"} & set(plain(text))

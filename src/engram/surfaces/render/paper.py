@@ -131,15 +131,33 @@ def width_of(text: str) -> int:
 def plain(text: str) -> str:
     """Text as it really is: marks that reorder or hide what a reader sees are shown by their number.
 
-    So are those that steer a terminal. No memory holds them, but the name of a file may.
+    So are those that steer a terminal. No memory holds them, but the name of a file may. A joiner stays where its
+    neighbours are drawn by it.
     """
     if not _hiding().search(text) and (text.isascii() or text.isprintable()):
         return text
-    return "".join(mark if _is_plain(mark) else f"\\u{ord(mark):04x}" for mark in text)
+    joining = {found.start() for found in _joining().finditer(text)}
+    return "".join(
+        mark if _is_plain(mark) or at in joining else f"\\u{ord(mark):04x}" for at, mark in enumerate(text)
+    )
 
 
 def _is_plain(mark: str) -> bool:
     return mark in "\n\t" or (mark.isprintable() and not _hiding().match(mark))
+
+
+@functools.cache
+def _joining() -> re.Pattern[str]:
+    """A joiner that words and signs need: between letters of scripts that join, and between emoji.
+
+    One at a time, within one script: between other letters, or beside another joiner, it hides and splits.
+    """
+    arabic = "\u0620-\u064a\u066e-\u06d3\u06fa-\u06fc\u0710-\u072f\u0750-\u077f\u08a0-\u08c7"
+    indic = "\u0900-\u0963\u0971-\u09e3\u09f0-\u0a65\u0a70-\u0ae5\u0af9-\u0b65\u0b71-\u0be5\u0c00-\u0c65"
+    indic += "\u0c80-\u0ce5\u0d00-\u0d65\u0d7a-\u0de5"
+    vowels, emoji = "\u064b-\u0652", "\u2600-\u27bf\U0001f000-\U0001faff"
+    words = (f"(?<=[{arabic}{vowels}])[\u200c\u200d](?=[{arabic}])", f"(?<=[{indic}])[\u200c\u200d](?=[{indic}])")
+    return re.compile("|".join((*words, f"(?:(?<=[{emoji}])|(?<=[{emoji}]\ufe0f))\u200d(?=[{emoji}])")))
 
 
 @functools.cache
