@@ -19,7 +19,8 @@ from engram.service import OPERATIONS
 from engram.surfaces.cli import EXTRA
 from engram.surfaces.commands.overview import sections
 from engram.surfaces.parsing import RENDERING, parameters
-from engram.surfaces.render.paper import WIDEST_ROW
+from engram.surfaces.render.answers import render
+from engram.surfaces.render.paper import WIDEST_ROW, Paper
 from engram.wiring import open as open_memory
 from surfaces.driving import COMMAND, Driver, at_terminal, child, environment
 
@@ -406,6 +407,25 @@ class TestMemories:
 
 
 class TestRecalls:
+    def test_the_order_is_explained_only_where_the_percentages_are_out_of_it(self, engram: Driver):
+        for text in ("The deploy is on Fridays", "The deploy of the page takes an hour", "The deploy needs a key"):
+            engram.remember(text)
+        with open_memory(engram.store) as memory:
+            found = memory.recall("deploy", words=True)
+
+        def told(*relevances: float) -> str:
+            hits = zip(found.hits, relevances, strict=False)
+            return render(found._replace(hits=tuple(hit._replace(relevance=each) for hit, each in hits)), Paper())
+
+        why = "Ordered by score; the percentage says how relevant each is."
+        assert len(found.hits) == 3
+        assert why in told(1.0, 0.25, 0.41)
+        assert why not in told(1.0, 0.414, 0.4141)
+        assert why not in told(1.0)
+
+    def test_another_programs_word_for_a_profile_names_the_option_here(self, engram: Driver):
+        assert "engram mcp --profile NAME" in engram("profile").err
+
     def test_recall_finds_and_names_kind_scope_origin_age_and_relevance(self, engram: Driver):
         engram.remember(DEPLOY)
         for words in ((), ("--words",)):

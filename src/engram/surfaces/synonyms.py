@@ -18,6 +18,7 @@ OURS: Mapping[str, str] = {
     "gen-context": "engram views AGENTS.md",
     "obsidian-export": "engram export FOLDER --form obsidian",
     **dict.fromkeys(("install", "connect"), "engram setup"),
+    **dict.fromkeys(("profile", "profiles"), "engram mcp --profile NAME"),
 }
 """The word → what does it here, as it is typed."""
 

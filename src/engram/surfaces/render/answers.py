@@ -144,6 +144,9 @@ def _recalled(answer: a.Recalled, paper: Paper) -> Iterator[str]:
             yield f"   {paper.warn(', '.join(hit.marks))}"
         if paper.explain:
             yield from (paper.dim(f"   {line}") for line in _why(hit))
+    shown = [round(hit.relevance, 2) for hit in answer.hits]
+    if shown != sorted(shown, reverse=True):
+        yield paper.dim("Ordered by score; the percentage says how relevant each is.")
     if answer.relaxed and answer.hits and not answer.by_meaning:
         yield paper.dim("No memory has all of these words; these have some of them.")
     for line in answer.hint.splitlines():
