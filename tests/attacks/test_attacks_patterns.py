@@ -21,9 +21,11 @@ STEEP = 3.0
 """How many times longer twice the text may take; what is not in proportion takes four times."""
 
 ASKED = {
+    "engram.interop.markdown.FRONT_MATTER": "match",
     "engram.interop.markdown._ITEM": "match",
     "engram.interop.memory_v1_folder._DASH": "match",
     "engram.interop.peers.claude_ai": "fullmatch",
+    "engram.interop.peers.notes.FRONT_MATTER": "match",
     "engram.interop.peers.claude_code._OWN": "match",
     "engram.recall.timewords_lexicon.JOINTS": "fullmatch",
     "engram.rules.capture._bulleted": "match",

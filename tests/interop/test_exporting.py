@@ -120,7 +120,7 @@ def test_an_export_holds_only_what_the_caller_may_read(world: World, tmp_path: P
 def test_a_folder_form_needs_a_folder(world: World, tmp_path: Path):
     (tmp_path / "file").write_text("x", encoding="utf-8")
     for path in ("-", str(tmp_path / "file")):
-        with pytest.raises(Invalid, match="is a folder"):
+        with pytest.raises(Invalid, match="written to a folder"):
             world.person.export(path, form="memory-v1")
 
 
