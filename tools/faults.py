@@ -32,7 +32,7 @@ def main() -> int:
         name, text = "soak", soak([row for row in rows if "soak" in row])
     else:
         code, rows = run({"FAULTS": f"{asked.times}"}, "-n", "auto", "tests/faults")
-        name, text = "faults", table([row for row in rows if "fault" in row])
+        name, text = "faults", table([row for row in rows if "fault" in row], asked.times)
     if code:
         print("Something was lost: docs/reliability.md is as it was.", file=sys.stderr)
         return code
@@ -63,8 +63,8 @@ def put(name: str, text: str) -> None:
     print(f"Wrote {PAGE.relative_to(ROOT)}.")
 
 
-def table(rows: list[dict[str, object]]) -> str:
-    """Faults by engines, with how often each was survived."""
+def table(rows: list[dict[str, object]], times: int) -> str:
+    """Faults by engines, with how often each was survived, in a run that did them so many times as often as CI."""
     counts: Counter[tuple[str, str]] = Counter()
     simulated = {str(row["fault"]) for row in rows if row["simulated"]}
     damaged = {str(row["fault"]) for row in rows if row["damaged"]}
@@ -75,7 +75,8 @@ def table(rows: list[dict[str, object]]) -> str:
         cells = [f"{counts[fault, engine]:,}" if counts[fault, engine] else "-" for engine in ENGINES]
         lost = "those in the bytes taken away" if fault in damaged else "0"
         lines.append(f"| {fault}{' *(simulated)*' if fault in simulated else ''} | {' | '.join(cells)} | {lost} |")
-    return "\n".join([*lines, ""])
+    often = "as often as `make test` does it" if times == 1 else f"{times} times as often as `make test` does it"
+    return "\n".join([f"Each fault was done {often}.", "", *lines, ""])
 
 
 def soak(rows: list[dict[str, object]]) -> str:

@@ -426,7 +426,7 @@ def require_between(name: str, value: int, least: int, most: int) -> None:
     """
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
         shown = f"{value:,}" if isinstance(value, int) else repr(value)
-        raise Invalid(f"{name} is {shown}.", f"Give a number from {least:,} to {most:,}.", field=name)
+        raise Invalid(f"{name} is {shown}.", f"Give a number from {least:,} to {most:,}.")
 
 
 @contextmanager

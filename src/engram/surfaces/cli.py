@@ -273,17 +273,6 @@ def _called(words: list[str], operations: Iterable[str]) -> tuple[str, list[str]
     return next((other for (first, flag), other in BY_FLAG.items() if first == name and flag in words), name), words
 
 
-def _by_option(error: Invalid, name: str) -> str:
-    """What is wrong with one option, which is called as it is said at the command line."""
-    from engram.service import OPERATIONS  # noqa: PLC0415 - start-up
-    from engram.surfaces.parsing import parameters  # noqa: PLC0415 - start-up
-
-    said = error.message.removeprefix(f"{error.field} is ")
-    known = (one.flag for one in parameters(OPERATIONS[name]) if one.name == error.field and not one.required)
-    flag = next(known, "") if said != error.message else ""
-    return f"{flag} is {said}" if flag else error.message
-
-
 def _answered(engram: "Engram", name: str, asked: dict[str, Any], screen: Screen) -> int:
     """Ask an operation and show its answer; returns the exit code."""
     manner = MANNERS.get(name, Manner())
@@ -291,10 +280,8 @@ def _answered(engram: "Engram", name: str, asked: dict[str, Any], screen: Screen
         with _watched(engram) as watched:
             _say_that_it_reads(asked, manner.reads)
             answer = watched.ask(name, **_with_input(asked))
-    except EngramError as error:
+    except EngramError:
         _warn([each for each in engram.notices() if each.severity != "error"])  # what is wrong says the error
-        if isinstance(error, Invalid) and not screen.json:
-            error.message = _by_option(error, name)
         raise
     notices = () if manner.mends else engram.notices()
     if manner.completes:
