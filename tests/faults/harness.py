@@ -31,6 +31,7 @@ from engram.model.text import query_terms
 from engram.ports import Engine
 from engram.rules.changes import claims_of
 from engram.service import Engram
+from engram.wiring import stores
 from faults.operating import records
 
 TIMES = int(os.environ.get("FAULTS", "1"))
@@ -202,7 +203,12 @@ def texts(memory: Engram) -> set[str]:
 
 
 def rescued(place: str, folder: Path, org: str = "") -> dict[str, str]:
-    """Every record that a rescue of a store brings, by its id, in its form at rest; it does not open the store."""
+    """Every record that a rescue of a store brings, by its id, in its form at rest; it does not open the store.
+
+    None where a kill came before there was a store: a rescue refuses what is not there.
+    """
+    if not stores.is_made(*stores.place_of(place, {"HOME": str(folder)})):
+        return {}
     path = folder / "rescued.jsonl"
     with opened(place, folder, settings={"ENGRAM_ORG": org} if org else None, apart=True) as memory:
         memory.rescue(str(path), overwrite=True)

@@ -20,7 +20,7 @@ SILENT = {
     "test_a_rescue_says_how_to_go_on_and_that_works": "no fault: what a rescue answers",
     "test_a_whole_store_is_rescued_whole_and_what_was_purged_is_not": "no fault: what a rescue brings",
     "test_what_was_purged_while_another_process_was_reading_is_not_rescued_from_the_log": "no fault: who reads",
-    "test_an_empty_file_gives_an_export_without_memories_and_a_missing_one_too": "told by the file of no length",
+    "test_an_empty_file_gives_an_export_without_memories": "told by the file of no length",
     "test_a_store_that_is_kept_nowhere_has_nothing_to_rescue": "no fault: a refusal",
     "test_of_a_database_only_the_part_of_the_org_is_rescued": "no fault: who may read",
     "test_a_server_that_does_not_wait_for_its_disk_is_named": "no fault yet: how a server is set up",

@@ -187,7 +187,7 @@ def test_the_past_is_asked_by_its_day(here: Site):
     page.get_by_label("As of").fill("2199-01-31")
     expect(page.locator("#found article").first).to_contain_text("deploy", ignore_case=True)
     page.get_by_label("What do you want to know?").fill("")
-    expect(page.get_by_role("alert")).to_contain_text("asked for by words")
+    expect(page.get_by_role("alert")).to_contain_text("as_of needs a question")
 
 
 def test_a_view_is_saved_used_and_removed(here: Site):

@@ -116,8 +116,10 @@ def test_keys_pin_verify_forget_and_undo(here: Site):
     page = opened(here, handle)
     page.keyboard.press("p")
     expect(page.get_by_role("status")).to_contain_text(f"Pinned {handle}")
+    page.wait_for_load_state("networkidle")  # the page has come anew: a key that is pressed meanwhile may be lost
     page.keyboard.press("v")
     expect(page.get_by_role("status")).to_contain_text(f"Verified {handle}")
+    page.wait_for_load_state("networkidle")
     page.keyboard.press("x")
     expect(page.get_by_role("status")).to_contain_text(f"Forgot {handle}")
     expect(page.locator(".head .standing")).to_have_text("forgotten")

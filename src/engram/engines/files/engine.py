@@ -85,7 +85,7 @@ class FilesEngine:
         if self._folder.is_anothers():
             raise Invalid(
                 f"{self._folder.path} is not an Engram store: it holds other things, and others may open it.",
-                f"Give a folder of its own, such as files:{self._folder.at('memory')}, or {loose[0].command}",
+                "Give a folder of its own, such as files:" + self._folder.at("memory") + ".",
             )
         mend = f"Make it private: {loose[0].command}"
         if self._folder.names(""):  # of an empty folder there is nothing that a doctor could look at
