@@ -209,14 +209,20 @@ def test_a_damaged_store_is_no_obstacle_and_is_kept_as_it_is(place, opened, save
     assert (kept if kept.is_file() else kept / "memory.md").read_bytes().startswith(b"\xff\xfe")
 
 
-def test_a_log_of_a_damaged_store_is_not_taken_for_that_of_the_new_one(opened, tmp_path):
-    place = f"{tmp_path}/engram.db"
+def with_a_log_left(opened, place: str) -> tuple[str, bytes]:
+    """A backup of a store, and the log with what was saved since, which lies beside it as after a kill."""
     with opened(place) as memory:
         memory.remember("In the backup")
-        saved = memory.backup_create(f"{tmp_path}/b.zip").path
+        saved = memory.backup_create(f"{place}.zip").path
         memory.remember("Only in the log")
         left = Path(f"{place}-wal").read_bytes()
     Path(f"{place}-wal").write_bytes(left)
+    return saved, left
+
+
+def test_a_log_of_a_damaged_store_is_not_taken_for_that_of_the_new_one(opened, tmp_path):
+    place = f"{tmp_path}/engram.db"
+    saved, left = with_a_log_left(opened, place)
     Path(place).write_bytes(b"damaged")
     with opened(place, apart=True) as memory:
         kept = memory.backup_restore(saved, overwrite=True).kept
@@ -228,12 +234,7 @@ def test_a_log_of_a_damaged_store_is_not_taken_for_that_of_the_new_one(opened, t
 
 def test_a_log_whose_store_is_gone_is_kept_aside_and_not_taken_for_that_of_the_new_one(opened, tmp_path):
     place = f"{tmp_path}/engram.db"
-    with opened(place) as memory:
-        memory.remember("In the backup")
-        saved = memory.backup_create(f"{tmp_path}/b.zip").path
-        memory.remember("Only in the log")
-        left = Path(f"{place}-wal").read_bytes()
-    Path(f"{place}-wal").write_bytes(left)
+    saved, left = with_a_log_left(opened, place)
     Path(place).unlink()
     with opened(place, apart=True) as memory:
         with pytest.raises(Conflict):
